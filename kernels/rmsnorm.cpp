@@ -91,14 +91,14 @@ template <bool kWhole, class T>
 void forward_on_device(Stream& stream, const NormExtents& extents, float epsilon,
                        const RmsNormArrays<T>& arrays) {
   const RmsForwardBlock<T, kWhole> code{extents, epsilon, arrays};
-  launch_blocks<kRmsWarps * kWarpLanes>(stream, kForward, code.blocks(), code);
+  launch_blocks<kNormWarps * kWarpLanes>(stream, kForward, code.blocks(), code);
 }
 
 template <bool kWhole, class T>
 void backward_on_device(Stream& stream, const NormExtents& extents,
                         const RmsNormGradArrays<T>& arrays) {
   const RmsGradBlock<T, kWhole> code{RowChunks{extents.rows}, extents.width, arrays};
-  launch_blocks<kRmsGradWarps * kWarpLanes>(stream, kBackward, code.chunks.count(), code);
+  launch_blocks<kNormGradWarps * kWarpLanes>(stream, kBackward, code.chunks.count(), code);
 }
 
 }  // namespace

@@ -226,9 +226,6 @@ struct NormGradBlock {
   }
 };
 
-/// Warps of a block forwards: each has a row.
-inline constexpr int kRmsWarps = 8;
-
 /// Two passes over a row: the second finds it in the cache.
 template <class T, bool kWhole>
 struct RmsForwardBlock {
@@ -236,11 +233,11 @@ struct RmsForwardBlock {
   float epsilon;
   RmsNormArrays<T> arrays;
 
-  int64_t blocks() const { return ceil_div(extents.rows, int64_t(kRmsWarps)); }
+  int64_t blocks() const { return ceil_div(extents.rows, int64_t(kNormWarps)); }
 
   template <class Block>
   ZERO_DEVICE_ONLY void operator()(const Block& block) const {
-    const int64_t r = block.index() * kRmsWarps + block.warp(), width = extents.width;
+    const int64_t r = block.index() * kNormWarps + block.warp(), width = extents.width;
     if (r >= extents.rows) return;
     const RunsOfRow<const T, kWhole> x{arrays.x + r * width, width}, weight{arrays.weight, width};
     const RunsOfRow<T, kWhole> y{arrays.y + r * width, width};
@@ -272,13 +269,7 @@ struct RmsForwardBlock {
   }
 };
 
-/// Warps of a block backwards.
-inline constexpr int kRmsGradWarps = 16;
-
-/// A block has a chunk of rows, and goes over tiles of them, a row a warp. First the threads have
-/// columns: they add the tile's rows to the chunk's sums, in order and so with the host's bits,
-/// which brings the tile into the cache. Then the warps have rows and write dx, which may lie where
-/// dy does.
+/// As NormGradBlock, with one sum of a row.
 template <class T, bool kWhole>
 struct RmsGradBlock {
   RowChunks chunks;
@@ -289,8 +280,8 @@ struct RmsGradBlock {
   ZERO_DEVICE_ONLY void operator()(const Block& block) const {
     const Interval rows = chunks[block.index()];
     const RunsOfRow<float, kWhole> sums{arrays.scratch + block.index() * width, width};
-    for (int64_t first = rows.begin; first < rows.end; first += kRmsGradWarps) {
-      const Interval tile{first, least(first + kRmsGradWarps, rows.end)};
+    for (int64_t first = rows.begin; first < rows.end; first += kNormGradWarps) {
+      const Interval tile{first, least(first + kNormGradWarps, rows.end)};
       add_columns(block, tile, first == rows.begin, sums);
       block.sync();
       if (first + block.warp() < tile.end) write_row(block, first + block.warp());
@@ -313,7 +304,7 @@ struct RmsGradBlock {
   template <class Block>
   ZERO_DEVICE_ONLY void add_columns(const Block& block, const Interval& tile, bool start,
                                     const RunsOfRow<float, kWhole>& sums) const {
-    constexpr int64_t kStep = kRmsGradWarps * kWarpLanes * kRunNumel;
+    constexpr int64_t kStep = kNormGradWarps * kWarpLanes * kRunNumel;
     for (int64_t j = block.thread() * kRunNumel; j < width; j += kStep) {
       Run<float> sum = start ? Run<float>{} : sums.load(j);
       int64_t r = tile.begin;

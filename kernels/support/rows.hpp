@@ -1,8 +1,9 @@
 #pragma once
 /// Loops over rows with sums along each row. On the host one thread has a row and its loops
 /// vectorise; on a GPU a team of threads has it. A sum is a fixed tree over the row's width: lane l
-/// adds the elements i = l (mod kLanes) in order, then the lanes add as a balanced tree. And teams
-/// for kernels that are written for a thread of a block, as kernels/support/warp_runs.hpp wants it.
+/// adds the elements i = l (mod kLanes) in order, then the lanes add as a balanced tree.
+/// launch_blocks() runs kernels that are written for a thread of a block (warp_runs.hpp) on Kokkos'
+/// teams.
 
 #include <cmath>
 #include <string>

@@ -1,7 +1,8 @@
 #pragma once
 /// What a row of logits, its target and its softmax make: a loss and the numbers of its gradient.
-/// And softmax cross-entropy as a GPU computes it where a block's registers hold a row of logits:
-/// each is read once. A template over a thread of a block, so that the host runs it in tests.
+/// SoftmaxBlock is softmax cross-entropy as a GPU computes it where a block's registers hold a row
+/// of logits: each is read once. A template over a thread of a block, so that the host runs it in
+/// tests.
 
 #include <cfloat>
 #include <cmath>

@@ -1,7 +1,7 @@
 #pragma once
-/// What is remembered of a library, problem by problem: what a thread has made for it, and which
-/// algorithm does it best, kept in a file from run to run. Nothing here knows the library: an
-/// algorithm is the 64 bytes that it calls so.
+/// What is remembered of a library, problem by problem: what was made for it, and which algorithm
+/// does it best, kept in a file from run to run. Nothing here knows the library: an algorithm is
+/// the 64 bytes that it calls so.
 
 #include <array>
 #include <cstddef>
@@ -17,8 +17,8 @@
 
 namespace zero::kernels::vendor {
 
-/// What was made for each key at its first use. Few keys: they are looked through one by one. One
-/// thread's.
+/// What was made for each key at its first use. Few keys: they are looked through one by one. Its
+/// owner locks it where threads share it.
 template <class Key, class Value>
 class MadeOnce {
  public:
@@ -104,7 +104,6 @@ class AlgorithmCache {
 };
 
 // Which of several ways to compute the same thing is the fastest here: measured once, then kept.
-// Nothing here knows the library.
 
 struct Way {
   std::string name;                             ///< in the cache

@@ -7,6 +7,9 @@ namespace zero::kernels::vendor {
 namespace {
 
 const std::string kDropout = "zero::write_dropout";
+const std::string kLengths = "zero::write_lengths";
+const std::string kQueries = "zero::clear_blind_queries";
+const std::string kKeys = "zero::clear_padding";
 
 struct WriteDropout {
   DropoutSite site;
@@ -18,10 +21,6 @@ struct WriteDropout {
         attention_dropout(inputs->seed, site.site, inputs->first_sample + site.sample_offset);
   }
 };
-
-const std::string kLengths = "zero::write_lengths";
-const std::string kQueries = "zero::clear_blind_queries";
-const std::string kKeys = "zero::clear_padding";
 
 struct WriteLengths {
   AttentionExtents extents;

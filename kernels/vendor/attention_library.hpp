@@ -1,8 +1,8 @@
 #pragma once
-/// What a library is told beside q, k and v: what it draws its masks from, the lengths of samples,
-/// and a bias as a number for each score, made of the numbers that diagonals have. And what is done
-/// behind it: the bias' gradient is brought back to diagonals, and zeros are written where we
-/// promise them and it need not: a sample without any key is one of a key to it, whose results go.
+/// What a library is told beside q, k and v: what it draws masks from, the lengths of samples, and
+/// the bias as a number for each score. What is done behind it: the bias' gradient comes back to
+/// diagonals, and zeros are written where we promise them. The library is told one key of a sample
+/// that has none, so that its results are cleared.
 
 #include "kernels/support/row_chunks.hpp"
 #include "kernels/support/warp_runs.hpp"

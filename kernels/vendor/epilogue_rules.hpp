@@ -1,6 +1,5 @@
 #pragma once
-/// What cuBLASLt asks of a product with an epilogue, as plain code; and the bias that it does not
-/// add.
+/// Which epilogues cuBLASLt takes into a product, and what adds the bias that it does not take.
 
 #include "kernels/vendor/gemm.hpp"
 

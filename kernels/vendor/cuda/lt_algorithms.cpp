@@ -144,9 +144,9 @@ std::string LtProduct::name() const {
               fuses_bias ? " bias" : "", kEpilogues[size_t(spec.epilogue)], " align ", alignment);
 }
 
-/// No more than the widest access asks for: what else a plan's addresses have in common differs
-/// from stage to stage and would choose other algorithms there, with other bits.
 int alignment_of(const GemmOperands& operands) {
+  // No more than the widest access asks for: what else a plan's addresses have in common differs
+  // from stage to stage and would choose other algorithms there, with other bits.
   constexpr uintptr_t kMost = 16;
   const auto address = [](const void* at) { return reinterpret_cast<uintptr_t>(at); };
   const uintptr_t all = address(operands.a) | address(operands.b) | address(operands.c) |

@@ -52,7 +52,7 @@ struct LtProduct {
   std::string name() const;
 };
 
-/// Bytes that every address of `operands` is a multiple of: a power of two, at most 256.
+/// Bytes that every address of `operands` is a multiple of: a power of two, at most 16.
 int alignment_of(const GemmOperands& operands);
 
 /// What the library asks for on Hopper, for each stream that multiplies.

@@ -211,9 +211,9 @@ struct RmsCase {
   void run(const RmsNormGradArrays<T>& to) {
     const RmsForwardBlock<T, kWhole> forward{
         extents, kRmsEpsilon, {x.data(), weight.data(), y.data(), rrms.data()}};
-    run_blocks(forward.blocks(), kRmsWarps, forward);
+    run_blocks(forward.blocks(), kNormWarps, forward);
     const RmsGradBlock<T, kWhole> backward{RowChunks{extents.rows}, extents.width, to};
-    run_blocks(backward.chunks.count(), kRmsGradWarps, backward);
+    run_blocks(backward.chunks.count(), kNormGradWarps, backward);
     for (size_t j = 0; j < size_t(extents.width); ++j) {
       std::vector<float> chunks(size_t(backward.chunks.count()));
       for (size_t c = 0; c < chunks.size(); ++c) chunks[c] = scratch[c * size_t(extents.width) + j];

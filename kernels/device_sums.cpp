@@ -1,4 +1,5 @@
-// Sums of columns on the device: over the rows of a matrix, and over arrays one after the other.
+// Sums on the device: column_sum() over the rows of a matrix, and stacked_sum() over arrays one
+// after the other.
 
 #include <algorithm>
 
