@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <condition_variable>
+#include <memory>
 #include <mutex>
 #include <thread>
 

@@ -1,4 +1,5 @@
 #pragma once
+/// How ShardWriter of zero/io/checkpoint/shard_file.hpp puts a file's bytes on the disk.
 
 #include <cstddef>
 #include <cstdint>

@@ -1,4 +1,5 @@
 #pragma once
+/// The names in a folder of checkpoints.
 
 #include <cstdint>
 #include <optional>

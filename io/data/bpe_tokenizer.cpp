@@ -11,6 +11,7 @@
 
 #include "io/data/bpe_files.hpp"
 #include "io/data/tokenizers.hpp"
+#include "io/data/unicode_classes.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
 

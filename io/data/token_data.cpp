@@ -1,6 +1,7 @@
 #include "io/data/token_data.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "io/data/id_file.hpp"

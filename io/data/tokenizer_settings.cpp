@@ -2,8 +2,8 @@
 #include <charconv>
 #include <set>
 
-#include "io/data/bpe_tokenizer.hpp"
 #include "io/data/tokenizers.hpp"
+#include "io/data/unicode_classes.hpp"
 #include "zero/base/digests.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/path.hpp"

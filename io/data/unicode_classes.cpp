@@ -1,6 +1,6 @@
 // Made by tools/data/unicode_classes.py, from the package tokenizers 0.23.3.
 
-#include "io/data/bpe_tokenizer.hpp"
+#include "io/data/unicode_classes.hpp"
 
 namespace zero {
 

@@ -34,6 +34,8 @@ bool as_size(std::string_view word, std::span<const std::string_view> units, dou
   return true;
 }
 
+std::string blocks(int64_t count) { return count > 0 ? counted(count, "block") : "the blocks"; }
+
 /// 0 and not 0.0, 500000000 and not 5e+08.
 std::string plain(double number) {
   const bool whole = number == std::floor(number) && std::fabs(number) < 1e15;
@@ -194,6 +196,24 @@ std::string comment(std::string words) {
     std::replace_if(words.begin(), words.end(), unfit, '?');
   }
   return "  # " + words + "\n";
+}
+
+std::string kept_activations(const RunConfig& config) {
+  const Recompute& recompute = config.recompute;
+  const int64_t layers = block_count(config), named = int64_t(recompute.layers.size());
+  switch (recompute.mode) {
+    case Recompute::Mode::none:
+      return text("recompute = \"none\" keeps every activation of ", blocks(layers));
+    case Recompute::Mode::selective:
+      return text("recompute = \"selective\" keeps those of ", blocks(layers),
+                  " but what is cheap to compute again");
+    case Recompute::Mode::full:
+      return text("recompute = \"full\" keeps the inputs of ", blocks(layers));
+    case Recompute::Mode::layers:
+      break;
+  }
+  const std::string others = layers > named ? blocks(layers - named) : "the other blocks";
+  return text("recompute keeps the inputs of ", blocks(named), " and every activation of ", others);
 }
 
 }  // namespace zero

@@ -129,4 +129,12 @@ std::string by_section(
 /// `words` after a value; a file's name may hold what no comment can.
 std::string comment(std::string words);
 
+inline constexpr std::string_view kNumberCheckpoints =
+    "activation_checkpointing.number_checkpoints";
+
+/// What activation_checkpointing.recompute keeps between the passes, in words with its counts:
+/// "recompute = \"full\" keeps the inputs of 12 blocks". Without counts where the model's layers
+/// are not known.
+std::string kept_activations(const RunConfig& config);
+
 }  // namespace zero

@@ -7,7 +7,6 @@
 #include <unordered_map>
 
 #include "src/config/deepspeed_keys.hpp"
-#include "src/config/effective.hpp"
 #include "src/config/fields.hpp"
 #include "src/config/import/rules.hpp"
 #include "src/config/optimizer_rows.hpp"

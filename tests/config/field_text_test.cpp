@@ -1,11 +1,18 @@
 // Ranks: 1
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "src/config/fields.hpp"
+#include "tests/config/settings.hpp"
+#include "tests/support/models.hpp"
+#include "zero/config/read_config.hpp"
 #include "zero/config/toml.hpp"
 
 namespace zero {
 namespace {
+
+using testing::HasSubstr;
 
 TEST(AsBytes, ReadsBinaryUnitsAndNoOthers) {
   int64_t bytes = 0;
@@ -46,6 +53,28 @@ TEST(IsLineOfText, RefusesControlCharactersAndBrokenUtf8) {
   for (const char* wrong : {"a\nb", "\x7f", "\xc3", "\xff", "a\tb"}) {
     EXPECT_FALSE(is_line_of_text(wrong)) << wrong;
   }
+}
+
+std::string kept(const std::string& recompute, const std::string& model = "model.name = \"gpt2\"") {
+  const Lines lines = complete({model, "activation_checkpointing.recompute = " + recompute});
+  return kept_activations(read_config(join(lines), "in.toml").config);
+}
+
+TEST(KeptActivations, AreCountedByBlocks) {
+  EXPECT_EQ(kept("\"none\""), "recompute = \"none\" keeps every activation of 12 blocks");
+  EXPECT_EQ(kept("\"full\""), "recompute = \"full\" keeps the inputs of 12 blocks");
+  EXPECT_THAT(kept("\"selective\""), HasSubstr("keeps those of 12 blocks but what is cheap"));
+  EXPECT_EQ(kept("[0, 2, 5]"),
+            "recompute keeps the inputs of 3 blocks and every activation of 9 blocks");
+}
+
+TEST(KeptActivations, AreToldWhereANumberIsAskedFor) {
+  const Lines lines = complete({"activation_checkpointing.recompute = \"full\"",
+                                "activation_checkpointing.number_checkpoints = 4"});
+  const auto warnings = read_config(join(lines), "in.toml").warnings;
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_THAT(warnings[0], HasSubstr("number_checkpoints: 4 is a hint: "));
+  EXPECT_THAT(warnings[0], HasSubstr("keeps the inputs of 12 blocks"));
 }
 
 }  // namespace

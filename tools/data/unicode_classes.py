@@ -20,7 +20,7 @@ PROBES = ((1, "a"), (2, "1"), (3, "\n"), (OTHER, "!"))
 HEAD = """\
 // Made by tools/data/unicode_classes.py, from the package tokenizers {version}.
 
-#include "io/data/bpe_tokenizer.hpp"
+#include "io/data/unicode_classes.hpp"
 
 namespace zero {{
 

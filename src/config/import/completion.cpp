@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "src/config/effective.hpp"
+#include "src/config/fields.hpp"
 #include "src/config/import/translation.hpp"
 #include "src/config/optimizer_rows.hpp"
 #include "src/config/rules.hpp"

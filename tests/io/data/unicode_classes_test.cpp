@@ -1,12 +1,13 @@
 // Ranks: 1
 
+#include "io/data/unicode_classes.hpp"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <span>
 #include <string>
 
-#include "io/data/bpe_tokenizer.hpp"
 #include "zero/base/digests.hpp"
 
 namespace zero {
