@@ -22,7 +22,7 @@
 #include "zero/graph/passes.hpp"
 #include "zero/plan/forecast.hpp"
 #include "zero/state/disk.hpp"
-#include "zero/state/engine.hpp"
+#include "zero/state/timed_steps.hpp"
 
 namespace zero::perf {
 namespace {

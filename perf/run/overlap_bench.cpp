@@ -23,7 +23,7 @@
 #include "zero/kernels/step_state.hpp"
 #include "zero/plan/forecast.hpp"
 #include "zero/state/disk.hpp"
-#include "zero/state/engine.hpp"
+#include "zero/state/timed_steps.hpp"
 
 namespace {
 

@@ -18,12 +18,13 @@
 namespace zero::advise {
 namespace {
 
-/// By which a disk takes longer than a step computes where it is warned of.
+/// A disk is warned of that takes so many times as long as a step computes, and that many seconds.
 constexpr double kFarLonger = 3, kLeastSeconds = 0.5;
 
+/// A product is measured so often, and in so many seconds but for the last time: neighbours may
+/// slow any of them.
 constexpr int kRepeats = 6;
-constexpr double kMostSeconds =
-    0.1;  // of all repeats but the last: neighbours may slow any of them
+constexpr double kMostSeconds = 0.1;
 
 template <class T>
 class Measurement {

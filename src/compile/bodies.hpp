@@ -53,8 +53,6 @@ struct Prefetch {
 void place_prefetch(const std::vector<Unit>& units, const Prefetch& prefetch,
                     std::vector<Gather>& gathers);
 
-// What happens to gradients, states and activations.
-
 /// What happens to a unit's gradients between the backward pass and the optimizer: buckets, local
 /// sums, reduce-scatters, the binary counter of reproducible mode, the norm, the way to the host.
 class Reducer {
@@ -180,7 +178,7 @@ struct MovedActivation {
 /// model stays: it would save no byte where the most are held. In the order of coming back.
 std::vector<MovedActivation> find_moved(const graph::Graph& graph, int blocks);
 
-/// Moves them, in one body.
+/// Writes the moves of activations into one body.
 class ActivationHomes {
  public:
   ActivationHomes(BodyWriter& writer, ComputeWriter& compute, int32_t graph);

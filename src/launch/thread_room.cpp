@@ -5,7 +5,6 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
-#include <Kokkos_Core.hpp>
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
@@ -96,13 +95,6 @@ void require_addresses_of_mpi() {
            " - raise the limit of address space (ulimit -v)");
   }
   munmap(place, kBytes);
-}
-
-/// For a process that is no rank: the first device that nobody has named.
-void take_any_device() {
-  NodeDevices here{.host = "this host", .of_rank = {{}}, .trouble = device_trouble()};
-  for (const DeviceInfo& device : usable_devices()) here.of_rank[0].push_back(device.id);
-  use_device(choose_device(here, 0));
 }
 
 }  // namespace
@@ -207,21 +199,5 @@ void ThreadTrial::end() {
   for (const pthread_t thread : threads_) pthread_join(thread, nullptr);
   threads_.clear();
 }
-
-KernelThreads::KernelThreads(int threads) {
-  require_kokkos_variables(std::getenv, threads);
-  Kokkos::InitializationSettings settings;
-  if (drives_devices()) {
-    if (device_in_use() < 0) take_any_device();
-    settings.set_device_id(device_in_use());
-  }
-  settings.set_num_threads(threads).set_disable_warnings(true);
-  // Kokkos counts what OpenMP would give it by starting that, which OMP_NUM_THREADS or a large
-  // machine may make far more than these.
-  omp_set_num_threads(threads);
-  Kokkos::initialize(settings);
-}
-
-KernelThreads::~KernelThreads() { Kokkos::finalize(); }
 
 }  // namespace zero::launch

@@ -1,5 +1,3 @@
-#include "src/machine/measurements.hpp"
-
 #include <algorithm>
 #include <chrono>
 #include <map>
@@ -21,6 +19,7 @@
 #include "zero/kernels/tree_sum.hpp"
 #include "zero/machine/machine.hpp"
 #include "zero/state/engine.hpp"
+#include "zero/state/timed_steps.hpp"
 
 namespace zero::machine {
 namespace {

@@ -45,6 +45,18 @@ std::string first_line(const std::string& path);
 /// The environment: the value of a variable, or null.
 using Variable = std::function<const char*(const char*)>;
 
+// measurements.cpp
+/// Where a rank is among nodes.
+struct NodePosition {
+  int nodes = 1;
+  int node_ranks = 1;  ///< of each node; 0: they have different numbers
+  int node = 0;        ///< nodes are numbered in the order of their lowest ranks
+  int on_node = 0;     ///< its number there, in the order of ranks
+};
+
+/// From the host of every rank.
+NodePosition position_of(const std::vector<std::string>& hosts, int rank);
+
 // ranks.cpp
 Findings mpi_findings(launch::Session& session);
 /// How long Open MPI's mpirun waits between asking ranks to end and killing them.

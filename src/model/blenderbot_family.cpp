@@ -2,7 +2,7 @@
 #include <initializer_list>
 
 #include "src/model/blenderbot.hpp"
-#include "src/model/common_parts.hpp"
+#include "src/model/shared_by_families.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
 

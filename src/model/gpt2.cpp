@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "src/model/common_parts.hpp"
+#include "src/model/shared_by_families.hpp"
 #include "zero/base/align.hpp"
 #include "zero/base/text.hpp"
 #include "zero/graph/operations.hpp"

@@ -1,3 +1,4 @@
+#include <map>
 #include <utility>
 
 #include "zero/base/error.hpp"

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <initializer_list>
 
-#include "src/model/common_parts.hpp"
+#include "src/model/shared_by_families.hpp"
 #include "src/model/t5.hpp"
 #include "zero/base/align.hpp"
 #include "zero/base/error.hpp"

@@ -1,7 +1,6 @@
 #pragma once
 /// A compiled plan that continues several texts by rows: each row is a token of any of them. The
-/// owner of the texts says where each row stands and what moves between caches. Its weights may
-/// come from a model while that is trained.
+/// owner of the texts says where each row stands and what moves between caches.
 
 #include <cstdint>
 #include <functional>
@@ -80,12 +79,5 @@ class RowDecoder {
   int64_t wanted_ = 0;          ///< rows of logits
   std::vector<float> fetched_;  ///< logits of a device; empty where the host reads them in place
 };
-
-/// Gives `set` all fp32 master weights of a model while it is trained, on each of the first
-/// `holders` ranks: the index of a parameter, the first element of a piece, and its elements
-/// without padding. Where there is one holder a piece has at most 4 MiB, else it is the whole
-/// parameter. Nothing else may use `peers` meanwhile. Collective.
-void join_weights(const state::StateView& view, const launch::Peers& peers, int holders,
-                  const std::function<void(int32_t, int64_t, std::span<const float>)>& set);
 
 }  // namespace zero::models

@@ -1,4 +1,5 @@
 #pragma once
+/// The parts of verify(): verify.cpp, turns.cpp, live_buffers.cpp, forms.cpp.
 
 #include <array>
 #include <cstdint>
@@ -14,8 +15,6 @@
 #include "zero/plan/rounds.hpp"
 
 namespace zero::plan {
-
-// Its parts.
 
 /// What verify has found, up to a limit.
 class Findings {

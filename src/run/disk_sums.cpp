@@ -1,7 +1,8 @@
+#include "src/run/disk_sums.hpp"
+
 #include <algorithm>
 #include <map>
 
-#include "src/run/bound_op.hpp"
 #include "zero/base/align.hpp"
 #include "zero/io/tiers/disk_tier.hpp"
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "src/run/bound_op.hpp"
+#include "src/run/disk_sums.hpp"
 #include "src/run/lane_runner.hpp"
 #include "src/run/op_times.hpp"
 #include "src/run/rank_buffers.hpp"

@@ -1,4 +1,5 @@
 #include "src/run/bound_op.hpp"
+#include "src/run/disk_sums.hpp"
 #include "zero/base/align.hpp"
 #include "zero/base/dtype.hpp"
 #include "zero/device/copy.hpp"

@@ -50,7 +50,7 @@ std::string problem_of(const Named& named) {
   return named.home == Home::nvme ? why_no_folder(named.folder) : "";
 }
 
-/// Between two looks; more says that this process was stopped, not its disk.
+/// Between two looks of DiskPace; more says that this process was stopped, not its disk.
 constexpr double kMostSeconds = 0.5;
 
 bool is_known(const DiskRates& rates) { return rates.read > 0 && rates.write > 0; }

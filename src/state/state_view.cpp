@@ -182,6 +182,19 @@ void store_master(const StateView& view, const plan::Unit& unit, int64_t begin,
 
 constexpr int64_t kPieceNumel = 1 << 20;
 
+/// Elements that go from rank to rank at a time.
+constexpr size_t kHandedOn = 1 << 20;
+
+/// From rank 0 to the other holders, each of which hands it on to the next one.
+void hand_on(const launch::Peers& peers, int holders, std::span<float> values) {
+  if (peers.rank() >= holders) return;
+  for (size_t begin = 0; begin < values.size(); begin += kHandedOn) {
+    const auto piece = values.subspan(begin, std::min(kHandedOn, values.size() - begin));
+    if (peers.rank() > 0) peers.receive(piece, peers.rank() - 1);
+    if (peers.rank() + 1 < holders) peers.send(piece, peers.rank() + 1);
+  }
+}
+
 }  // namespace
 
 std::vector<StateKind> state_kinds(const plan::Plan& plan, const plan::Unit& unit) {
@@ -310,6 +323,28 @@ void join_state(const StateView& view, const launch::Peers& peers, StateKind kin
     if (owner != 0 && view.rank == owner) peers.send(piece, 0);
     if (owner != 0 && view.rank == 0) peers.receive(piece, owner);
     if (view.rank == 0) visit(piece);
+  }
+}
+
+void join_weights(const StateView& view, const launch::Peers& peers, int holders,
+                  const std::function<void(int32_t, int64_t, std::span<const float>)>& set) {
+  const std::vector<graph::Parameter>& parameters = view.plan->graphs[0].parameters;
+  std::vector<float> whole;
+  for (size_t p = 0; p < parameters.size() && holders > 1; ++p)
+    whole.reserve(size_t(parameters[p].real_numel));
+  for (size_t p = 0; p < parameters.size(); ++p) {
+    whole.clear();
+    int64_t first = 0;
+    const auto take = [&](std::span<const float> piece) {
+      if (holders > 1) return void(whole.insert(whole.end(), piece.begin(), piece.end()));
+      set(int32_t(p), first, piece);
+      first += int64_t(piece.size());
+    };
+    join_state(view, peers, StateKind::master, int32_t(p), take);
+    if (holders == 1 || peers.rank() >= holders) continue;
+    whole.resize(size_t(parameters[p].real_numel));
+    hand_on(peers, holders, whole);
+    set(int32_t(p), 0, whole);
   }
 }
 

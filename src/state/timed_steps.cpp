@@ -1,9 +1,10 @@
+#include "zero/state/timed_steps.hpp"
+
 #include <algorithm>
 #include <chrono>
 #include <span>
 
 #include "zero/io/data/dataset.hpp"
-#include "zero/state/engine.hpp"
 #include "zero/state/state_view.hpp"
 
 namespace zero::state {

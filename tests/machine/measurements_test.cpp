@@ -1,7 +1,7 @@
 // Ranks: 1
-#include "src/machine/measurements.hpp"
-
 #include <gtest/gtest.h>
+
+#include "src/machine/probes.hpp"
 
 namespace zero::machine {
 namespace {

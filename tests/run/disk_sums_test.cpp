@@ -1,4 +1,6 @@
 // Ranks: 1
+#include "src/run/disk_sums.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

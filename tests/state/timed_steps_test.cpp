@@ -1,5 +1,7 @@
 // Ranks: 1
 
+#include "zero/state/timed_steps.hpp"
+
 #include <gtest/gtest.h>
 
 #include <optional>
@@ -7,7 +9,6 @@
 
 #include "tests/support/rank_disk.hpp"
 #include "tests/support/tiny_plans.hpp"
-#include "zero/state/engine.hpp"
 
 namespace zero::state {
 namespace {

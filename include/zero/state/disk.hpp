@@ -127,11 +127,4 @@ class DiskPace {
   bool warned_ = false;
 };
 
-class Engine;
-
-/// Fills the engine's disk with zeros where nothing has been written yet, and tries it for a
-/// moment. Returns what a rank can expect of it, which a warning then goes by: what was measured
-/// while all ranks did so, or where the page cache stands in between `expected`. Collective.
-DiskRates warm_up_disk(Engine& engine, const DiskRates& expected);
-
 }  // namespace zero::state

@@ -161,29 +161,9 @@ struct Evaluation {
   std::optional<Texts> texts = {};  ///< none where none are generated
 };
 
-/// One rank of a training without data, of which only the time counts: initial weights of seed 1,
-/// and every token is the next one's id.
-class TimedSteps {
- public:
-  /// `plan`, and what lanes use, outlive it.
-  TimedSteps(const plan::Plan& plan, int rank, const run::LaneComms& comms,
-             const run::LaneDisks& disks = {});
-
-  /// The update of the last attempt and one more; returns the seconds. Collective.
-  double step();
-  /// The update of the last attempt. Collective.
-  double finish();
-
-  run::Executor& executor() { return executor_; }
-
- private:
-  double run(plan::BodyId body);
-
-  const plan::Plan& plan_;
-  const float rate_ = 1e-4f;
-  const run::Rules rules_;
-  run::Executor executor_;
-  int64_t step_ = 0;
-};
+/// Fills the engine's disk with zeros where nothing has been written yet, and tries it for a
+/// moment. Returns what a rank can expect of it, which a warning then goes by: what was measured
+/// while all ranks did so, or where the page cache stands in between `expected`. Collective.
+DiskRates warm_up_disk(Engine& engine, const DiskRates& expected);
 
 }  // namespace zero::state

@@ -143,4 +143,11 @@ std::string state_sha256(const StateView& view, const launch::Peers& peers);
 /// from the others shows.
 std::string state_xxh3(const StateView& view, const launch::Peers& peers, int threads);
 
+/// Gives `set` all fp32 master weights of a model while it is trained, on each of the first
+/// `holders` ranks: the index of a parameter, the first element of a piece, and its elements
+/// without padding. Where there is one holder a piece has at most 4 MiB, else it is the whole
+/// parameter. Nothing else may use `peers` meanwhile. Collective.
+void join_weights(const StateView& view, const launch::Peers& peers, int holders,
+                  const std::function<void(int32_t, int64_t, std::span<const float>)>& set);
+
 }  // namespace zero::state

@@ -1,6 +1,6 @@
 #pragma once
-/// What families have in common: tables of tokens, the classifier at the end and heads of all of
-/// them, and what those with an encoder beside a decoder count and name alike.
+/// What families share. All of them: rows of a table of tokens and of the classifier, the rule of
+/// heads. What those with an encoder beside a decoder count and name alike stands here too.
 
 #include <algorithm>
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include "src/model/common_parts.hpp"
+#include "src/model/shared_by_families.hpp"
 
 #include <algorithm>
 
