@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "perf/support/timing.hpp"
@@ -20,6 +21,7 @@
 namespace zero::kernels {
 namespace {
 
+constexpr int kRounds = 5;
 constexpr AttentionExtents kLong{.samples = 1, .length = 1024, .heads = 12, .head_width = 64};
 constexpr AttentionExtents kShort{.samples = 8, .length = 128, .heads = 12, .head_width = 64};
 
@@ -30,19 +32,40 @@ double flops_of_two_products(const AttentionExtents& extents) {
   return 4.0 * pairs * double(extents.head_width * extents.heads * extents.samples);
 }
 
+/// A product whose rate is the peak.
 template <class T>
-double peak(Stream& stream) {
-  constexpr int64_t kSide = 2048;
-  std::vector<T> a(kSide * kSide, T(0.5f)), b(kSide * kSide, T(0.25f)), c(kSide * kSide);
-  const ProductSpec spec{.m = kSide, .n = kSide, .k = kSide};
-  const double seconds = perf::best_seconds(5, [&] {
-    product<T, T>(stream, spec, a.data(), b.data(), nullptr, c.data());
+struct SquareProduct {
+  static constexpr int64_t kSide = 2048;
+  static constexpr double kFlops = 2.0 * kSide * kSide * kSide;
+  std::vector<T> a = std::vector<T>(kSide * kSide, T(0.5f));
+  std::vector<T> b = std::vector<T>(kSide * kSide, T(0.25f));
+  std::vector<T> c = std::vector<T>(kSide * kSide);
+
+  void operator()(Stream& stream) {
+    product<T, T>(stream, {.m = kSide, .n = kSide, .k = kSide}, a.data(), b.data(), nullptr,
+                  c.data());
     stream.wait();
-  });
-  return 2.0 * kSide * kSide * kSide / seconds;
+  }
+};
+
+/// FLOP/s of one round.
+struct Rates {
+  double forward, backward, peak;
+};
+
+double median(std::vector<double> values) {
+  std::ranges::sort(values);
+  return values[values.size() / 2];
 }
 
-/// Returns the lesser share of the peak of both directions.
+template <class Rate>
+double median_of(const std::vector<Rates>& rounds, const Rate& rate) {
+  std::vector<double> values;
+  for (const Rates& round : rounds) values.push_back(rate(round));
+  return median(std::move(values));
+}
+
+/// Returns the lesser share of the peak of both directions, each the median of all rounds.
 template <class T>
 double measure(const AttentionExtents& extents, int threads, float dropout) {
   Stream stream(threads);
@@ -55,27 +78,38 @@ double measure(const AttentionExtents& extents, int threads, float dropout) {
   Arena scratch(attention_scratch_bytes(extents, dtype_of<T>(), threads));
   const DropoutSite site{.probability = dropout, .site = 1, .sample_offset = 0};
   const StepInputs inputs{};
-  const double forward = perf::best_seconds(9, [&] {
+  const auto forward = [&] {
     attention<T>(
         stream, extents, site, &inputs,
         {packed_attention<T>(extents, qkv.data()), y.data(), logsumexp.data(), scratch.data()});
     stream.wait();
-  });
-  const double backward = perf::best_seconds(9, [&] {
+  };
+  const auto backward = [&] {
     attention_backward<T>(
         stream, extents, site, &inputs,
         {packed_attention<T>(extents, qkv.data()), dy.data(), y.data(), logsumexp.data(),
          dqkv.data(), dqkv.data() + width, dqkv.data() + 2 * width, scratch.data()});
     stream.wait();
-  });
-  const double top = peak<T>(stream), flops = flops_of_two_products(extents);
+  };
+  SquareProduct<T> square;
+  const double flops = flops_of_two_products(extents);
+  // A processor's clock differs from one second to the next: what is compared lies close together.
+  std::vector<Rates> rounds(kRounds);
+  for (Rates& round : rounds) {
+    round = {.forward = flops / perf::best_seconds(5, forward),
+             .backward = 2.5 * flops / perf::best_seconds(3, backward),
+             .peak = square.kFlops / perf::best_seconds(2, [&] { square(stream); })};
+  }
+  const double ahead = median_of(rounds, [](const Rates& r) { return r.forward / r.peak; });
+  const double back = median_of(rounds, [](const Rates& r) { return r.backward / r.peak; });
   std::printf(
-      "%-5s %4d tokens, %d threads, dropout %.1f: peak %6.1f  forward %6.1f (%3.0f %%) %6.3f ms  "
-      "backward %6.1f (%3.0f %%) %6.3f ms\n",
+      "%-5s %4d tokens, %d threads, dropout %.1f: peak %6.1f  forward %6.1f (%3.0f %%)  "
+      "backward %6.1f (%3.0f %%)\n",
       std::string(name_of(dtype_of<T>())).c_str(), int(extents.length), threads, dropout,
-      top * 1e-9, flops / forward * 1e-9, 100 * flops / forward / top, 1e3 * forward,
-      2.5 * flops / backward * 1e-9, 250 * flops / backward / top, 1e3 * backward);
-  return std::min(flops / forward, 2.5 * flops / backward) / top;
+      1e-9 * median_of(rounds, [](const Rates& r) { return r.peak; }),
+      1e-9 * median_of(rounds, [](const Rates& r) { return r.forward; }), 100 * ahead,
+      1e-9 * median_of(rounds, [](const Rates& r) { return r.backward; }), 100 * back);
+  return std::min(ahead, back);
 }
 
 /// Returns the least share of those that are judged.
