@@ -87,14 +87,6 @@ void write_raw(const ScratchFolder& scratch, RawWay way, int64_t times, std::spa
   file.finish();
 }
 
-template <class Turns, class Value>
-double median_of(const Turns& turns, const Value& value) {
-  std::vector<double> values;
-  for (const auto& turn : turns) values.push_back(value(turn));
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
 /// Bytes/s of every byte read and every digest checked.
 double load_rate(const ScratchFolder& scratch, const checkpoint::File& file) {
   checkpoint::ShardReader reader(scratch.folder(), scratch.path(), file, {});

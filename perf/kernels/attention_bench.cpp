@@ -9,7 +9,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "perf/support/timing.hpp"
@@ -20,6 +19,8 @@
 
 namespace zero::kernels {
 namespace {
+
+using perf::median_of;
 
 constexpr int kRounds = 5;
 constexpr AttentionExtents kLong{.samples = 1, .length = 1024, .heads = 12, .head_width = 64};
@@ -52,18 +53,6 @@ struct SquareProduct {
 struct Rates {
   double forward, backward, peak;
 };
-
-double median(std::vector<double> values) {
-  std::ranges::sort(values);
-  return values[values.size() / 2];
-}
-
-template <class Rate>
-double median_of(const std::vector<Rates>& rounds, const Rate& rate) {
-  std::vector<double> values;
-  for (const Rates& round : rounds) values.push_back(rate(round));
-  return median(std::move(values));
-}
 
 /// Returns the lesser share of the peak of both directions, each the median of all rounds.
 template <class T>

@@ -16,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include "perf/support/timing.hpp"
 #include "src/model/gpt2.hpp"
 #include "zero/base/error.hpp"
 #include "zero/compile/compile.hpp"
@@ -150,11 +151,6 @@ class Transfers {
   Stream reads_, writes_;
   std::unique_ptr<state::Disk> disks_[2];
 };
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
 
 bool measure(const Settings& settings) {
   Training in_memory(settings, Tier::device), on_disk(settings, Tier::nvme);

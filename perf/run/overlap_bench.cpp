@@ -16,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include "perf/support/timing.hpp"
 #include "src/model/gpt2.hpp"
 #include "tests/support/thread_group.hpp"
 #include "zero/compile/compile.hpp"
@@ -28,6 +29,7 @@
 namespace {
 
 using namespace zero;
+using perf::median;
 using plan::Tier;
 
 constexpr int kPairs = 20, kPairsWithoutOverlap = 4;
@@ -144,11 +146,6 @@ class Training {
   std::vector<std::unique_ptr<state::TimedSteps>> ranks_;
   std::atomic<std::chrono::duration<double>> sleep_{};
 };
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
 
 /// What the sleeps do to the steps of one plan.
 struct Cost {

@@ -16,11 +16,6 @@
 
 namespace zero::perf {
 
-inline double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
 /// Places for arrays of `numel` elements, one behind the other, of 16 bytes an element in all.
 class Arrays {
  public:

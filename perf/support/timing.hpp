@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
+#include <vector>
 
 namespace zero::perf {
 
@@ -17,6 +19,19 @@ double best_seconds(int repeats, const Work& work) {
     best = std::min(best, std::chrono::duration<double>(Clock::now() - begin).count());
   }
   return best;
+}
+
+inline double median(std::vector<double> values) {
+  std::ranges::sort(values);
+  return values[values.size() / 2];
+}
+
+/// The median of value(round) over all rounds.
+template <class Rounds, class Value>
+double median_of(const Rounds& rounds, const Value& value) {
+  std::vector<double> values;
+  for (const auto& round : rounds) values.push_back(value(round));
+  return median(std::move(values));
 }
 
 }  // namespace zero::perf

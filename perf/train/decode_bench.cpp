@@ -34,11 +34,6 @@ double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
 void fill(models::Decoder& decoder) {
   const graph::Graph& graph = decoder.graph();
   for (size_t p = 0; p < graph.parameters.size(); ++p) {

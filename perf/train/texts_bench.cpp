@@ -9,8 +9,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "perf/support/timing.hpp"
 #include "src/model/t5.hpp"
 #include "zero/kernels/initialise.hpp"
 #include "zero/launch/session.hpp"
@@ -78,8 +80,7 @@ void measure(const Trial& trial) {
     const double one = rate(generator, trial.batch);
     if (round > 0) rates.push_back(one);
   }
-  std::ranges::sort(rates);
-  std::printf("{\"tps_med\": %.1f, \"batch\": %lld, \"beams\": %lld}\n", rates[rates.size() / 2],
+  std::printf("{\"tps_med\": %.1f, \"batch\": %lld, \"beams\": %lld}\n", median(std::move(rates)),
               (long long)trial.batch, (long long)trial.beams);
 }
 
