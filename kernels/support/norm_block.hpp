@@ -13,6 +13,25 @@ namespace zero::kernels {
 /// Warps of a block forwards: each has a row.
 inline constexpr int kNormWarps = 8;
 
+/// The sum of f(x[j]) over a warp's row: a lane adds its runs in order, several of them under way
+/// at once, then the lanes add.
+template <class Block, class T, bool kWhole, class F>
+ZERO_DEVICE_ONLY float sum_of_row(const Block& block, const RunsOfRow<const T, kWhole>& x,
+                                  const F& f) {
+  constexpr int kAtOnce = 4;
+  constexpr int64_t kStep = kWarpLanes * kRunNumel;
+  float total = 0.0f;
+  for (int64_t j = block.lane() * kRunNumel; j < x.width; j += kAtOnce * kStep) {
+    Run<T> run[kAtOnce];
+    for (int b = 0; b < kAtOnce; ++b) run[b] = x.load(j + b * kStep);
+    for (int b = 0; b < kAtOnce; ++b) {
+      for (int k = 0; k < kRunNumel; ++k)
+        if (x.has(j + b * kStep, k)) total += f(float(run[b].at[k]));
+    }
+  }
+  return warp_sum(block, total);
+}
+
 /// Three passes over a row: all but the first find it in the cache.
 template <class T, bool kWhole>
 struct NormForwardBlock {
@@ -27,8 +46,8 @@ struct NormForwardBlock {
     const int64_t r = block.index() * kNormWarps + block.warp(), width = extents.width;
     if (r >= extents.rows) return;
     const RunsOfRow<const T, kWhole> x{arrays.x + r * width, width};
-    const float mean = sum(block, x, [](float value) { return value; }) / float(width);
-    const float variance = sum(block, x, [=](float value) {
+    const float mean = sum_of_row(block, x, [](float value) { return value; }) / float(width);
+    const float variance = sum_of_row(block, x, [=](float value) {
       const float difference = value - mean;
       return difference * difference;
     });
@@ -41,23 +60,6 @@ struct NormForwardBlock {
   }
 
  private:
-  template <class Block, class F>
-  ZERO_DEVICE_ONLY static float sum(const Block& block, const RunsOfRow<const T, kWhole>& x,
-                                    const F& f) {
-    constexpr int kAtOnce = 4;
-    constexpr int64_t kStep = kWarpLanes * kRunNumel;
-    float total = 0.0f;
-    for (int64_t j = block.lane() * kRunNumel; j < x.width; j += kAtOnce * kStep) {
-      Run<T> run[kAtOnce];
-      for (int b = 0; b < kAtOnce; ++b) run[b] = x.load(j + b * kStep);
-      for (int b = 0; b < kAtOnce; ++b) {
-        for (int k = 0; k < kRunNumel; ++k)
-          if (x.has(j + b * kStep, k)) total += f(float(run[b].at[k]));
-      }
-    }
-    return warp_sum(block, total);
-  }
-
   template <class Block>
   ZERO_DEVICE_ONLY void write(const Block& block, int64_t r, float mean, float rstd) const {
     const int64_t width = extents.width;
@@ -241,7 +243,8 @@ struct RmsForwardBlock {
     if (r >= extents.rows) return;
     const RunsOfRow<const T, kWhole> x{arrays.x + r * width, width}, weight{arrays.weight, width};
     const RunsOfRow<T, kWhole> y{arrays.y + r * width, width};
-    const float rrms = 1.0f / std::sqrt(squares(block, x) / float(width) + epsilon);
+    const float squares = sum_of_row(block, x, [](float value) { return value * value; });
+    const float rrms = 1.0f / std::sqrt(squares / float(width) + epsilon);
     for_each_run(block, width, [&](int64_t j) {
       const Run<T> from = x.load(j), w = weight.load(j);
       Run<T> to;
@@ -249,23 +252,6 @@ struct RmsForwardBlock {
       y.store(j, to);
     });
     if (block.lane() == 0) arrays.rrms[r] = rrms;
-  }
-
- private:
-  /// The runs of a lane in order, several of them under way at once. Zeros follow the row.
-  template <class Block>
-  ZERO_DEVICE_ONLY static float squares(const Block& block, const RunsOfRow<const T, kWhole>& x) {
-    constexpr int kAtOnce = 4;
-    constexpr int64_t kStep = kWarpLanes * kRunNumel;
-    float total = 0.0f;
-    for (int64_t j = block.lane() * kRunNumel; j < x.width; j += kAtOnce * kStep) {
-      Run<T> run[kAtOnce];
-      for (int b = 0; b < kAtOnce; ++b) run[b] = x.load(j + b * kStep);
-      for (int b = 0; b < kAtOnce; ++b) {
-        for (int k = 0; k < kRunNumel; ++k) total += float(run[b].at[k]) * float(run[b].at[k]);
-      }
-    }
-    return warp_sum(block, total);
   }
 };
 

@@ -281,5 +281,4 @@ TYPED_TEST(RmsBlock, WritesDxWhereDyOrWhatIsAddedLay) {
 }
 
 }  // namespace
-
 }  // namespace zero::kernels
