@@ -145,10 +145,9 @@ bool has_device_memory() { return true; }
 
 void refuse_device_memory(int64_t bytes, const std::string& more) {
   static_cast<void>(gpuGetLastError());  // it is told here, and must not meet the next caller
-  size_t free = 0, total = 0;
-  check_gpu(gpuMemGetInfo(&free, &total), "asking for the device's free memory");
-  refuse(Exit::kDoesNotFit, "an arena of ", bytes, " bytes does not fit: ", free, " of ", total,
-         " bytes of the device are free", more);
+  const Memory memory = memory_in_use();
+  refuse(Exit::kDoesNotFit, "an arena of ", bytes, " bytes does not fit: ", memory.free, " of ",
+         memory.total, " bytes of the device are free", more);
 }
 
 std::byte* take_device_memory(int64_t bytes) {
