@@ -24,6 +24,10 @@ std::unique_ptr<Stream::Handle> make_handle(int threads, Place place) {
       Stream::Handle{Space(make_stream(), Kokkos::Impl::ManageStream::yes), threads, place});
 }
 
+/// Kokkos asks for no launch whether it was taken: a kernel that the device refuses does nothing, and
+/// nothing else would tell.
+void tell_refused_launch() noexcept { warn_gpu(gpuGetLastError(), "a launch before this"); }
+
 }  // namespace
 
 Stream::Stream(int threads, Place place) : handle_(make_handle(threads, place)) {}
@@ -34,7 +38,10 @@ int Stream::threads() const { return handle_->threads; }
 bool Stream::is_of_host() const { return handle_->place == Place::host; }
 
 /// Not by Kokkos' fence, which ends the process where a kernel has failed.
-void Stream::wait() { check_gpu(gpuStreamSynchronize(native_stream(*this)), "waiting for work"); }
+void Stream::wait() {
+  tell_refused_launch();
+  check_gpu(gpuStreamSynchronize(native_stream(*this)), "waiting for work");
+}
 
 gpuStream_t native_stream(const Stream& stream) { return stream.handle().space.cuda_stream(); }
 
@@ -76,12 +83,16 @@ Moment::Moment() {
 Moment::~Moment() = default;
 
 void Moment::mark(Stream& stream) {
+  tell_refused_launch();
   check_gpu(gpuEventRecord(mark_->event.get(), native_stream(stream)), "marking a time");
 }
 
 bool Moment::reached() const {
   const gpuError_t status = gpuEventQuery(mark_->event.get());
-  if (status == gpuErrorNotReady) return false;
+  if (status == gpuErrorNotReady) {
+    static_cast<void>(gpuGetLastError());  // some runtimes keep it, though it is no error
+    return false;
+  }
   check_gpu(status, "asking for work");
   return true;
 }
