@@ -3,7 +3,7 @@
 # with those of CUDA that tools/gpu_check.sh has linked into cuda/. Tests read files of the tree in
 # which the bundle lies, as build/bundle. Open MPI looks for its parts where it was installed unless
 # it is told another place. A bundle runs on one machine: mpirun needs no ssh for others then, and
-# NCCL no network but loopback.
+# NCCL no network but loopback; a rank that no launcher has starts no daemon.
 here=$(cd "$(dirname "$0")/.." && pwd)
 export LD_LIBRARY_PATH="$here/lib:$here/cuda${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 export OPAL_BINDIR="$here/bin" OPAL_LIBDIR="$here/lib" OPAL_PKGLIBDIR="$here/openmpi/parts"
@@ -11,5 +11,6 @@ export OPAL_PKGDATADIR="$here/openmpi/texts" OPAL_SYSCONFDIR="$here/openmpi"
 export PMIX_LIBDIR="$here/lib" PMIX_PKGLIBDIR="$here/pmix/parts"
 export PMIX_PKGDATADIR="$here/pmix/texts" PMIX_SYSCONFDIR="$here/pmix"
 export OMPI_MCA_plm="${OMPI_MCA_plm:-isolated}" NCCL_SOCKET_IFNAME="${NCCL_SOCKET_IFNAME:-lo}"
+export OMPI_MCA_ess_singleton_isolated="${OMPI_MCA_ess_singleton_isolated:-1}"
 export ZERO_TREE="${ZERO_TREE:-$here/../..}"
 exec "$here/programs/$(basename "$0")" "$@"

@@ -24,12 +24,25 @@ folder_of() {
   done
 }
 
+# newest_cudnn FOLDER...: the folder with the latest cuDNN 9, or nothing: a machine may have an old
+# one beside that of a Python package.
+newest_cudnn() {
+  local folder version newest=0 best=''
+  for folder in "$@"; do
+    [ -e "$folder/libcudnn.so.9" ] || continue
+    version=$(LD_LIBRARY_PATH=$folder python3 -c "import ctypes
+print(ctypes.CDLL('$folder/libcudnn.so.9').cudnnGetVersion())" 2> /dev/null || echo 1)
+    if [ "$version" -gt "$newest" ]; then newest=$version best=$folder; fi
+  done
+  if [ -n "$best" ]; then echo "$best"; fi
+}
+
 # link_cudnn BUNDLE FOLDER...: all of cuDNN 9, which the programs do without where there is none,
 # and the compiler that it calls for plans of its own.
 link_cudnn() {
   local bundle=$1 cudnn nvrtc
   shift
-  cudnn=$(folder_of libcudnn.so.9 "$@")
+  cudnn=$(newest_cudnn "$@")
   nvrtc=$(folder_of libnvrtc.so.13 "$@")
   if [ -z "$cudnn" ]; then
     say "gpu check: no libcudnn.so.9: attention will be our own kernels', far slower"
@@ -75,6 +88,13 @@ find_programs() {
   if [ -z "${lists:-}" ]; then link_cuda_libraries "$bundle"; fi
 }
 
+# start_loopback: with the command of its name or without (SIOCSIFFLAGS, up and running).
+start_loopback() {
+  ip link set lo up 2> /dev/null || python3 -c 'import fcntl, socket, struct
+of = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+fcntl.ioctl(of, 0x8914, struct.pack("16sh14x", b"lo", 0x41))' 2> /dev/null
+}
+
 # prepare_environment: what launchers, tests and NCCL are told on one machine with one GPU.
 prepare_environment() {
   export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 PYTHONDONTWRITEBYTECODE=1
@@ -82,7 +102,9 @@ prepare_environment() {
   export OMPI_MCA_btl_vader_single_copy_mechanism=none
   # All ranks are on this machine: a launcher needs no ssh then, and NCCL no network but loopback.
   export OMPI_MCA_plm="${OMPI_MCA_plm:-isolated}" NCCL_SOCKET_IFNAME="${NCCL_SOCKET_IFNAME:-lo}"
+  export OMPI_MCA_ess_singleton_isolated="${OMPI_MCA_ess_singleton_isolated:-1}"
   export PATH="$PATH:${CUDA_HOME:-/usr/local/cuda}/bin"  # compute-sanitizer
+  if [ -z "${lists:-}" ]; then start_loopback || true; fi
   export SHARE_DEVICE=1  # tests/runs/program.py: the ranks of a test drive one GPU
 }
 
