@@ -127,13 +127,13 @@ Results<T> apart(const Layer<T>& in) {
                 product_alone.data());
   gelu_backward<T>(stream, int64_t(out.dh.size()), in.h.data(), product_alone.data(),
                    out.dh.data());
-  out.dh_again = out.dh;
   column_sum<T>(stream, in.shape.m, in.shape.k, out.dh.data(), out.dh_sum.data(), scratch.data());
   dropout_add<T>(stream, {}, {.samples = 1, .numel_per_sample = int64_t(out.added.size())}, nullptr,
                  out.hidden.data(), in.dy.data(), out.added.data());
   product<T, T>(stream, in.weight_grad(), in.x.data(), in.dy.data(), nullptr, out.dweight.data());
   column_sum<T>(stream, in.shape.m, in.shape.n, in.dy.data(), out.dbias.data(), scratch.data());
   stream.wait();
+  out.dh_again = out.dh;
   return out;
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "zero/base/error.hpp"
+#include "zero/device/device.hpp"
 
 namespace zero::testing_support {
 
@@ -20,6 +21,15 @@ std::string refusal_of(Exit exit, const Work& work) {
     return error.what();
   }
   return "";
+}
+
+/// What a host finds in what it reads, and refuses; a device leaves it out, and must bear it.
+template <class Work>
+void expect_refused_on_host(const Work& work) {
+  if (drives_devices())
+    EXPECT_NO_THROW(work());
+  else
+    EXPECT_THROW(work(), Error);
 }
 
 }  // namespace zero::testing_support

@@ -7,6 +7,7 @@
 #include "tests/support/arrays.hpp"
 #include "tests/support/attention_reference.hpp"
 #include "tests/support/matrix_reference.hpp"
+#include "tests/support/refusal.hpp"
 #include "zero/base/error.hpp"
 #include "zero/device/stream.hpp"
 #include "zero/kernels/decode.hpp"
@@ -18,6 +19,7 @@ using testing::noise;
 using testing::poisoned;
 using testing::relative_error;
 using testing::same_bits;
+using testing_support::expect_refused_on_host;
 
 constexpr int64_t kHeads = 3, kHeadWidth = 10, kWidth = kHeads * kHeadWidth;
 
@@ -208,20 +210,22 @@ TYPED_TEST(CachedTexts, SeeTheirSourceWhoseKeysAreStoredOnce) {
 TEST(CachedTextsRoom, IsThatOfTheCachesTheBiasAndTheSources) {
   Caches<float> caches(extents(64, 2));
   EXPECT_NO_THROW(caches.run(tokens(1, 0, 64)));
-  EXPECT_THROW(caches.run(tokens(1, 64, 65)), Error);
-  EXPECT_THROW(caches.run(tokens(2, 0, 1)), Error);
-  EXPECT_THROW(caches.run(tokens(-1, 0, 1)), Error);
-  EXPECT_THROW(caches.run(tokens(0, 0, 1), {{.from = 0, .to = 2, .begin = 0, .end = 1}}), Error);
-  EXPECT_THROW(caches.run(tokens(0, 0, 1), {{.from = 0, .to = 1, .begin = 0, .end = 65}}), Error);
+  expect_refused_on_host([&] { caches.run(tokens(1, 64, 65)); });
+  expect_refused_on_host([&] { caches.run(tokens(2, 0, 1)); });
+  expect_refused_on_host([&] { caches.run(tokens(-1, 0, 1)); });
+  expect_refused_on_host(
+      [&] { caches.run(tokens(0, 0, 1), {{.from = 0, .to = 2, .begin = 0, .end = 1}}); });
+  expect_refused_on_host(
+      [&] { caches.run(tokens(0, 0, 1), {{.from = 0, .to = 1, .begin = 0, .end = 65}}); });
   CachedAttentionExtents of = extents(64, 1);
   of.reach = 10;
-  EXPECT_THROW(Caches<float>(of).run(tokens(0, 0, 11)), Error);
+  expect_refused_on_host([&] { Caches<float>(of).run(tokens(0, 0, 11)); });
   of.keys = CachedKeys::source;
   of.reach = 0;
-  EXPECT_THROW(Caches<float>(of).run({{.text = 0, .position = 0, .source = 0, .source_keys = 0}}),
-               Error);
-  EXPECT_THROW(Caches<float>(of).run({{.text = 0, .position = 0, .source = 1, .source_keys = 1}}),
-               Error);
+  expect_refused_on_host(
+      [&] { Caches<float>(of).run({{.text = 0, .position = 0, .source = 0, .source_keys = 0}}); });
+  expect_refused_on_host(
+      [&] { Caches<float>(of).run({{.text = 0, .position = 0, .source = 1, .source_keys = 1}}); });
 }
 
 }  // namespace
