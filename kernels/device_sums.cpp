@@ -75,6 +75,11 @@ struct TreeInRegisters {
   }
 };
 
+template <class Chunks>
+void add_chunks(Stream& stream, const Chunks& chunks) {
+  launch(kPartial, items(stream, chunks.items()), chunks);
+}
+
 }  // namespace
 
 int order_of_sums() { return kHostSpace ? 1 : 2; }
@@ -92,8 +97,11 @@ void column_sum(Stream& stream, int64_t rows, int64_t columns, const T* x, T* su
     const PartialSums<T> partial{chunks, columns, x, scratch};
     for_each_row(stream, kPartial, chunks.count() * partial.strips(), partial);
   } else {
-    const ColumnChunks<T> partial{chunks, columns, x, scratch};
-    launch(kPartial, items(stream, partial.items()), partial);
+    constexpr int kColumns = 4;
+    if (ColumnChunks<T, kColumns>::takes(columns, x, scratch))
+      add_chunks(stream, ColumnChunks<T, kColumns>{chunks, columns, x, scratch});
+    else
+      add_chunks(stream, ColumnChunks<T, 1>{chunks, columns, x, scratch});
   }
   const ColumnTree<T> tree{chunks.count(), columns, columns, scratch, sum};
   for_each_row(stream, kTree, tree.groups(), tree);
