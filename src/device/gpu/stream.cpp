@@ -24,8 +24,8 @@ std::unique_ptr<Stream::Handle> make_handle(int threads, Place place) {
       Stream::Handle{Space(make_stream(), Kokkos::Impl::ManageStream::yes), threads, place});
 }
 
-/// Kokkos asks for no launch whether it was taken: a kernel that the device refuses does nothing, and
-/// nothing else would tell.
+/// Kokkos asks of no launch whether it was taken: a kernel that the device refuses does nothing,
+/// and nothing else would tell.
 void tell_refused_launch() noexcept { warn_gpu(gpuGetLastError(), "a launch before this"); }
 
 }  // namespace
