@@ -77,10 +77,9 @@ struct ColumnTree {
 // columns.
 
 /// Adds rows in order: quad(r) the rows [r, r + 4) together, single(r) a row of what is left. The
-/// loads of several quads are under way at once.
-template <class Quad, class Single>
+/// loads of kQuads quads are under way at once.
+template <int64_t kQuads, class Quad, class Single>
 KOKKOS_INLINE_FUNCTION void for_quads(Interval rows, const Quad& quad, const Single& single) {
-  constexpr int64_t kQuads = 8;
   int64_t r = rows.begin;
   for (; r + 4 * kQuads <= rows.end; r += 4 * kQuads) {
     for (int64_t q = 0; q < kQuads; ++q) quad(r + 4 * q);
@@ -120,7 +119,7 @@ struct ColumnChunks {
     const T* const first = x + (item * kColumns - chunk * columns);
     const auto row = [=](int64_t r) { return *reinterpret_cast<const Read*>(first + r * ld); };
     Sums sum{};
-    for_quads(
+    for_quads<kColumns == 1 ? 4 : 8>(
         chunks[chunk],
         [&](int64_t r) {
           const Read of[] = {row(r), row(r + 1), row(r + 2), row(r + 3)};
