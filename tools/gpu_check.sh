@@ -102,6 +102,7 @@ check_races() { sanitize racecheck "$@"; }
 
 # check_unwritten NAME SHARE SUITES [WITHOUT]: of what nobody has written. Arenas are zero-filled
 # and outputs of tests poisoned, but for those of attention, which are then as the device gave them.
+# In fp32, and so of our own kernels: of what cuDNN's write by bulk copies initcheck sees nothing.
 check_unwritten() {
   export ZERO_TEST_UNWRITTEN=1
   sanitize initcheck "$@"
@@ -236,7 +237,7 @@ check_memory "every algorithm of products" 300 'LtAlgorithms*'
 check_races "sums along rows and columns" 150 \
   'LayerNorm*:RmsNorm*:SoftmaxRows*:Rows.*:ColumnTree*:ColumnChunksOf*:SumOfSquares*:Lamb*'
 check_races "own attention and the classifier" 200 'OwnAttention*:Cached*:Classifier*'
-check_unwritten "attention" 150 'Attention/*:AttentionGradient*:Cudnn*' '*TakesTheShapes*'
+check_unwritten "own attention" 150 'Attention/0.*:OwnAttention/0.*'
 check "products fused beside apart" 30 python3 "$root/tools/product_times.py"
 check_ten_billion
 check_speed 240 gpt2-xl 16 --tokens 131072 "$full"
