@@ -13,8 +13,8 @@ namespace {
 
 const std::string kPartial = "zero::column_sum";
 const std::string kTree = "zero::column_sum_tree";
-/// From so many columns on a thread of a GPU has four: on an H200 they then take 0.8 of the time of
-/// one a thread, and with 1600 columns 1.2.
+/// A thread of a GPU has four columns from so many on: on an H200 that takes 0.8 of the time of one
+/// a thread, and with 1600 columns 1.2.
 constexpr int64_t kLeastWide = 2048;
 
 /// The chunks' sums on the host: a work item has a strip of columns.

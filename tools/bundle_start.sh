@@ -3,7 +3,7 @@
 # with those of CUDA that tools/gpu_check.sh has linked into cuda/. Tests read files of the tree in
 # which the bundle lies, as build/bundle. Open MPI looks for its parts where it was installed unless
 # it is told another place. A bundle runs on one machine: mpirun needs no ssh for others then, and
-# NCCL no network but loopback; a rank that no launcher has starts no daemon.
+# NCCL no network but loopback; a rank that no launcher has started starts no daemon.
 here=$(cd "$(dirname "$0")/.." && pwd)
 export LD_LIBRARY_PATH="$here/lib:$here/cuda${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 export OPAL_BINDIR="$here/bin" OPAL_LIBDIR="$here/lib" OPAL_PKGLIBDIR="$here/openmpi/parts"

@@ -135,7 +135,7 @@ check_kernels_of_memory() {
     'LayerNorm*:Rms*:Dropout*:StackedSum*:TreeSum*:SumGroups*:ResizeHeads*:Embedding*:Initial*'
   check_memory "the classifier" 120 'Classifier*'
   check_memory "the loops that kernels share" 120 \
-    'MapEl*:Rows.*:ColumnTree*:ColumnChunksOf*:Softmax*:HeldRows*:SegmentTable*:NormBlock*'
+    'MapEl*:Conversion*:Rows.*:Column*:Softmax*:HeldRows*:SegmentTable*:NormBlock*'
   check_memory "own attention" 120 \
     'OwnAttention*:Cached*:WriteDropout*:RelativeBias*:AttentionLengths*:AttentionPadding*'
   check_memory "products" 180 'Product*:RowProduct*:TableProduct*:FusedProduct*' 'ProductBlocks.*'

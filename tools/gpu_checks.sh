@@ -24,14 +24,21 @@ folder_of() {
   done
 }
 
-# newest_cudnn FOLDER...: the folder with the latest cuDNN 9, or nothing: a machine may have an old
-# one beside that of a Python package.
+# newest_cudnn FOLDER...: the folder with the latest cuDNN 9 for CUDA 13, or nothing: a machine may
+# have an old one beside that of a Python package. One that does not load counts as the oldest.
 newest_cudnn() {
   local folder version newest=0 best=''
   for folder in "$@"; do
     [ -e "$folder/libcudnn.so.9" ] || continue
-    version=$(LD_LIBRARY_PATH=$folder python3 -c "import ctypes
-print(ctypes.CDLL('$folder/libcudnn.so.9').cudnnGetVersion())" 2> /dev/null || echo 1)
+    version=$(LD_LIBRARY_PATH=$folder${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} \
+      python3 - "$folder/libcudnn.so.9" 2> /dev/null << 'END' || true
+import ctypes
+import sys
+library = ctypes.CDLL(sys.argv[1])
+print(library.cudnnGetVersion() if library.cudnnGetCudartVersion() // 1000 == 13 else 0)
+END
+    )
+    [[ $version =~ ^[0-9]+$ ]] || version=1
     if [ "$version" -gt "$newest" ]; then newest=$version best=$folder; fi
   done
   if [ -n "$best" ]; then echo "$best"; fi

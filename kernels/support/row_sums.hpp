@@ -88,7 +88,7 @@ KOKKOS_INLINE_FUNCTION void for_quads(Interval rows, const Quad& quad, const Sin
   for (; r < rows.end; ++r) single(r);
 }
 
-/// Neighbours in a row that one access reads.
+/// One access reads these neighbours in a row.
 template <class T, int kColumns>
 struct alignas(kColumns * sizeof(T)) Neighbours {
   T at[kColumns];

@@ -41,7 +41,7 @@ class Measurement {
     stream_.wait();
   }
 
-  /// The seconds of one product, of `calls` behind each other.
+  /// Returns the mean seconds of `calls` products that are queued behind each other.
   double seconds(int calls) {
     using Clock = std::chrono::steady_clock;
     const Clock::time_point start = Clock::now();
@@ -136,7 +136,7 @@ std::string outlook_warning(const DiskOutlook& outlook, double compute_seconds) 
 }
 
 bool is_worth_a_product_peak(double operations) {
-  return operations > kRepeats * operations_of(width_of_products());
+  return operations > kRepeats * calls_at_once() * operations_of(width_of_products());
 }
 
 double measure_product_peak(int threads, Dtype dtype) {

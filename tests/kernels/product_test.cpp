@@ -192,19 +192,31 @@ TYPED_TEST(Product, GivesTheSameBitsInEveryOrderAndFromEveryThread) {
   }
 }
 
+/// The sums of columns of a matrix that begins `late` elements behind where its memory does.
+template <class T>
+void check_column_sum(int64_t rows, int64_t columns, int64_t late = 0) {
+  const auto x = sixteenths<T>(late + rows * columns, 5);
+  auto sum = poisoned<T>(columns);
+  auto scratch = poisoned<float>(column_sum_scratch_numel(rows, columns));
+  Stream stream(2);
+  column_sum(stream, rows, columns, x.data() + late, sum.data(), scratch.data());
+  stream.wait();
+  for (int64_t j = 0; j < columns; ++j) {
+    double expected = 0;
+    for (int64_t i = 0; i < rows; ++i) expected += double(float(x[size_t(late + i * columns + j)]));
+    ASSERT_EQ(float(sum[size_t(j)]), float(T(float(expected)))) << rows << " " << j;
+  }
+}
+
 TYPED_TEST(Product, ColumnSumAddsRowsInFp32AndRoundsOnce) {
-  for (int64_t rows : {1, 3, 31, 32, 33, 100, 5000}) {
-    const int64_t columns = 600;
-    const auto x = sixteenths<TypeParam>(rows * columns, 5);
-    auto sum = poisoned<TypeParam>(columns);
-    auto scratch = poisoned<float>(column_sum_scratch_numel(rows, columns));
-    Stream stream(2);
-    column_sum(stream, rows, columns, x.data(), sum.data(), scratch.data());
-    stream.wait();
-    for (int64_t j = 0; j < columns; ++j) {
-      double expected = 0;
-      for (int64_t i = 0; i < rows; ++i) expected += double(float(x[size_t(i * columns + j)]));
-      ASSERT_EQ(float(sum[size_t(j)]), float(TypeParam(float(expected)))) << rows << " " << j;
+  for (int64_t rows : {1, 3, 31, 32, 33, 100, 5000}) check_column_sum<TypeParam>(rows, 600);
+}
+
+TYPED_TEST(Product, ColumnSumOfWideRowsDoesWhereverTheyLie) {
+  for (int64_t rows : {1, 33, 100}) {
+    for (int64_t columns : {2048, 2050}) {
+      check_column_sum<TypeParam>(rows, columns);
+      check_column_sum<TypeParam>(rows, columns, 1);
     }
   }
 }

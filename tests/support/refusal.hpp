@@ -23,7 +23,8 @@ std::string refusal_of(Exit exit, const Work& work) {
   return "";
 }
 
-/// What a host finds in what it reads, and refuses; a device leaves it out, and must bear it.
+/// Expects that a host refuses what it finds in its inputs, and that a device, which leaves it out,
+/// bears it.
 template <class Work>
 void expect_refused_on_host(const Work& work) {
   if (drives_devices())

@@ -36,8 +36,9 @@ std::string outlook_text(const DiskOutlook& outlook);
 std::string outlook_warning(const DiskOutlook& outlook, double compute_seconds);
 
 /// Floating-point operations a second of this rank's largest quick product, best of a few, with all
-/// ranks measuring at the same time; what a step's speed is printed as a share of. Takes at most
-/// about 0.2 s; 0 where one product would take longer than that.
+/// ranks measuring at the same time; what a step's speed is printed as a share of. On a host it
+/// takes at most about 0.2 s, and is 0 where one product would take longer. On a GPU a time is the
+/// mean of ten products behind each other, once the library has chosen how to do them.
 double measure_product_peak(int threads, Dtype dtype);
 
 /// Whether a training of so many floating-point operations a rank, all its steps together, has more

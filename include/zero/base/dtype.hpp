@@ -26,7 +26,7 @@ constexpr std::string_view name_of(Dtype dtype) {
   return kNames[size_t(dtype)];
 }
 
-// What a GPU's own instructions make, NaN as 0x7fff.
+// A GPU's own instructions make these; NaN is 0x7fff.
 #ifdef __CUDA_ARCH__
 inline constexpr bool kNativeHalves = true;
 __device__ inline uint16_t native_bf16_bits(float value) {

@@ -69,9 +69,10 @@ using gpuUUID_t = cudaUUID_t;
 #define gpuSuccess cudaSuccess
 
 /// Throws Error(kDoesNotFit) where memory has run out and Error(kInternal) for any other status but
-/// gpuSuccess, naming `what` and CUDA's own text.
+/// gpuSuccess, naming `what` and CUDA's own text. What is told here does not meet the next caller.
 inline void check_gpu(gpuError_t status, std::string_view what) {
   if (status == gpuSuccess) return;
+  static_cast<void>(gpuGetLastError());
   const bool full = status == gpuErrorMemoryAllocation;
   refuse(full ? Exit::kDoesNotFit : Exit::kInternal, what,
          " failed in CUDA: ", gpuGetErrorString(status), " (", gpuGetErrorName(status), ")");

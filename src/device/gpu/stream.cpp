@@ -26,7 +26,7 @@ std::unique_ptr<Stream::Handle> make_handle(int threads, Place place) {
 
 /// Kokkos asks of no launch whether it was taken: a kernel that the device refuses does nothing,
 /// and nothing else would tell.
-void tell_refused_launch() noexcept { warn_gpu(gpuGetLastError(), "a launch before this"); }
+void check_launches() { check_gpu(gpuGetLastError(), "starting a kernel"); }
 
 }  // namespace
 
@@ -39,7 +39,7 @@ bool Stream::is_of_host() const { return handle_->place == Place::host; }
 
 /// Not by Kokkos' fence, which ends the process where a kernel has failed.
 void Stream::wait() {
-  tell_refused_launch();
+  check_launches();
   check_gpu(gpuStreamSynchronize(native_stream(*this)), "waiting for work");
 }
 
@@ -83,7 +83,7 @@ Moment::Moment() {
 Moment::~Moment() = default;
 
 void Moment::mark(Stream& stream) {
-  tell_refused_launch();
+  check_launches();
   check_gpu(gpuEventRecord(mark_->event.get(), native_stream(stream)), "marking a time");
 }
 
