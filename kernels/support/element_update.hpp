@@ -206,8 +206,10 @@ struct ElementRun {
     Run<float> states[kMostStates];
     for (int s = 0; s < Formula::kStates; ++s) states[s] = run_at(arrays.states[s], first);
     const Run<G> grad = run_at(arrays.grad, first);
+    // The last loop is unrolled, so that the runs stay in registers.
     OptimizerArrays<T, G> run{.weight = weight.at, .low = low.at, .states = {}, .grad = grad.at};
     for (int s = 0; s < Formula::kStates; ++s) run.states[s] = states[s].at;
+#pragma unroll
     for (int k = 0; k < kRunNumel; ++k) update(run, decay, k);
     set_run(arrays.weight, first, weight);
     if constexpr (kHasLow) set_run(arrays.low, first, low);
