@@ -79,7 +79,7 @@ if wants_unity; then join_sources; fi
 flags="-std=c++20 --extended-lambda --expt-relaxed-constexpr -arch=sm_90 --fmad=false -O1"
 flags+=" -Xcompiler=-fopenmp,-ffp-contract=off $(cuda_flags)"
 toolkit=$(dirname "$(dirname "$(readlink -f "$(command -v nvcc)")")")
-cxx_flags="-std=c++20 -Wall -Wextra -Wshadow -fopenmp -ffp-contract=off"
+cxx_flags="-std=c++20 -Wall -Wextra -Wshadow -Wno-unknown-pragmas -fopenmp -ffp-contract=off"
 cxx_flags+=" -isystem $root/.deps/cudnn-frontend/include -isystem $toolkit/include"
 cxx_flags+=" $(pkg-config --cflags ompi-cxx 2> /dev/null || true)"
 if make -C "$root" -f tools/cuda_check.mk --no-print-directory --keep-going -j "$jobs" \
