@@ -4,8 +4,13 @@
 # launchers half of the time or more, with 2 those that compute or watch the clock, with 3 what
 # measures the machine.
 function(zero_test_program name processors word)
+  zero_test_part(${name} ${name} ${processors} ${word} ${ARGN})
+endfunction()
+
+# The test `name` of a script that has several.
+function(zero_test_part name script processors word)
   add_test(NAME runs.${name}
-           COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/runs/${name}.py
+           COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/runs/${script}.py
                    $<TARGET_FILE:zeroapp> ${MPIEXEC_EXECUTABLE} ${ARGN})
   set_tests_properties(runs.${name} PROPERTIES PROCESSORS ${processors} TIMEOUT 600
                        PASS_REGULAR_EXPRESSION ${word}
@@ -17,6 +22,7 @@ find_package(Python3 COMPONENTS Interpreter REQUIRED)
 zero_test_program(equal_bits 2 "all equal")
 zero_test_program(known_losses 1 "the losses of the host")
 zero_test_program(offload 1 "every home the same bytes")
+zero_test_part(offload_others offload 1 "every home the same bytes" others)
 zero_test_program(encoder_decoders 2 "encoder-decoders go all ways")
 zero_test_program(length_buckets 2 "lengths change nothing but time")
 zero_test_program(t5_mini 2 "verses are learnt")
@@ -34,6 +40,7 @@ zero_test_program(signals 2 "all ended in time")
 zero_test_program(suspended 1 "halted jobs go on")
 zero_test_program(folder 1 "nothing is lost")
 zero_test_program(resume 1 "the same bytes")
+zero_test_program(resumed_folder 1 "the folder decides")
 zero_test_program(begin 1 "all begun as they should")
 zero_test_program(damaged_starts 1 "no damage is trained on")
 zero_test_program(streaks 1 "every streak is left")

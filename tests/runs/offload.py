@@ -5,9 +5,10 @@ disk, take the bytes that are planned, and are refused by name where they cannot
 usage: offload.py ZEROAPP MPIEXEC [PRECISION RANKS | others]
 
 With a precision and ranks: every stage with every home there, in reproducible mode, all with the
-bits of stage 0 on one rank. With "others": all but that and the pairs of homes. Where SHARE_DEVICE
-is set all is reproducible, since products of a GPU otherwise go by what was measured. OFFLOAD=all
-in the environment: every pair of homes in every precision.
+bits of stage 0 on one rank. With "others": all but that and the pairs of homes. With none: pairs of
+homes, and every stage in bf16 on four ranks with states on disk. Where SHARE_DEVICE is set all is
+reproducible, since products of a GPU otherwise go by what was measured. OFFLOAD=all in the
+environment: every pair of homes in every precision.
 """
 import itertools
 import json
@@ -201,8 +202,7 @@ def check_others(program, disk):
     runs_go_on_under_other_homes(program, disk)
 
 
-def check_all(program, disk):
-    check_others(program, disk)
+def check_bits(program, disk):
     homes_change_no_bit(program, disk)
     stages_and_homes_change_no_bit(program, disk, "bf16", 4, homes=("nvme",))
 
@@ -216,7 +216,7 @@ def main():
         program.write("tiny.toml", f"{tiny}\n[numerics]\nreproducible = true\n")
     with tempfile.TemporaryDirectory(dir=os.getcwd(), prefix="disk-") as disk:
         if not chosen:
-            check_all(program, disk)
+            check_bits(program, disk)
         elif chosen == ["others"]:
             check_others(program, disk)
         else:
