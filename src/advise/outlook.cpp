@@ -68,19 +68,23 @@ int calls_at_once() { return drives_devices() ? 10 : 1; }
 
 double operations_of(int64_t width) { return 2 * std::pow(double(width), 3); }
 
+/// Whether a large product would take too long, which a small one tells. A GPU is never too slow,
+/// and the start of a small one costs more than itself.
+template <class T>
+bool is_too_slow(int threads) {
+  if (drives_devices()) return false;
+  constexpr int64_t kNarrow = 256;
+  Measurement<T> small(threads, kNarrow);
+  small.seconds(1);  // makes the library ready for the shape
+  // Neighbours may slow one of them.
+  const double least = std::min({small.seconds(1), small.seconds(1), small.seconds(1)});
+  return least * operations_of(width_of_products()) / operations_of(kNarrow) > 0.04;
+}
+
 template <class T>
 double measure(int threads) {
-  // The first call also makes the library ready for the shape; on a host a small one tells what a
-  // large one costs. A GPU is never too slow, and the start of a small one costs more than itself.
+  if (is_too_slow<T>(threads)) return 0;
   const int64_t width = width_of_products();
-  if (!drives_devices()) {
-    constexpr int64_t kNarrow = 256;
-    Measurement<T> small(threads, kNarrow);
-    small.seconds(1);
-    // Neighbours may slow one of them.
-    const double least = std::min({small.seconds(1), small.seconds(1), small.seconds(1)});
-    if (least * std::pow(double(width) / double(kNarrow), 3) > 0.04) return 0;
-  }
   Measurement<T> large(threads, width);
   if (drives_devices()) large.seconds(1);
   double best = std::numeric_limits<double>::infinity(), spent = 0;
