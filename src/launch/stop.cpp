@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <cstring>
 #include <ctime>
+#include <system_error>
 
 #include "zero/base/error.hpp"
 #include "zero/io/files/files.hpp"
@@ -55,6 +56,13 @@ extern "C" void on_signal(int number) {
   errno = reason;
 }
 
+sigset_t caught_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int number : kSignals) sigaddset(&set, number);
+  return set;
+}
+
 /// Whether every signal took it; errno says what is wrong with the one that did not.
 bool install(void (*handler)(int)) {
   struct sigaction action = {};
@@ -72,9 +80,27 @@ StopSignal::StopSignal() {
   if (!install(on_signal)) {
     throw Error(Exit::kInternal, text("signals that end a run: sigaction: ", std::strerror(errno)));
   }
+  const sigset_t caught = caught_signals();
+  try {
+    listener_ = std::thread([this, caught] {
+      pthread_sigmask(SIG_UNBLOCK, &caught, nullptr);
+      ended_.wait(false);
+    });
+  } catch (const std::system_error& error) {
+    install(SIG_DFL);
+    refuse(Exit::kDoesNotFit,
+           "the system refuses the thread that takes signals: ", error.code().message(),
+           " - raise this user's processes (ulimit -u), the address space (ulimit -v; ",
+           "ulimit -s for each thread) or the cgroup's pids.max");
+  }
+  pthread_sigmask(SIG_BLOCK, &caught, &before_);
 }
 
 StopSignal::~StopSignal() {
+  pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  ended_.store(true);
+  ended_.notify_all();
+  listener_.join();
   if (install(SIG_DFL)) return;
   warn("signals stay caught: sigaction: ", std::strerror(errno));
 }

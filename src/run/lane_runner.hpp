@@ -125,11 +125,11 @@ struct LaneTally {
 bool computes(plan::Lane lane);
 
 struct LaneSetup {
-  plan::Lane lane;
-  int threads;
-  comm::Communicator* comm;
-  tiers::DiskTier* disk;
-  size_t rows;  ///< of the profile
+  plan::Lane lane = plan::Lane::compute;
+  int threads = 1;
+  comm::Communicator* comm = nullptr;
+  tiers::DiskTier* disk = nullptr;
+  size_t rows = 0;  ///< of the profile
   std::array<std::vector<LaneOp>, plan::kBodies> ops;
   LaneSegments segments;
 };

@@ -12,7 +12,7 @@ TRAIN = ("tiny.toml", "run.output=out", "train_micro_batch_size_per_gpu=1")
 PLAN = ("plan", *TRAIN)
 NVME = ("zero.stage=3", "zero.offload_param.device=nvme")
 LONG = "n" * 300
-SPACE = 32 << 20
+SPACE = 40 << 20
 
 # What is typed, the status, words of the line; then the environment and limits, where they matter.
 MISTAKES = (

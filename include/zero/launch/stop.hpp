@@ -1,12 +1,16 @@
 #pragma once
 
+#include <signal.h>
+
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 namespace zero::launch {
@@ -16,7 +20,13 @@ namespace zero::launch {
 /// had listened, unless it is the same one within 200 ms: a launcher and a scheduler may both pass
 /// one on. SIGCONT asks for nothing: Open MPI's mpirun sends one ahead of the SIGTERM after Ctrl-C,
 /// and one where a job that was suspended goes on. Installed as long as it lives, one at a time.
-/// Throws Error(kInternal) where the system does not let it.
+///
+/// One thread of its own takes them: they are blocked in the thread that makes this and so in those
+/// that are started later. A handler's frame lies below the stack pointer of the thread that it
+/// interrupts, and oneDNN's products for AVX2 point that into their buffer on the heap meanwhile.
+///
+/// Throws Error(kInternal) where the system does not let it, Error(kDoesNotFit) where it refuses
+/// the thread.
 class StopSignal {
  public:
   StopSignal();
@@ -28,6 +38,11 @@ class StopSignal {
   static int received();
   /// "SIGTERM"
   static std::string name_of(int signal);
+
+ private:
+  std::atomic<bool> ended_{false};
+  std::thread listener_;
+  sigset_t before_{};  ///< what the thread that made this had blocked
 };
 
 /// What a user asks of a live run by making an empty file in its folder.
