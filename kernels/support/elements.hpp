@@ -42,9 +42,14 @@ inline Items items(const Stream& stream, int64_t count) {
 /// it, so that on a device one thread at a time does. Steps replay recordings and come here once.
 template <class Policy, class F>
 void launch(const std::string& label, const Policy& policy, const F& f) {
-  std::unique_lock turn(launch_turn, std::defer_lock);
-  if (!kHostSpace) turn.lock();
-  Kokkos::parallel_for(label, policy, f);
+  if constexpr (kHostSpace) {
+    Kokkos::parallel_for(label, policy, f);
+  } else {
+    const std::lock_guard turn(launch_turn);
+    const LaunchCheck check;
+    Kokkos::parallel_for(label, policy, f);
+    check.require_taken(label);
+  }
 }
 
 template <int64_t kGrain, class F>

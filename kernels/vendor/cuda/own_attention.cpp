@@ -7,6 +7,7 @@
 #include "kernels/vendor/cuda/attention.hpp"
 #include "zero/base/error.hpp"
 #include "zero/device/gpu_runtime.hpp"
+#include "zero/device/space.hpp"
 
 namespace zero::kernels::vendor {
 namespace {
@@ -67,9 +68,10 @@ void start(Stream& stream, Kernel<Arrays> kernel, const Grid& grid, const Attent
   // Beyond 48 KiB a kernel asks for its shared memory; asking costs a microsecond.
   check_gpu(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
             "asking for shared memory");
+  const LaunchCheck check;
   kernel<<<unsigned(grid.blocks), kAttentionThreads, size_t(bytes), native_stream(stream)>>>(
       launch, arrays);
-  check_gpu(cudaGetLastError(), "starting attention");
+  check.require_taken("attention");
 }
 
 /// Calls with<kParts>() for the least number of parts that the head fits.

@@ -24,10 +24,6 @@ std::unique_ptr<Stream::Handle> make_handle(int threads, Place place) {
       Stream::Handle{Space(make_stream(), Kokkos::Impl::ManageStream::yes), threads, place});
 }
 
-/// Kokkos asks of no launch whether it was taken: a kernel that the device refuses does nothing,
-/// and nothing else would tell.
-void check_launches() { check_gpu(gpuGetLastError(), "starting a kernel"); }
-
 }  // namespace
 
 Stream::Stream(int threads, Place place) : handle_(make_handle(threads, place)) {}
@@ -38,9 +34,13 @@ int Stream::threads() const { return handle_->threads; }
 bool Stream::is_of_host() const { return handle_->place == Place::host; }
 
 /// Not by Kokkos' fence, which ends the process where a kernel has failed.
-void Stream::wait() {
-  check_launches();
-  check_gpu(gpuStreamSynchronize(native_stream(*this)), "waiting for work");
+void Stream::wait() { check_gpu(gpuStreamSynchronize(native_stream(*this)), "waiting for work"); }
+
+LaunchCheck::LaunchCheck() { static_cast<void>(gpuGetLastError()); }
+
+void LaunchCheck::require_taken(const std::string& kernel) const {
+  const gpuError_t status = gpuGetLastError();
+  if (status != gpuSuccess) check_gpu(status, "starting " + kernel);
 }
 
 gpuStream_t native_stream(const Stream& stream) { return stream.handle().space.cuda_stream(); }
@@ -83,7 +83,6 @@ Moment::Moment() {
 Moment::~Moment() = default;
 
 void Moment::mark(Stream& stream) {
-  check_launches();
   check_gpu(gpuEventRecord(mark_->event.get(), native_stream(stream)), "marking a time");
 }
 
