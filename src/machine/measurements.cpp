@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
+#include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -101,27 +103,32 @@ plan::Plan plan_of(const model::Probe& probe, int threads, Dtype compute) {
   return plan::compile({.compute = compute, .threads = threads}, graph::differentiate(forward), {});
 }
 
-/// The share of a machine's rates that a training step reaches: what its forecast would take by
-/// them, over what some steps of `probe` take on this rank alone, with `threads`. Peaks are
-/// those of large products and long streams; steps also hold attention, small products and
-/// functions that memory does not wait for. 0 where a step would take longer than a second.
-double measure_step_share(const model::Probe& probe, const plan::Machine& machine, int threads,
-                          Dtype compute) {
-  constexpr int kSteps = 4;
-  constexpr double kMostSeconds = 1;
-  const plan::Plan plan = plan_of(probe, threads, compute);
-  const double expected = plan::forecast(plan, machine).step_seconds;
-  if (expected > kMostSeconds) return 0;
-  const std::unique_ptr<comm::Communicator> comm = comm::make_self();
-  run::LaneComms lanes{};
-  for (const plan::Lane lane : plan::kCollectiveLanes) lanes[size_t(lane)] = comm.get();
-  state::TimedSteps training(plan, 0, lanes);
-  training.step();  // the first one makes libraries ready for its shapes
-  std::vector<double> seconds;
-  for (int step = 0; step < kSteps; ++step) seconds.push_back(training.step());
-  std::sort(seconds.begin(), seconds.end());
-  return expected / seconds[seconds.size() / 2];
-}
+/// The share of a machine's rates that training steps of `probe` reach on this rank alone, with
+/// `threads`: what a forecast by the rates gives a step, over what it takes. Peaks are those of
+/// large products and long streams; steps also hold attention, small products and functions that
+/// memory does not wait for.
+class StepShare {
+ public:
+  StepShare(const model::Probe& probe, const plan::Machine& machine, int threads, Dtype compute)
+      : plan_(plan_of(probe, threads, compute)),
+        expected_(plan::forecast(plan_, machine).step_seconds) {
+    constexpr double kMostSeconds = 1;
+    if (expected_ > kMostSeconds) return;
+    run::LaneComms lanes{};
+    for (const plan::Lane lane : plan::kCollectiveLanes) lanes[size_t(lane)] = comm_.get();
+    training_.emplace(plan_, 0, lanes);
+    training_->step();  // the first one makes libraries ready for its shapes
+  }
+
+  /// 0 where a step would take longer than a second.
+  double of_a_step() { return training_ ? expected_ / training_->step() : 0; }
+
+ private:
+  const std::unique_ptr<comm::Communicator> comm_ = comm::make_self();
+  const plan::Plan plan_;
+  const double expected_;
+  std::optional<state::TimedSteps> training_;
+};
 
 /// One communicator of the ranks that name the same group, which are equally many in every group,
 /// by what a run over several nodes would have. Collective over all ranks.
@@ -210,8 +217,8 @@ void Measurements::products() {
 double Measurements::step_share(const char* what, Dtype dtype) {
   if (advise::product_flops(figures_, dtype) == 0) return 0;
   const plan::Machine machine = advise::machine_of(figures_, dtype, figures_.host);
-  return measure({what, "% of these rates", 100, 3},
-                 [&] { return measure_step_share(probe_, machine, session_.threads(), dtype); });
+  StepShare share(probe_, machine, session_.threads(), dtype);
+  return measure({what, "% of these rates", 100}, [&] { return share.of_a_step(); });
 }
 
 void Measurements::steps() {
