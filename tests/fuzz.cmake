@@ -1,5 +1,5 @@
 # Every target of fuzz/targets.cmake twice: as mutations.<name>, its body under repeatable mutations
-# with this build's compiler, and, where clang has libFuzzer, 10 s of fuzz.<name>.
+# with this build's compiler, and, where clang has libFuzzer, 5 s of fuzz.<name>.
 find_program(ZERO_FUZZ_COMPILER NAMES clang++-14 clang++ DOC "clang with libFuzzer, for fuzz/")
 if(ZERO_FUZZ_COMPILER AND NOT DEFINED ZERO_HAS_FUZZER)
   set(probe ${CMAKE_CURRENT_BINARY_DIR}/fuzz_probe)
@@ -30,7 +30,7 @@ function(zero_fuzz_target name)
   set_tests_properties(mutations.${name} PROPERTIES TIMEOUT 300)
   if(ZERO_HAS_FUZZER)
     add_test(NAME fuzz.${name}
-             COMMAND ${fuzz_build}/fuzz_${name} -max_total_time=10 -max_len=65536 -timeout=10
+             COMMAND ${fuzz_build}/fuzz_${name} -max_total_time=5 -max_len=65536 -timeout=10
                      -detect_leaks=0 -print_final_stats=1 -artifact_prefix=${fuzz_build}/
                      ${fuzz_build}/corpus/${name} ${seeds})
     set_tests_properties(fuzz.${name} PROPERTIES TIMEOUT 120 FIXTURES_REQUIRED fuzz_build)
@@ -38,13 +38,19 @@ function(zero_fuzz_target name)
 endfunction()
 include(fuzz/targets.cmake)
 
-if(ZERO_HAS_FUZZER)
-  add_test(NAME fuzz.build
+# One folder, of which each of the tests builds a part.
+function(zero_fuzz_build name target)
+  add_test(NAME fuzz.${name}
            COMMAND ${CMAKE_CTEST_COMMAND} --build-and-test ${CMAKE_CURRENT_SOURCE_DIR}/fuzz
                    ${fuzz_build} --build-generator ${CMAKE_GENERATOR} --build-noclean
+                   --build-target ${target}
                    --build-options -DCMAKE_CXX_COMPILER=${ZERO_FUZZ_COMPILER}
                    -DCMAKE_CXX_COMPILER_LAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER}
                    -DZERO_UNITY=${ZERO_UNITY})
-  set_tests_properties(fuzz.build PROPERTIES FIXTURES_SETUP fuzz_build PROCESSORS 2 COST 200
-                                             TIMEOUT 600)
+  set_tests_properties(fuzz.${name} PROPERTIES FIXTURES_SETUP fuzz_build RESOURCE_LOCK fuzz_build
+                                               PROCESSORS 4 COST 200 TIMEOUT 600)
+endfunction()
+if(ZERO_HAS_FUZZER)
+  zero_fuzz_build(build_config fuzz_read_config)
+  zero_fuzz_build(build_files fuzz_of_files)
 endif()

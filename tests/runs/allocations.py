@@ -3,6 +3,7 @@
 from program import Program, check
 
 FIRST, LAST = 2, 51
+BATCH = 4
 CASES = (
     (2, ("zero.stage=3", "evaluation.interval=10"), {}),
     (2, ("zero.stage=2", "profile.trace=true"), {}),
@@ -67,11 +68,13 @@ def check_libraries(case, count, micro_batches):
 def micro_batches_of(settings, ranks):
     """The samples of one rank in the counted steps."""
     sizes = dict(setting.split("=", 1) for setting in settings)
-    return (LAST - FIRST) * int(sizes.get("train_batch_size", 8)) // ranks
+    return (LAST - FIRST) * int(sizes.get("train_batch_size", BATCH)) // ranks
 
 
 def main():
     program = Program()
+    text = (program.folder / "tiny.toml").read_text()
+    program.write("tiny.toml", text.replace("batch_size = 8", f"batch_size = {BATCH}"))
     seen = counts(program, 1, ("checkpoint.interval=1",), {}, 1, FIRST)
     check(sum(seen[0].own().values()) > 0, "a save takes memory, and the counter sees it")
     for ranks, settings, env in CASES:

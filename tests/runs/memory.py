@@ -1,9 +1,13 @@
 #!/usr/bin/env python3
-"""Bytes of whole runs: what is planned is allocated and resident, and is ZeRO's formula."""
+"""Bytes of whole runs: what is planned is allocated and resident, and is ZeRO's formula.
+
+usage: memory.py ZEROAPP MPIEXEC [families]      families: encoder-decoders and wide vocabularies
+"""
 import itertools
 import json
 import os
 import resource
+import sys
 
 from program import Program, check
 
@@ -169,11 +173,14 @@ def check_products(program):
 
 
 def main():
-    program = Program()
-    check_formula(program)
-    check_runs(program)
-    check_pairs(program)
-    check_products(program)
+    families = sys.argv[3:] == ["families"]
+    program = Program(sys.argv[1:3])
+    if families:
+        check_pairs(program)
+        check_products(program)
+    else:
+        check_formula(program)
+        check_runs(program)
     print("bytes as planned")
 
 
