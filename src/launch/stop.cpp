@@ -26,7 +26,7 @@ namespace {
 constexpr int kSignals[] = {SIGINT, SIGTERM, SIGUSR1};
 constexpr int64_t kEchoNs = 200'000'000;
 
-// A handler may touch nothing but such words. Two threads may be in one at the same time.
+// A handler may touch nothing but such words, and another signal may interrupt it.
 std::atomic<int64_t> first_ns{0};
 std::atomic<int> received_signal{0};
 static_assert(std::atomic<int64_t>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
@@ -84,28 +84,41 @@ StopSignal::StopSignal() {
   try {
     listener_ = std::thread([this, caught] {
       pthread_sigmask(SIG_UNBLOCK, &caught, nullptr);
-      ended_.wait(false);
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [this] { return ended_; });
     });
   } catch (const std::system_error& error) {
     install(SIG_DFL);
-    refuse(Exit::kDoesNotFit,
-           "the system refuses the thread that takes signals: ", error.code().message(),
-           " - raise this user's processes (ulimit -u), the address space (ulimit -v; ",
-           "ulimit -s for each thread) or the cgroup's pids.max");
+    refuse(
+        Exit::kDoesNotFit,
+        "the system refuses the thread that takes signals: ", error.code().message(),
+        " - raise this user's processes (ulimit -u), the data and address space (ulimit -d, -v; ",
+        "ulimit -s for each thread) or the cgroup's pids.max");
   }
   pthread_sigmask(SIG_BLOCK, &caught, &before_);
 }
 
 StopSignal::~StopSignal() {
   pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-  ended_.store(true);
-  ended_.notify_all();
+  {
+    const std::lock_guard lock(mutex_);
+    ended_ = true;
+  }
+  changed_.notify_all();
   listener_.join();
   if (install(SIG_DFL)) return;
   warn("signals stay caught: sigaction: ", std::strerror(errno));
 }
 
-int StopSignal::received() { return received_signal; }
+int StopSignal::received() {
+  if (const int number = received_signal) return number;
+  // One that has come may wait for the listener still.
+  sigset_t pending;
+  sigpending(&pending);
+  const auto* const found = std::ranges::find_if(
+      kSignals, [&](int number) { return sigismember(&pending, number) == 1; });
+  return found == std::end(kSignals) ? 0 : *found;
+}
 
 std::string StopSignal::name_of(int signal) {
   const char* name = sigabbrev_np(signal);
@@ -206,15 +219,23 @@ pid_t start(const std::vector<std::string>& command, int output) {
   words.push_back(nullptr);
   posix_spawn_file_actions_t actions;
   if (posix_spawn_file_actions_init(&actions) != 0) return 0;
+  // It hears the signals that are blocked here.
+  sigset_t none;
+  sigemptyset(&none);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
   pid_t process = 0;
   const bool prepared =
+      posix_spawnattr_setsigmask(&attributes, &none) == 0 &&
+      posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK) == 0 &&
       posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0) == 0 &&
       posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO) == 0 &&
       posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0) == 0;
   if (!prepared ||
-      posix_spawnp(&process, words[0], &actions, nullptr, words.data(), environ) != 0) {
+      posix_spawnp(&process, words[0], &actions, &attributes, words.data(), environ) != 0) {
     process = 0;
   }
+  posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   return process;
 }

@@ -107,12 +107,12 @@ def last_step_is_reached_all_the_same(program):
 
 
 def may_come_at_any_instant(program):
-    """Hundreds of one, which count as one: none may come where a product points the stack away, as
-    oneDNN's do on processors with AVX2 and without AVX-512."""
+    """Hundreds of one are one, and none interrupts a product: oneDNN's for processors with AVX2 and
+    without AVX-512 point the stack pointer elsewhere."""
     process = begin(program, settings=("train_batch_size=1024",), steps=1)
     other, begun = other_rank(program), time.monotonic()
     with contextlib.suppress(ProcessLookupError):  # it has died, which the status tells
-        while time.monotonic() - begun < 0.1:
+        while time.monotonic() - begun < 0.05:
             os.kill(other, signal.SIGTERM)
             time.sleep(0.0002)
     result = program.wait(process)

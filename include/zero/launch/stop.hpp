@@ -3,10 +3,11 @@
 #include <signal.h>
 
 #include <array>
-#include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -40,7 +41,9 @@ class StopSignal {
   static std::string name_of(int signal);
 
  private:
-  std::atomic<bool> ended_{false};
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool ended_ = false;
   std::thread listener_;
   sigset_t before_{};  ///< what the thread that made this had blocked
 };
