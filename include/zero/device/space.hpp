@@ -20,13 +20,18 @@ struct Stream::Handle {
   Place place;
 };
 
-/// Whether the device takes a kernel: Kokkos does not ask, and one that is refused does nothing.
-/// Only on devices. To be made before the launch: what others have asked of the device in vain, as
-/// libraries do that look for an algorithm, is theirs to tell.
-struct LaunchCheck {
+/// Tells whether the device takes a kernel, which Kokkos does not ask: one that is refused does
+/// nothing. Made before the launch and asked behind it, so that what libraries have asked of the
+/// device in vain, as they do where they look for an algorithm, counts for nothing. Exists on
+/// devices alone.
+class LaunchCheck {
+ public:
   LaunchCheck();
-  /// Behind the launch. Throws Error(kInternal) with the kernel's name where it was refused.
+  /// Throws Error with the kernel's name where it was refused, or where work before it has failed.
   void require_taken(const std::string& kernel) const;
+
+ private:
+  const int earlier_;  ///< the device's own status before the launch; an error that lasts stays
 };
 
 }  // namespace zero

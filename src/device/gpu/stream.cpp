@@ -36,11 +36,12 @@ bool Stream::is_of_host() const { return handle_->place == Place::host; }
 /// Not by Kokkos' fence, which ends the process where a kernel has failed.
 void Stream::wait() { check_gpu(gpuStreamSynchronize(native_stream(*this)), "waiting for work"); }
 
-LaunchCheck::LaunchCheck() { static_cast<void>(gpuGetLastError()); }
+LaunchCheck::LaunchCheck() : earlier_(int(gpuGetLastError())) {}
 
 void LaunchCheck::require_taken(const std::string& kernel) const {
   const gpuError_t status = gpuGetLastError();
-  if (status != gpuSuccess) check_gpu(status, "starting " + kernel);
+  if (status == gpuSuccess) return;
+  check_gpu(status, (int(status) == earlier_ ? "work before " : "starting ") + kernel);
 }
 
 gpuStream_t native_stream(const Stream& stream) { return stream.handle().space.cuda_stream(); }
