@@ -23,10 +23,8 @@ endif()
 if(ZERO_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # It takes a source that a group includes for a header, whose local types others would see.
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
-endif()
-if(ZERO_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # A third more memory, up to 650 MB, in place of collecting its garbage: 6 % of its time.
-  add_compile_options(--param=ggc-min-heapsize=1000000)
+  # It takes up to 650 MB, a third more, and 6 % less time where it does not collect its garbage.
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:--param=ggc-min-heapsize=1000000>)
 endif()
 add_compile_definitions(OMPI_SKIP_MPICXX)
 

@@ -58,7 +58,7 @@ zero_test_program(lone_machine 1 "two ranks need nothing else")
 zero_test_program(changes 1 "no part of which does")
 zero_test_program(host_changes 1 "have such a change")
 zero_test_program(eval 1 "the digits of the run")
-zero_test_program(readme 2 "README.md and doc/ keep their word")
+zero_test_program(readme 3 "README.md and doc/ keep their word")
 zero_test_program(generate 1 "every text repeats")
 zero_test_program(import_deepspeed 1 "all articles imported")
 zero_test_program(articles 1 "verdicts of the table are printed")
@@ -137,7 +137,7 @@ if(NOT ZERO_SANITIZE)
   add_library(other_hosts MODULE support/other_hosts.cpp)
   zero_test_program(nodes 3 "plans know their nodes" $<TARGET_FILE:other_hosts>)
   zero_test_program(memory 1 "bytes as planned")
-  zero_test_part(memory_of_families memory 1 "bytes as planned" families)
+  zero_test_part(memory_of_families memory 2 "bytes as planned" families)
   zero_test_program(allocations 2 "no step allocates" $<TARGET_FILE:count_malloc>)
   zero_test_program(traffic 2 "what the formula says" $<TARGET_FILE:count_sends>)
 endif()
@@ -147,13 +147,14 @@ set_tests_properties(runs.readme runs.calibrate runs.offload runs.resume runs.ho
                      runs.changes runs.optimizers runs.folder runs.nodes runs.suspended
                      PROPERTIES COST 100)
 if(NOT ZERO_SANITIZE)
-  set_tests_properties(runs.allocations runs.kill_save runs.memory runs.overtaken_saves
-                       runs.save_faults runs.slow_disk runs.stopped_rank runs.traffic
+  set_tests_properties(runs.allocations runs.kill_save runs.memory runs.memory_of_families
+                       runs.overtaken_saves runs.room_of_saves runs.save_faults runs.slow_disk
+                       runs.stopped_rank runs.traffic
                        PROPERTIES COST 100)
 endif()
 if(TARGET runs_test)
-  set_tests_properties(plan/verify.np1 runs/equivalence.np1 runs/home_bits.np1 PROPERTIES COST 100
-                       PROCESSORS 2)
+  set_tests_properties(plan/verify.np1 runs/equivalence.np1 runs/home_bits.np1
+                       runs/activation_bits.np1 PROPERTIES COST 100 PROCESSORS 2)
 endif()
 
 # The program with another family of models.

@@ -16,7 +16,7 @@ from signals import children_of
 KING_JAMES = pathlib.Path("/usr/share/sword/mods.d/engKJV2006eb.conf")
 TRIAL = ("run.steps=45", "scheduler.warmup_num_steps=15", "evaluation.interval=45",
          "run.log_interval=15", "data.max_validation_samples=128")
-MOST_SECONDS = 60
+MOST_SECONDS = 45
 
 
 def trained(task):
