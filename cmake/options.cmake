@@ -3,6 +3,8 @@ if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
 endif()
 set(CMAKE_CXX_FLAGS_RELEASE "-O3 -g1")
+# For what need not be fast: it compiles in two thirds of the time.
+set(ZERO_BRIEF_OPTIONS "$<$<AND:$<COMPILE_LANGUAGE:CXX>,$<NOT:$<CONFIG:Debug>>>:-O1>")
 
 # A scalar sqrtf that may set errno, or a division that may trap, keeps a loop from vectorising;
 # contraction is off so that host and device, bodies and tails round alike. nvcc takes its options

@@ -21,7 +21,7 @@ endfunction()
 # matches; files that only a test or another configuration wants are named in EXCLUDE, and folders
 # of another device are left out. ALONE: each source is compiled alone whatever ZERO_UNITY says, as
 # what a compiler inlines depends on what stands beside it, and this room's loops must stay fast.
-# BRIEF: no loop of the room is long; at -O1 it compiles in two thirds of the time.
+# BRIEF: no loop of the room is long; it is compiled at -O1.
 function(zero_room name)
   cmake_parse_arguments(ARG "ALONE;BRIEF" "FOLDER" "LINKS;PRIVATE_LINKS;EXCLUDE" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${ARG_FOLDER}/*.cpp)
@@ -35,8 +35,7 @@ function(zero_room name)
                                             PRIVATE ${PROJECT_SOURCE_DIR})
     target_link_libraries(zero_${name} PUBLIC ${ARG_LINKS} PRIVATE ${ARG_PRIVATE_LINKS})
     if(ARG_BRIEF)
-      target_compile_options(zero_${name} PRIVATE
-                             $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<NOT:$<CONFIG:Debug>>>:-O1>)
+      target_compile_options(zero_${name} PRIVATE ${ZERO_BRIEF_OPTIONS})
     endif()
     if(NOT ARG_ALONE)
       zero_unity(zero_${name})
