@@ -19,6 +19,7 @@
 
 #include "zero/base/error.hpp"
 #include "zero/io/files/files.hpp"
+#include "zero/launch/thread_room.hpp"
 
 namespace zero::launch {
 namespace {
@@ -89,11 +90,9 @@ StopSignal::StopSignal() {
     });
   } catch (const std::system_error& error) {
     install(SIG_DFL);
-    refuse(
-        Exit::kDoesNotFit,
-        "the system refuses the thread that takes signals: ", error.code().message(),
-        " - raise this user's processes (ulimit -u), the data and address space (ulimit -d, -v; ",
-        "ulimit -s for each thread) or the cgroup's pids.max");
+    refuse(Exit::kDoesNotFit,
+           "the system refuses the thread that takes signals: ", error.code().message(),
+           kMoreThreads);
   }
   pthread_sigmask(SIG_BLOCK, &caught, &before_);
 }

@@ -162,8 +162,7 @@ void require_threads_of_mpi() {
   for (std::thread& thread : threads) thread.join();
   if (refusal.empty()) return require_addresses_of_mpi();
   refuse(Exit::kDoesNotFit, "the system refuses the threads that MPI starts: ", refusal,
-         " - raise this user's processes (ulimit -u), the data and address space (ulimit -d, -v; ",
-         "ulimit -s for each thread) or the cgroup's pids.max");
+         kMoreThreads);
 }
 
 ThreadTrial::ThreadTrial(int64_t threads) {

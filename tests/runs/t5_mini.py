@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """inputs/t5_mini.toml learns to turn verses of the King James Bible into modern English: after 45
-steps, which take a minute at most, the loss of held-out verses is below the entropy of their tokens
+steps, which take 45 s at most, the loss of held-out verses is below the entropy of their tokens
 taken one by one. Campaign t5_mini trains it to its end. Without the packages of `tools/setup.sh
 --pairs` it says SKIP."""
 import concurrent.futures

@@ -15,6 +15,11 @@ namespace zero::launch {
 /// The most threads of a rank: as many as Kokkos keeps places for.
 inline constexpr int64_t kMostThreads = 512;
 
+/// What to raise where the system refuses a thread, as the end of a sentence that says so.
+inline constexpr const char* kMoreThreads =
+    " - raise this user's processes (ulimit -u), the data and address space (ulimit -d, -v; ulimit "
+    "-s for each thread) or the cgroup's pids.max";
+
 using Variable = std::function<const char*(const char*)>;
 
 /// The threads that OMP_NUM_THREADS asks for, of a list the first number; 0 where it is not set.
