@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <span>
 #include <type_traits>
+#include <utility>
 
 #include "kernels/support/optimizers.hpp"
 #include "kernels/support/warp_runs.hpp"
@@ -196,6 +197,13 @@ struct ElementRun {
     ElementUpdate<Formula, T, G, kRound, false>{settings, decay, state, a}(i, i + 1);
   }
 
+  /// Without a loop, so that the arrays, a run long each, stay in registers.
+  template <size_t... i>
+  ZERO_HOST_DEVICE void update_each(const OptimizerArrays<T, G>& a, float decay,
+                                    std::index_sequence<i...>) const {
+    (update(a, decay, int64_t(i)), ...);
+  }
+
   ZERO_HOST_DEVICE void update_run(int64_t first, float decay) const {
     using Low = typename MasterLow<T>::type;
     constexpr bool kHasLow = !std::is_same_v<T, float>;
@@ -206,11 +214,9 @@ struct ElementRun {
     Run<float> states[kMostStates];
     for (int s = 0; s < Formula::kStates; ++s) states[s] = run_at(arrays.states[s], first);
     const Run<G> grad = run_at(arrays.grad, first);
-    // The last loop is unrolled, so that the runs stay in registers.
     OptimizerArrays<T, G> run{.weight = weight.at, .low = low.at, .states = {}, .grad = grad.at};
     for (int s = 0; s < Formula::kStates; ++s) run.states[s] = states[s].at;
-#pragma unroll
-    for (int k = 0; k < kRunNumel; ++k) update(run, decay, k);
+    update_each(run, decay, std::make_index_sequence<size_t(kRunNumel)>());
     set_run(arrays.weight, first, weight);
     if constexpr (kHasLow) set_run(arrays.low, first, low);
     for (int s = 0; s < Formula::kStates; ++s) set_run(arrays.states[s], first, states[s]);
