@@ -6,7 +6,7 @@ import json
 import struct
 import subprocess
 
-from program import Program, check, check_refused
+from program import Program, check, check_refused, shared
 
 INPUT = """
 train_batch_size = 8
@@ -231,7 +231,7 @@ def main():
     program.write("pairs.tsv", "source\ttarget\n" +
                   "".join(f"{i} times {i + 1}\tis {i * (i + 1)}\n" for i in range(50)))
     for name, model in MODELS.items():
-        program.write(f"{name}.toml", INPUT % model)
+        program.write(f"{name}.toml", shared(INPUT % model))
         trains_alike_at_every_stage(program, name)
     comes_back_from_a_folder(program, "t5", {
         "shared.weight": [256, 16], "encoder.block.0.layer.0.SelfAttention.k.weight": [24, 16],

@@ -5,22 +5,51 @@ import json
 import os
 import pathlib
 
-from program import Program, check
+from program import Program, check, shared
 
 GOLDEN = pathlib.Path(__file__).resolve().parent.parent / "golden" / "tiny_losses.json"
 COMMON = ("run.steps=20", "numerics.reproducible=true", "optimizer.lr=1e-3")
-# (settings, relative difference of the first step, and of any)
+PAIRS = """
+train_batch_size = 8
+train_micro_batch_size_per_gpu = 4
+[model]
+family = "%s"
+layers = 2
+width = 64
+heads = 2
+dropout = 0
+[data]
+train = "pairs.tsv"
+validation_fraction = 0.2
+max_validation_samples = 5
+source_length = 24
+target_length = 24
+[run]
+threads = 1
+[checkpoint]
+resume = "never"
+"""
+FAMILIES = ("t5", "blenderbot")
+BF16 = "bf16.enabled=true"
+# (input file, settings, relative difference of the first step, and of any)
 CASES = {
-    "fp32": ((), 1e-5, 1e-3),
-    "fp32 without dropout": (("model.dropout=0",), 1e-5, 1e-3),
+    "fp32": ("tiny", (), 1e-5, 1e-3),
+    "fp32 without dropout": ("tiny", ("model.dropout=0",), 1e-5, 1e-3),
     # A vendor's attention of 16 bits drops other elements than the host.
-    "bf16": (("bf16.enabled=true", "model.dropout=0"), 1e-2, 1e-2),
-    "fp16": (("fp16.enabled=true", "fp16.initial_scale_power=10", "model.dropout=0"), 1e-2, 1e-2),
+    "bf16": ("tiny", (BF16, "model.dropout=0"), 1e-2, 1e-2),
+    "fp16": ("tiny", ("fp16.enabled=true", "fp16.initial_scale_power=10", "model.dropout=0"), 1e-2,
+             1e-2),
+    **{f"{family} {precision}": (family, settings, first, any_step) for family in FAMILIES
+       for precision, settings, first, any_step in (("fp32", (), 1e-5, 1e-3),
+                                                    ("bf16", (BF16,), 1e-2, 1e-2))},
 }
 
 
-def losses(program, name, settings):
-    result = program.train(1, *COMMON, *settings)
+def losses(program, name, case):
+    run, settings, *_ = case
+    process = program.start(1, *COMMON, *settings, f"run.output=runs/{run}",
+                            input_file=f"{run}.toml")
+    result = program.wait(process, run=run)
     check(result.finished(), f"{name}: trains to the end", result)
     return [line["loss"] for line in result.metrics] + [result.summary["eval_loss"]]
 
@@ -35,11 +64,15 @@ def compare(name, found, known, first, any_step):
 
 def main():
     program = Program()
-    found = {name: losses(program, name, case[0]) for name, case in CASES.items()}
+    program.write("pairs.tsv", "source\ttarget\n" +
+                  "".join(f"{i} times {i + 1}\tis {i * (i + 1)}\n" for i in range(300)))
+    for family in FAMILIES:
+        program.write(f"{family}.toml", shared(PAIRS % family))
+    found = {name: losses(program, name, case) for name, case in CASES.items()}
     if os.environ.get("RECORD"):
         GOLDEN.write_text(json.dumps(found, indent=1) + "\n")
     known = json.loads(GOLDEN.read_text())
-    for name, (_, first, any_step) in CASES.items():
+    for name, (*_, first, any_step) in CASES.items():
         check(known[name][-2] < 0.9 * known[name][0], f"{name}: the known run has learnt")
         most = compare(name, found[name], known[name], first, any_step)
         print(f"{name}: within {most:.1e}")

@@ -46,6 +46,12 @@ QUICK = {"OMPI_MCA_pml": "ob1", "OMPI_MCA_mpi_yield_when_idle": "1"}
 BLOCK_BYTES = 256 << 10
 
 
+def shared(text):
+    """An input file: on a build for GPUs several ranks drive the one that a test machine has."""
+    share = os.environ.get("SHARE_DEVICE")
+    return text.replace("[run]", "[run]\nshare_device = true") if share else text
+
+
 def state_of(summary):
     """Both hashes of a run's last state; a run without them cannot be compared."""
     hashes = summary["state_sha256"], summary["state_xxh3"]
@@ -92,9 +98,7 @@ class Program:
         self.folder = pathlib.Path(self.place.name)
         verse = "".join(f"{i} times {i} is {i * i}.\n" for i in range(400))
         (self.folder / "text.txt").write_text(verse)
-        # On a build for GPUs several ranks drive the one that a test machine has.
-        share = "[run]\nshare_device = true" if os.environ.get("SHARE_DEVICE") else "[run]"
-        self.write("tiny.toml", MODEL.replace("[run]", share))
+        self.write("tiny.toml", shared(MODEL))
         self.env = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
                         **(QUICK if quick else {}))
         for name in [n for n in self.env if n.startswith(("SLURM_", "PMI_", "OMPI_COMM_"))]:
