@@ -149,6 +149,20 @@ check_rates() {
   check "calibrate" 90 "$zeroapp" calibrate --out "$out/machine.toml"
 }
 
+# check_torch: the same shapes, and the same model compiled, by PyTorch where it is installed.
+check_torch() {
+  local place=$root/perf/device name
+  local rates_of="rates of torch" speed_of="speed of gpt2 by torch, micro-batch 64"
+  if [ -z "$lists" ] && ! python3 -c 'import torch' 2> /dev/null; then
+    for name in "$rates_of" "$speed_of"; do leave_out "$name" "torch is not installed"; done
+    return 0
+  fi
+  if is_wanted "$rates_of"; then rm -f "$out/torch_rates.jsonl"; fi
+  check "$rates_of" 100 python3 "$place/torch_rates.py" "$out/torch_rates.jsonl"
+  check "$speed_of" 200 python3 "$place/torch_gpt2.py" gpt2 64 --tokens 524288 \
+    --to "$out/torch_speed.jsonl"
+}
+
 full=activation_checkpointing.recompute=full
 selective=activation_checkpointing.recompute=selective
 host=zero.offload_optimizer.device=cpu
@@ -214,11 +228,15 @@ check_sizes
 check_bits bf16 4 200
 check_kernels_of_memory
 check_rates
+check_torch
 check_run "continued texts" 180 generate.py
+check_run "encoder-decoders" 300 encoder_decoders.py
 check_offload
 check_speed 90 gpt2 16 $full
 check_speed 90 gpt2-medium 16 $full
 check_speed 120 gpt2-large 8 $full
+check_speed 120 t5-large 128 --tokens 131072 --steps 8
+check_speed 120 blenderbot-400M-distill 200 --tokens 153600 --steps 8
 check_speed 180 gpt2_1.5b 8
 check_speed 180 gpt2_1.5b 8 $full
 check_speed 180 gpt2-xl 8 $full

@@ -177,6 +177,7 @@ def write(folder, to, gpu, version):
              "calibrated": rates.read_text() if rates.exists() else None,
              "rates": read_lines(folder / "rates.jsonl"),
              "torch_rates": read_lines(folder / "torch_rates.jsonl"),
+             "torch_runs": read_lines(folder / "torch_speed.jsonl"),
              "products": json.loads(products.read_text()) if products.exists() else [],
              "runs_note": "the median of steps behind the first quarter, and at least behind two",
              "runs": [{"what": name_of(run), **run} for run in runs],

@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
-"""How fast one GPT-2 trains on one GPU: some steps on synthetic tokens of length 1024.
+"""How fast one model trains on one GPU: some steps on synthetic tokens, of length 1024 for a GPT-2.
 
 usage: gpu_speed.py ZEROAPP MODEL MICRO_BATCH [key=value ...] [--tokens N] [--fp16] [--steps N]
                     [--to FILE] [--trace FILE]
 
 MODEL is a name that zeroapp knows, or layers x width x heads, as 16x4096x32. Prints tokens/s, the
 median of the steps behind the first quarter, as a share of the 989 TFLOP/s that Hopper's data sheet
-promises in 16 bits, and what took the device's time; a model costs 6 N + 6 L C T operations a token
-(src/model/README.md). The first two steps never count: the first measures products op by op, the
-second is recorded. "exposed" is the time a step in which compute waited for transfers, disks or
-peers. --tokens is of a step, by default one micro-batch. --to appends the same as a line of JSON.
---trace keeps the last steps, op by op, which are then queued one by one and slower.
+promises in 16 bits, and what took the device's time. A GPT-2 costs 6 N + 6 L C T operations a token
+(src/model/README.md), an encoder-decoder what `zeroapp plan` counts for a step without recompute;
+its texts have the lengths of the articles' recipes. The first two steps never count: the first
+measures products op by op, the second is recorded. "exposed" is the time a step in which compute
+waited for transfers, disks or peers. --tokens is of a step, by default one micro-batch. --to
+appends the same as a line of JSON. --trace keeps the last steps, op by op, which are then queued
+one by one and slower.
 
 Ends with 77 where the model does not fit the device, and with 1 where the training failed, or ran
 on a GPU without cuDNN's attention, several times slower: such a figure tells nothing of the model.
@@ -32,6 +34,8 @@ COLD_STEPS = 2
 DOES_NOT_FIT, NOT_JUDGED = 6, 77
 SHAPES = {"gpt2": (12, 768), "gpt2-medium": (24, 1024), "gpt2-large": (36, 1280),
           "gpt2-xl": (48, 1600), "gpt2_1.5b": (48, 1600), "gpt2_10b": (50, 4096)}
+# Encoder-decoders: tokens of a source and of a target.
+PAIRS = {"t5-large": (128, 128), "t5-3b": (128, 128), "blenderbot-400M-distill": (128, 64)}
 INPUT = """
 train_batch_size = {batch}
 train_micro_batch_size_per_gpu = {micro}
@@ -40,7 +44,7 @@ train_micro_batch_size_per_gpu = {micro}
 dropout = 0.0
 [data]
 train = "synthetic"
-sequence_length = {length}
+{lengths}
 [run]
 steps = {steps}
 state_hash = false
@@ -53,23 +57,44 @@ enabled = true
 
 
 def shape_of(model):
-    """Its layers and width, and the lines that name it in an input file."""
+    """A GPT-2's layers and width, and the lines that name a model in an input file."""
+    if model in PAIRS:
+        return None, None, f'name = "{model}"'
     if model in SHAPES:
         return *SHAPES[model], f'name = "{model}"'
     extents = re.fullmatch(r"(\d+)x(\d+)x(\d+)", model)
     if not extents:
-        sys.exit(f"gpu_speed.py: model '{model}': layers x width x heads, or one of {list(SHAPES)}")
+        sys.exit(f"gpu_speed.py: model '{model}': layers x width x heads, or one of "
+                 f"{[*SHAPES, *PAIRS]}")
     layers, width, heads = map(int, extents.groups())
     return (layers, width,
             f"layers = {layers}\nwidth = {width}\nheads = {heads}\nvocab_size = 50304")
 
 
+def lengths_of(model):
+    """The tokens of a sample, and the lines that say so."""
+    if model not in PAIRS:
+        return LENGTH, f"sequence_length = {LENGTH}"
+    source, target = PAIRS[model]
+    return source + target, f"source_length = {source}\ntarget_length = {target}"
+
+
+def operations_of(zeroapp, path, place):
+    """What a step of an encoder-decoder multiplies and adds, where nothing is recomputed."""
+    none = "activation_checkpointing.recompute=none"
+    result = subprocess.run([str(zeroapp), "plan", str(path), "--json", none, "--machine",
+                             "h200_141g"], cwd=place, text=True, stdout=subprocess.PIPE, check=True)
+    return json.loads(result.stdout)["forecast"]["flops"]
+
+
 def train(zeroapp, place, options):
-    """The run's metrics and summary; where it failed, the end, behind its last words."""
+    """The run's metrics and summary, and a step's operations where a formula does not tell them.
+    Where it failed, the end, behind its last words."""
     path = place / "speed.toml"
-    batch = max(options.micro, (options.tokens or 0) // LENGTH)
+    length, lengths = lengths_of(options.model)
+    batch = options.micro * max(1, (options.tokens or 0) // (options.micro * length))
     path.write_text(INPUT.format(batch=batch, micro=options.micro, size=shape_of(options.model)[2],
-                                 length=LENGTH, steps=options.steps,
+                                 lengths=lengths, steps=options.steps,
                                  dtype="fp16" if options.fp16 else "bf16"))
     traced = ["profile.trace=true"] if options.trace else []
     result = subprocess.run([str(zeroapp), str(path), *traced, *options.settings], cwd=place,
@@ -81,8 +106,9 @@ def train(zeroapp, place, options):
     if options.trace:
         shutil.copyfile(place / "run" / "trace.json", options.trace)
     metrics = (place / "run" / "metrics.jsonl").read_text().splitlines()
+    flops = operations_of(zeroapp, path, place) if options.model in PAIRS else None
     return ([json.loads(line) for line in metrics],
-            json.loads((place / "run" / "summary.json").read_text()))
+            json.loads((place / "run" / "summary.json").read_text()), flops)
 
 
 def memory_of(metrics, summary):
@@ -100,21 +126,24 @@ def lacks_attention(summary):
     return is_gpu and not summary["libraries"]["attention"]
 
 
-def figures(options, metrics, summary):
+def figures(options, metrics, summary, flops):
+    """flops: of a step, None for a GPT-2."""
     layers, width, _ = shape_of(options.model)
-    flops = 6 * summary["parameters"] + 6 * layers * width * LENGTH
+    tokens = metrics[-1]["tokens"]
+    a_token = (flops / tokens if flops else
+               6 * summary["parameters"] + 6 * layers * width * LENGTH)
     steady = metrics[max(COLD_STEPS, len(metrics) // 4):]
     rates = [line["tokens_per_s"] for line in steady]
     rate = statistics.median(rates)
     phases = {name: round(1e3 * spread["mean"] / len(metrics), 3)
               for name, spread in summary["phases"].items()}
     return {"model": options.model, "settings": options.settings, "micro_batch": options.micro,
-            "dtype": "fp16" if options.fp16 else "bf16", "tokens_a_step": metrics[-1]["tokens"],
+            "dtype": "fp16" if options.fp16 else "bf16", "tokens_a_step": tokens,
             "steps": len(metrics), "steps_counted": len(steady),
             "step_ms": statistics.median(x["step_ms"] for x in steady),
             "exposed_ms": statistics.median(x["exposed_ms"] for x in steady),
             "tokens_per_s": rate, "least": min(rates), "most": max(rates),
-            "mfu": rate * flops / PEAK, "first_loss": metrics[0]["loss"],
+            "mfu": rate * a_token / PEAK, "first_loss": metrics[0]["loss"],
             "last_loss": metrics[-1]["loss"], "ms_a_step": phases,
             "libraries": summary["libraries"],
             "device_bytes": memory_of(metrics, summary)}
