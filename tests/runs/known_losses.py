@@ -8,7 +8,7 @@ import pathlib
 from program import Program, check, shared
 
 GOLDEN = pathlib.Path(__file__).resolve().parent.parent / "golden" / "tiny_losses.json"
-COMMON = ("run.steps=20", "numerics.reproducible=true", "optimizer.lr=1e-3")
+COMMON = ("run.steps=20", "numerics.reproducible=true")
 PAIRS = """
 train_batch_size = 8
 train_micro_batch_size_per_gpu = 4
@@ -30,6 +30,8 @@ threads = 1
 resume = "never"
 """
 FAMILIES = ("t5", "blenderbot")
+# At 1e-3 what bf16 rounds moves a T5's losses, whose scores have no scale, by 3 % in 20 steps.
+RATES = {"tiny": "1e-3", "t5": "3e-4", "blenderbot": "3e-4"}
 BF16 = "bf16.enabled=true"
 # (input file, settings, relative difference of the first step, and of any)
 CASES = {
@@ -47,8 +49,8 @@ CASES = {
 
 def losses(program, name, case):
     run, settings, *_ = case
-    process = program.start(1, *COMMON, *settings, f"run.output=runs/{run}",
-                            input_file=f"{run}.toml")
+    process = program.start(1, *COMMON, f"optimizer.lr={RATES[run]}", *settings,
+                            f"run.output=runs/{run}", input_file=f"{run}.toml")
     result = program.wait(process, run=run)
     check(result.finished(), f"{name}: trains to the end", result)
     return [line["loss"] for line in result.metrics] + [result.summary["eval_loss"]]
