@@ -146,7 +146,7 @@ void drop_training(RunConfig& config, int64_t evaluation_micro) {
   for (int64_t* bucket : {&config.zero.reduce_bucket_size, &config.zero.allgather_bucket_size}) {
     *bucket = std::max<int64_t>(*bucket, comm::kMostRanks);
   }
-  config.numerics = {};
+  config.numerics = {.reproducible = config.numerics.reproducible};
   config.recompute = {};
   config.offload_activations = {};
   config.offload_optimizer = {};

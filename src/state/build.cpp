@@ -203,10 +203,13 @@ Build build_of(const RunConfig& config, const World& world, double device_update
   Build made{.model = model::architecture_of(config),
              .batch = resolve_batch(config, world.ranks),
              .trains = trains,
+             .reproducible = config.numerics.reproducible,
              .plan = {}};
   made.evaluation_micro = evaluation_micro_batch(config, made.batch);
   plan::Request request = request_of(config, world, made.batch);
   request.device_update_share = device_update_share;
+  // Of several ranks only gradients are summed in trees, which not every number of ranks has.
+  request.reproducible &= trains;
   made.plan = plan::compile(request, step_graph(config, made, world),
                             evaluation_graph(config, made.model, world, made.evaluation_micro));
   require_columns(made.plan.graphs[0], kind_of(config).columns(data_options(config)));

@@ -173,6 +173,16 @@ TEST(BuildEvaluation, WithoutOffloadTakesAFractionOfTheStates) {
       << "10 bytes of states and 2 of gradients stand beside 2 of weights";
 }
 
+TEST(BuildEvaluation, OfAReproducibleRunTakesItsProductsOnAnyRanks) {
+  RunConfig config = tiny();
+  config.data.validation_fraction = 0.1;
+  EXPECT_FALSE(build_evaluation(config, {}).reproducible);
+  config.numerics.reproducible = true;
+  EXPECT_TRUE(build(config, {.ranks = 2}).reproducible);
+  EXPECT_THROW(build(config, {.ranks = 3}), Error);
+  EXPECT_TRUE(build_evaluation(config, {.ranks = 3}).reproducible);
+}
+
 TEST(BuildEvaluation, HasAFormForEachPairOfLengths) {
   const RunConfig config =
       read_config(
