@@ -208,7 +208,7 @@ Build build_of(const RunConfig& config, const World& world, double device_update
   made.evaluation_micro = evaluation_micro_batch(config, made.batch);
   plan::Request request = request_of(config, world, made.batch);
   request.device_update_share = device_update_share;
-  // Of several ranks only gradients are summed in trees, which not every number of ranks has.
+  // Only gradients are summed in trees over ranks, whose number has to be a power of two then.
   request.reproducible &= trains;
   made.plan = plan::compile(request, step_graph(config, made, world),
                             evaluation_graph(config, made.model, world, made.evaluation_micro));

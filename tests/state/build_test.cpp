@@ -145,6 +145,9 @@ TEST(BuildEvaluation, HoldsWeightsAndNoMoreThanATraining) {
       EXPECT_EQ(on_device(evaluation, plan::Use::weights), on_device(training, plan::Use::weights))
           << what;
       EXPECT_EQ(evaluation.plan.graphs[1].ops.size(), training.plan.graphs[1].ops.size());
+      other.numerics.reproducible = true;
+      EXPECT_THROW(build(other, {.ranks = 3}), Error);
+      EXPECT_TRUE(build_evaluation(other, {.ranks = 3}).reproducible);
     }
   }
 }
@@ -171,16 +174,6 @@ TEST(BuildEvaluation, WithoutOffloadTakesAFractionOfTheStates) {
   EXPECT_LT(build_evaluation(config, {}).plan.arena_bytes[0] + 6 * weights,
             build(config, {}).plan.arena_bytes[0])
       << "10 bytes of states and 2 of gradients stand beside 2 of weights";
-}
-
-TEST(BuildEvaluation, OfAReproducibleRunTakesItsProductsOnAnyRanks) {
-  RunConfig config = tiny();
-  config.data.validation_fraction = 0.1;
-  EXPECT_FALSE(build_evaluation(config, {}).reproducible);
-  config.numerics.reproducible = true;
-  EXPECT_TRUE(build(config, {.ranks = 2}).reproducible);
-  EXPECT_THROW(build(config, {.ranks = 3}), Error);
-  EXPECT_TRUE(build_evaluation(config, {.ranks = 3}).reproducible);
 }
 
 TEST(BuildEvaluation, HasAFormForEachPairOfLengths) {
