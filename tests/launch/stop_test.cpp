@@ -14,13 +14,17 @@
 #include <map>
 #include <thread>
 
+#include "tests/support/refusal.hpp"
 #include "tests/support/small_checkpoint.hpp"
+#include "zero/launch/thread_room.hpp"
 
 namespace zero::launch {
 namespace {
 
 using namespace std::chrono_literals;
 using std::chrono::milliseconds;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 /// Sends it to the process, as who ends a run does. By raise() it would be for this thread, which
 /// has it blocked.
@@ -97,6 +101,24 @@ TEST(StopSignal, InterruptsNoThreadThatComputes) {
 TEST(StopSignal, ReachesWhatItsProcessStarts) {
   const StopSignal signals;
   EXPECT_EQ(first_line_of({"sh", "-c", "kill -TERM $$; echo deaf"}, 5s), "");
+}
+
+/// What every thread started from now on asks for its stack.
+void set_stack_bytes(size_t bytes) {
+  pthread_attr_t stacks;
+  pthread_getattr_default_np(&stacks);
+  pthread_attr_setstacksize(&stacks, bytes);
+  ASSERT_EQ(pthread_setattr_default_np(&stacks), 0);
+  pthread_attr_destroy(&stacks);
+}
+
+TEST(StopSignal, WithoutItsThreadSaysWhatToRaiseAndCatchesNothing) {
+  set_stack_bytes(size_t(1) << 47);  // all that a process has room for
+  const std::string refused =
+      testing_support::refusal_of(Exit::kDoesNotFit, [] { const StopSignal signals; });
+  set_stack_bytes(size_t(8) << 20);
+  EXPECT_THAT(refused, AllOf(HasSubstr("the thread that takes signals"), HasSubstr(kMoreThreads)));
+  EXPECT_EQ(std::signal(SIGTERM, SIG_DFL), SIG_DFL);
 }
 
 TEST(StopSignalDeathTest, ASecondOneEndsTheProcess) {

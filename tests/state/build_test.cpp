@@ -146,6 +146,7 @@ TEST(BuildEvaluation, HoldsWeightsAndNoMoreThanATraining) {
           << what;
       EXPECT_EQ(evaluation.plan.graphs[1].ops.size(), training.plan.graphs[1].ops.size());
       other.numerics.reproducible = true;
+      other.train_batch_size = 12;
       EXPECT_THROW(build(other, {.ranks = 3}), Error);
       EXPECT_TRUE(build_evaluation(other, {.ranks = 3}).reproducible);
     }
