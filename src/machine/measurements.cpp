@@ -120,14 +120,8 @@ class StepShare {
     training_->step();  // the first one makes libraries ready for its shapes
   }
 
-  /// Returns that of the median of three steps; 0 where one would take longer than a second.
-  double of_steps() {
-    if (!training_) return 0;
-    double seconds[3];
-    for (double& of_step : seconds) of_step = training_->step();
-    std::ranges::sort(seconds);
-    return expected_ / seconds[1];
-  }
+  /// Returns that of one step; 0 where it would take longer than a second.
+  double of_a_step() { return training_ ? expected_ / training_->step() : 0; }
 
  private:
   const std::unique_ptr<comm::Communicator> comm_ = comm::make_self();
@@ -224,7 +218,7 @@ double Measurements::step_share(const char* what, Dtype dtype) {
   if (advise::product_flops(figures_, dtype) == 0) return 0;
   const plan::Machine machine = advise::machine_of(figures_, dtype, figures_.host);
   StepShare share(probe_, machine, session_.threads(), dtype);
-  return measure({what, "% of these rates", 100, 3}, [&] { return share.of_steps(); });
+  return measure({what, "% of these rates", 100}, [&] { return share.of_a_step(); });
 }
 
 void Measurements::steps() {
