@@ -20,7 +20,7 @@ WORD = re.compile(r"(?<!\.)(?<!->)(?<!std::)\b[A-Za-z_]\w*")
 BARE_WORD = re.compile(r"(?<![.:])(?<!->)\b[A-Za-z_]\w*")
 BEFORE_NAME = re.compile(r"^(?:\[\[\w+\]\] |template <.*> |static |inline |constexpr |const )+")
 ALIAS = re.compile(r"(?:using|namespace) (\w+) =|using [\w:]*::(\w+);")
-TYPE = re.compile(r"(?:struct|class|enum(?: class)?|union) (\w+)")
+TYPE = re.compile(r"(?:struct|class|enum(?: class)?|union) (?:alignas\(.*\) )?(\w+)")
 VARIABLE = re.compile(r"(?:^[^={(]*?\b|, )(\w+)(?:\[[^\]]*\])* ?(?:=|\{|;$)")
 FUNCTION = re.compile(r"(?<!::)\b(?![A-Z_]+\(|static_assert)(\w+)\(")
 
@@ -65,7 +65,7 @@ def names_in(header):
 
 @functools.cache
 def namespaces_in(header):
-    return frozenset(re.findall(r"^namespace (?:\w+::)*(\w+) \{", code_of(header), re.M))
+    return frozenset(re.findall(r"^namespace (?:\w+::)+(\w+) \{", code_of(header), re.M))
 
 
 class Source:
@@ -73,7 +73,7 @@ class Source:
         self.path = path
         code = code_of(path)
         self.local = {}  # name: the line that declares it
-        self.opened = set(re.findall(r"^using namespace [^;]*;", code, re.M))
+        self.opened = set(re.findall(r"^using namespace (?!std::\w*literals;)[^;]*;", code, re.M))
         anonymous = False
         for line in code.splitlines():
             if re.match(r"namespace \{", line):
@@ -108,12 +108,14 @@ class Source:
 
 
 def groups(sources, most):
-    """Each file goes into the first group that takes it."""
+    """Each file goes into the first group that takes it, those first that most others turn away."""
+    apart = {source: {other for other in sources
+                      if not (source.may_see(other) and other.may_see(source))}
+             for source in sources}
     made = []
-    for source in sources:
+    for source in sorted(sources, key=lambda one: -len(apart[one])):
         for group in made:
-            if len(group) < most and all(
-                    source.may_see(member) and member.may_see(source) for member in group):
+            if len(group) < most and apart[source].isdisjoint(group):
                 group.append(source)
                 break
         else:

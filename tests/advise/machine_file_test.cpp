@@ -11,8 +11,11 @@
 namespace zero::advise {
 namespace {
 
-using testing::AllOf, testing::HasSubstr, testing::Not;
-using testing_support::refusal_of, testing_support::TempFile;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using testing_support::refusal_of;
+using testing_support::TempFile;
 
 MachineFigures figures() {
   return {.host = "n1",

@@ -71,7 +71,7 @@ TEST(MemoryLimitDeathTest, OfTheProcessHoldsBothTogetherBesideTheConfigurations)
                               limit.process_source == "data, ulimit -d";
     std::exit(keeps_theirs && adds_its_own ? 0 : 1);
   };
-  EXPECT_EXIT(limited(), testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(limited(), ::testing::ExitedWithCode(0), "");
 }
 
 TEST(MemoryLimit, OfTheProcessLeavesADevicesOwnMemoryOut) {

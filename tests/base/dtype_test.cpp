@@ -38,8 +38,8 @@ struct Brain {
 };
 
 template <class Format>
-class SixteenBits : public testing::Test {};
-using Formats = testing::Types<Half, Brain>;
+class SixteenBits : public ::testing::Test {};
+using Formats = ::testing::Types<Half, Brain>;
 TYPED_TEST_SUITE(SixteenBits, Formats);
 
 TYPED_TEST(SixteenBits, EveryPatternHasTheValueThatTheFormatDefines) {

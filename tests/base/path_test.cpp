@@ -14,9 +14,9 @@ namespace zero {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
-class Path : public testing::Test {
+class Path : public ::testing::Test {
  protected:
   void SetUp() override {
     std::string name = (fs::temp_directory_path() / "path-XXXXXX").string();

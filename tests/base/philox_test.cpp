@@ -8,7 +8,7 @@
 namespace zero {
 namespace {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 // Known answers of Random123 (kat_vectors, philox4x32 10).
 TEST(Philox, GivesTheKnownAnswers) {

@@ -9,7 +9,7 @@
 namespace zero::commands {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 using Words = std::vector<const char*>;
 

@@ -41,7 +41,7 @@ TEST(ResolveBatch, AccumulatesOnceWhereOnlyOneIsGiven) {
 }
 
 TEST(ResolveBatch, RefusesWhatDoesNotDivideAndNamesWhatWould) {
-  using testing::HasSubstr;
+  using ::testing::HasSubstr;
   EXPECT_THAT(resolved(batch(25, 3, 0), 2), HasSubstr("write train_batch_size = 24 or 30"));
   EXPECT_THAT(resolved(batch(3, 0, 0), 4), HasSubstr("write train_batch_size = 4"));
   EXPECT_THAT(resolved(batch(32, 3, 4), 2), HasSubstr("write train_batch_size = 24"));
@@ -50,7 +50,7 @@ TEST(ResolveBatch, RefusesWhatDoesNotDivideAndNamesWhatWould) {
 }
 
 TEST(ResolveBatch, RefusesMoreThanAStepCounts) {
-  using testing::HasSubstr;
+  using ::testing::HasSubstr;
   EXPECT_EQ(resolved(batch(1'000'000, 1, 0), 1), "1000000 = 1 x 1000000 x 1");
   const std::string many = resolved(batch(4294967296, 1, 0), 1);
   EXPECT_THAT(many, HasSubstr("a step of 4294967296 micro-batches, and the most are 1000000"));
@@ -84,7 +84,7 @@ TEST(LengthPairs, EndWithTheLongestWrittenOrNot) {
 }
 
 TEST(LengthPairs, RefuseWhatIsNoListAndNameOne) {
-  using testing::HasSubstr;
+  using ::testing::HasSubstr;
   for (const char* word : {"", "2", "32x", "x16", "32x16 ", "32x16;64x32", "0x8", "32x16,", "32x-1",
                            "99999999999999999999x1"}) {
     EXPECT_THAT(refused(word), HasSubstr("\"64x32, 128x64\"")) << word;

@@ -16,9 +16,9 @@
 namespace zero {
 namespace {
 
-using testing::AnyOf;
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 /// Calls check(key, row) with every key of the table.
 template <class Check>
@@ -77,7 +77,7 @@ TEST(DeepSpeedKeys, AreNeverCalledUnknownWhereTheyAreImported) {
 TEST(DeepSpeedKeys, AreNamedWhereOneWasMisspelt) {
   const testing_support::TempFile file("ds.json", R"({"log_levle": 1})");
   EXPECT_THAT(import_deepspeed(file.path(), {}).refused,
-              testing::ElementsAre(HasSubstr("no such key; did you mean log_level?")));
+              ::testing::ElementsAre(HasSubstr("no such key; did you mean log_level?")));
 }
 
 TEST(DeepSpeedKeys, AreNeverCalledUnknownInAnInputFile) {
@@ -133,7 +133,7 @@ TEST(Habits, SayWhatDoesTheWorkHere) {
   EXPECT_THAT(said_of("batch_size = 8"), HasSubstr("write train_batch_size"));
   EXPECT_THAT(said_of("aio.thread_count = 2"), HasSubstr("aio.intra_op_parallelism"));
   EXPECT_THAT(said_of("[tensorboard]\nenabled = true\njob_name = \"x\""),
-              testing::MatchesRegex(
+              ::testing::MatchesRegex(
                   "in.toml:4: tensorboard: a key of DeepSpeed without a twin here: [^\n]*"));
   EXPECT_EQ(habit_advice("max_stepsize"), "");
   EXPECT_NE(habit_advice("max_steps"), "");

@@ -14,7 +14,7 @@
 namespace zero {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 TEST(EffectiveToml, GivesTheOriginOfEveryValue) {
   const Lines file = complete({"zero.stage = 3", "fp16.enabled = true"});

@@ -12,7 +12,7 @@
 namespace zero {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 TEST(AsBytes, ReadsBinaryUnitsAndNoOthers) {
   int64_t bytes = 0;

@@ -24,8 +24,8 @@
 namespace zero {
 namespace {
 
-using testing::EndsWith;
-using testing::HasSubstr;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
 
 /// Calls check(field) with the place of every key.
 template <class Check>
@@ -125,7 +125,7 @@ TEST(EveryKey, WithoutAMemberSaysWhyAndWhatWorksInstead) {
     const auto* fixed = std::get_if<Fixed>(&field.binding);
     if (!fixed) return;
     EXPECT_THAT(std::string(fixed->reason),
-                testing::AnyOf(HasSubstr("write "), HasSubstr("leave it"), HasSubstr("remove ")))
+                ::testing::AnyOf(HasSubstr("write "), HasSubstr("leave it"), HasSubstr("remove ")))
         << field.key;
     for (const TomlValue& value : out_of_range_of(field)) {
       EXPECT_EQ(assign(field, value), text(to_text(value), " is not done: ", fixed->reason))
@@ -141,16 +141,17 @@ TEST(Hints, TakeEveryLegalValueAndSayWhatIsDoneInstead) {
   const auto told = [](const std::string& line) {
     return read_config(join(complete({line})), "in.toml").warnings;
   };
-  EXPECT_THAT(told("zero.sub_group_size = 1e14"),
-              testing::ElementsAre("in.toml:4: zero.sub_group_size: 1e+14 is a hint: the optimizer "
-                                   "runs unit by unit and takes no extra memory"));
+  EXPECT_THAT(
+      told("zero.sub_group_size = 1e14"),
+      ::testing::ElementsAre("in.toml:4: zero.sub_group_size: 1e+14 is a hint: the optimizer "
+                             "runs unit by unit and takes no extra memory"));
   EXPECT_EQ(told("zero.sub_group_size = 0").size(), 1u);
   EXPECT_EQ(told("zero.round_robin_gradients = true").size(), 1u);
   EXPECT_EQ(told("zero.offload_optimizer.cpuadam_cores_perc = 0.5").size(), 1u);
   for (const char* key : {"buffer_count", "buffer_size", "max_in_cpu"}) {
     EXPECT_EQ(told(text("zero.offload_param.", key, " = 7")).size(), 1u) << key;
   }
-  EXPECT_THAT(told("zero.sub_group_size = 1000000000.0"), testing::IsEmpty()) << "the default";
+  EXPECT_THAT(told("zero.sub_group_size = 1000000000.0"), ::testing::IsEmpty()) << "the default";
   expect_refused("zero.sub_group_size = -1", "-1 is out of range; write 0 or more");
   expect_refused("zero.sub_group_size = 0.5", "write an integer");
   expect_refused("zero.offload_optimizer.cpuadam_cores_perc = 2", "write 0 to 1");

@@ -12,7 +12,7 @@
 namespace zero {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 GenerationConfig generation_of(const Lines& lines) {
   return read_config(join(complete(lines)), "in.toml").config.generation;

@@ -14,12 +14,12 @@
 namespace zero {
 namespace {
 
-using testing::AllOf;
-using testing::Contains;
-using testing::ElementsAre;
-using testing::EndsWith;
-using testing::HasSubstr;
-using testing::IsEmpty;
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using testing_support::TempFile;
 using Words = std::vector<std::string>;
 
@@ -258,7 +258,7 @@ TEST(ImportDeepSpeed, TakesEveryValueOfAHintAndSaysWhatIsDoneInstead) {
                          R"(, "round_robin_gradients": true}, "comms_config": {"verbose": true},
                             "monitor_config": {"tag": "x", "csv_monitor": {"enabled": false}}})"));
     EXPECT_EQ(config_of(import).zero.stage, 3);
-    EXPECT_THAT(import.toml, testing::Not(HasSubstr("sub_group_size")));
+    EXPECT_THAT(import.toml, ::testing::Not(HasSubstr("sub_group_size")));
     EXPECT_THAT(import.report, Contains(HasSubstr(": hint: the optimizer runs unit by unit")));
     EXPECT_THAT(import.report, Contains(HasSubstr("true: hint: every unit is cut in equal shar")));
     EXPECT_THAT(import.report, Contains(HasSubstr("comms_config.verbose = true: nothing to set")));

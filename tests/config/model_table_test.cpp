@@ -14,7 +14,7 @@
 namespace zero {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 /// Two families: towers have floors, bridges have floors and arches, twice as many if not said, and
 /// are of stone if not said.

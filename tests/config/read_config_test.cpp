@@ -20,8 +20,8 @@
 namespace zero {
 namespace {
 
-using testing::EndsWith;
-using testing::HasSubstr;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
 using Words = std::vector<std::string>;
 
 const std::string kRequired =
@@ -97,7 +97,7 @@ TEST(ReadConfig, FillsMembersAndKeepsOtherDefaults) {
   EXPECT_EQ(config.zero.stage, 2);
   EXPECT_EQ(config.zero.reduce_bucket_size, 500'000'000);
   EXPECT_EQ(config.memory.device_limit, int64_t(24) << 30);
-  EXPECT_THAT(config.recompute.layers, testing::ElementsAre(0, 2));
+  EXPECT_THAT(config.recompute.layers, ::testing::ElementsAre(0, 2));
   EXPECT_EQ(config.optimizer.betas[1], 0.5);
   EXPECT_EQ(config.optimizer.lr, 1.0);
   EXPECT_EQ(config.optimizer.eps, 1e-8);

@@ -14,7 +14,7 @@
 namespace zero {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 /// "key = value" with the first legal value that is neither the default nor nothing.
 std::string another_setting(const std::string& key) {
@@ -36,10 +36,10 @@ TEST(Contradictions, EveryRowIsRefusedAtTheLastLineOfItsExample) {
   for (const Rule& rule : rules_for(testing_support::unset_config().model)) {
     const Lines file = complete(rule.example);
     const std::string key = key_of(rule.example.back());
-    EXPECT_THAT(rule.keys, testing::Contains(key));
+    EXPECT_THAT(rule.keys, ::testing::Contains(key));
     const std::string begin = text("in.toml:", file.size(), ": ", key, ": ");
     EXPECT_TRUE(says(error_of(file), begin)) << begin << "\n" << error_of(file);
-    EXPECT_THAT(error_of(file), testing::Not(HasSubstr("\n"))) << "one line for one slip";
+    EXPECT_THAT(error_of(file), ::testing::Not(HasSubstr("\n"))) << "one line for one slip";
   }
 }
 
@@ -53,9 +53,10 @@ TEST(Contradictions, EveryRowIsRefusedOnTheCommandLine) {
 
 TEST(Contradictions, EveryRowSaysWhatWouldWork) {
   for (const Rule& rule : rules_for(testing_support::unset_config().model)) {
-    EXPECT_THAT(error_of(complete(rule.example)),
-                testing::AnyOf(HasSubstr("write "), HasSubstr("remove "), HasSubstr("did you mean"),
-                               HasSubstr("set one"), HasSubstr("swap")));
+    EXPECT_THAT(
+        error_of(complete(rule.example)),
+        ::testing::AnyOf(HasSubstr("write "), HasSubstr("remove "), HasSubstr("did you mean"),
+                         HasSubstr("set one"), HasSubstr("swap")));
   }
 }
 
@@ -76,14 +77,14 @@ TEST(Warnings, SayThatFp32OnTheWireIsWhatAutoDoes) {
     return read_config(join(complete(lines)), "in.toml").warnings;
   };
   const std::string fp32 = "communication_data_type = \"fp32\"";
-  EXPECT_THAT(warnings({fp32}), testing::IsEmpty()) << "it is what travels";
+  EXPECT_THAT(warnings({fp32}), ::testing::IsEmpty()) << "it is what travels";
   EXPECT_THAT(warnings({"communication_data_type = \"auto\"", "bf16.enabled = true"}),
-              testing::IsEmpty());
+              ::testing::IsEmpty());
   EXPECT_THAT(warnings({"bf16.enabled = true", fp32}),
-              testing::ElementsAre(testing::StartsWith(
+              ::testing::ElementsAre(::testing::StartsWith(
                   "in.toml:5: communication_data_type: \"fp32\" is done as \"auto\": ")));
   EXPECT_THAT(warnings({"fp16.enabled = true", fp32}),
-              testing::ElementsAre(HasSubstr("travel in fp16, as they are")));
+              ::testing::ElementsAre(HasSubstr("travel in fp16, as they are")));
 }
 
 /// Lines under which its keys do not act.
@@ -189,15 +190,15 @@ TEST(CheckRules, WarnsWhereReproducibleBytesWouldFollowTheRanks) {
     return read_config(join(complete(more)), "in.toml").warnings;
   };
   EXPECT_THAT(warnings({"train_batch_size = 8"}),
-              testing::ElementsAre(HasSubstr("train_micro_batch_size_per_gpu: is derived from "
-                                             "train_batch_size and the number of ranks")));
+              ::testing::ElementsAre(HasSubstr("train_micro_batch_size_per_gpu: is derived from "
+                                               "train_batch_size and the number of ranks")));
   EXPECT_EQ(warnings({"train_batch_size = 8", "gradient_accumulation_steps = 2"}).size(), 1u);
   EXPECT_EQ(warnings({"train_micro_batch_size_per_gpu = \"max\""}).size(), 1u);
   EXPECT_THAT(warnings({"train_batch_size = 8", "train_micro_batch_size_per_gpu = 2"}),
-              testing::IsEmpty());
-  EXPECT_THAT(warnings({"train_micro_batch_size_per_gpu = 2"}), testing::IsEmpty());
+              ::testing::IsEmpty());
+  EXPECT_THAT(warnings({"train_micro_batch_size_per_gpu = 2"}), ::testing::IsEmpty());
   EXPECT_THAT(read_config(join(complete({"train_batch_size = 8"})), "in.toml").warnings,
-              testing::IsEmpty());
+              ::testing::IsEmpty());
 }
 
 TEST(Warmup, OfAStableRateHasToEndBeforeTheDecay) {

@@ -18,7 +18,7 @@
 namespace zero {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 Schedule schedule(ScheduleType type, int64_t warmup_steps, int64_t total) {
   Schedule s;

@@ -8,7 +8,7 @@
 namespace zero {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 TomlValue only_value(std::string_view text) {
   const TomlDocument document = parse_toml(text);

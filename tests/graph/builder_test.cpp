@@ -13,7 +13,7 @@
 namespace zero::graph {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 std::string error_of(const std::function<void()>& statement) {
   try {
@@ -76,8 +76,8 @@ TEST(GraphBuilder, WritesAChunkWithTheOpsThatGoWithACache) {
   const Graph graph = scene.out.finish();
   std::vector<OpKind> kinds;
   for (const Op& op : graph.ops) kinds.push_back(op.kind);
-  EXPECT_THAT(kinds,
-              testing::ElementsAre(&kEmbeddingAt, &kRowLinear, &kCachedAttention, &kAdd, &kLogits));
+  EXPECT_THAT(kinds, ::testing::ElementsAre(&kEmbeddingAt, &kRowLinear, &kCachedAttention, &kAdd,
+                                            &kLogits));
   const Tensor& cache = graph[first(graph, &kCachedAttention).outputs[1]];
   EXPECT_EQ(cache.shape, Shape({2 * 4, 64})) << "keys and values of 20 tokens, in a whole panel";
   EXPECT_EQ(cache.role, Role::cache);
@@ -86,7 +86,7 @@ TEST(GraphBuilder, WritesAChunkWithTheOpsThatGoWithACache) {
   EXPECT_EQ(graph[graph.decode_inputs].bytes(), int64_t(sizeof(kernels::DecodeInputs)));
   // Tokens, where they stand, what moves, whose logits are wanted.
   constexpr FilledBy kHost = FilledBy::generation;
-  EXPECT_THAT(fillers(graph), testing::ElementsAre(FilledBy::step, kHost, kHost, kHost, kHost));
+  EXPECT_THAT(fillers(graph), ::testing::ElementsAre(FilledBy::step, kHost, kHost, kHost, kHost));
 }
 
 /// Both bodies of a model with an encoder: x of texts looks at what the encoder has made of x.
@@ -117,8 +117,8 @@ TEST(GraphBuilder, GivesEachSideItsOpsAndBothTheSameParametersAndCaches) {
     for (const Op& op : graph.ops) list.push_back(op.kind);
     return list;
   };
-  EXPECT_THAT(kinds(source), testing::ElementsAre(&kEmbeddingAt, &kRowLinear, &kStoreKeys));
-  EXPECT_THAT(kinds(text), testing::ElementsAre(&kEmbeddingAt, &kCachedAttention, &kLogits));
+  EXPECT_THAT(kinds(source), ::testing::ElementsAre(&kEmbeddingAt, &kRowLinear, &kStoreKeys));
+  EXPECT_THAT(kinds(text), ::testing::ElementsAre(&kEmbeddingAt, &kCachedAttention, &kLogits));
   EXPECT_EQ(source.parameters.size(), text.parameters.size());
   const Tensor& stored = source[first(source, &kStoreKeys).outputs[0]];
   const Tensor& read = text[first(text, &kCachedAttention).inputs[1]];
@@ -146,7 +146,8 @@ TEST(GraphBuilder, RefusesAChunkWithTargetsOrWithoutPositions) {
 
 TEST(GraphBuilder, MakesWhatTheHostWritesBeforeAStep) {
   const Graph graph = tiny_forward(0, 0);
-  EXPECT_THAT(fillers(graph), testing::ElementsAre(FilledBy::step, FilledBy::data, FilledBy::data));
+  EXPECT_THAT(fillers(graph),
+              ::testing::ElementsAre(FilledBy::step, FilledBy::data, FilledBy::data));
   EXPECT_EQ(graph[graph.input("tokens")].shape, Shape({6}));
   EXPECT_EQ(graph[graph.input("targets")].dtype, Dtype::i32);
   EXPECT_EQ(graph[graph.step_inputs].bytes(), int64_t(sizeof(kernels::StepInputs)));
@@ -181,14 +182,15 @@ TEST(GraphBuilder, RefusesEmptyInputsAndIdsThatAreNoWholeNumbers) {
 
 TEST(GraphBuilder, KeepsTheParametersOfAUnitTogetherThoughItIsBegunTwice) {
   const Graph graph = tiny_forward(1, 0);
-  EXPECT_THAT(graph.unit_names, testing::ElementsAre("embedding", "h.0"));
+  EXPECT_THAT(graph.unit_names, ::testing::ElementsAre("embedding", "h.0"));
   std::vector<std::string> names;
   for (const Parameter& parameter : graph.parameters) {
     names.push_back(std::to_string(parameter.unit) + " " + graph[parameter.tensor].name);
   }
-  EXPECT_THAT(names, testing::ElementsAre("0 wte", "0 wpe", "0 ln_f.weight", "0 ln_f.bias",
-                                          "1 h.0.ln.weight", "1 h.0.ln.bias", "1 h.0.up.weight",
-                                          "1 h.0.up.bias", "1 h.0.down.weight", "1 h.0.down.bias"));
+  EXPECT_THAT(names,
+              ::testing::ElementsAre("0 wte", "0 wpe", "0 ln_f.weight", "0 ln_f.bias",
+                                     "1 h.0.ln.weight", "1 h.0.ln.bias", "1 h.0.up.weight",
+                                     "1 h.0.up.bias", "1 h.0.down.weight", "1 h.0.down.bias"));
 }
 
 TEST(GraphBuilder, NumbersEveryUseOfDropout) {
@@ -199,7 +201,7 @@ TEST(GraphBuilder, NumbersEveryUseOfDropout) {
       sites.push_back(op.attributes.as<AttentionAttributes>().dropout.site);
     if (op.kind == &kDropoutAdd) sites.push_back(op.attributes.as<DropoutAttributes>().site);
   }
-  EXPECT_THAT(sites, testing::ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(sites, ::testing::ElementsAre(0, 1, 2, 3));
 }
 
 TEST(GraphBuilder, CountsPaddingOutOfAParametersRealElements) {

@@ -17,7 +17,9 @@
 namespace zero::graph {
 namespace {
 
-using ::testing::ElementsAre, ::testing::EndsWith, ::testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
 
 const char* const kForward =
     "embedding layernorm linear attention gelu linear dropout_add layernorm classifier";

@@ -110,7 +110,7 @@ TEST(OpCall, RefusesAWrongNumberOfOperands) {
     call(stream, {.graph = &graph, .op = &op, .operands = operands});
     FAIL() << "gelu takes x and y";
   } catch (const Error& error) {
-    EXPECT_THAT(error.what(), testing::HasSubstr("gelu takes 2 operands, not 1"));
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("gelu takes 2 operands, not 1"));
   }
 }
 

@@ -23,7 +23,9 @@
 namespace zero::graph {
 namespace {
 
-using testing::signed_square, testing::kSignedSquare, testing::kSignedSquareGrad;
+using testing::kSignedSquare;
+using testing::kSignedSquareGrad;
+using testing::signed_square;
 
 /// Three blocks, each with a norm of its own, and one product that they share, in a unit of its
 /// own.

@@ -42,8 +42,8 @@ void check(const AttentionCase& shape, int threads = 1) {
 
 template <class T>
 class Attention : public ::testing::Test {};
-using Types = ::testing::Types<float, bf16, f16>;
-TYPED_TEST_SUITE(Attention, Types);
+using Elements = ::testing::Types<float, bf16, f16>;
+TYPED_TEST_SUITE(Attention, Elements);
 
 TYPED_TEST(Attention, AgreesWithDoubleLoopsForAnyHeadWidth) {
   for (int64_t head_width : {1, 10, 16, 40, 64, 100})

@@ -108,8 +108,8 @@ void check(const ClassifierExtents& extents, int threads = 1, bool biased = fals
 
 template <class T>
 class Classifier : public ::testing::Test {};
-using Types = ::testing::Types<float, bf16, f16>;
-TYPED_TEST_SUITE(Classifier, Types);
+using Elements = ::testing::Types<float, bf16, f16>;
+TYPED_TEST_SUITE(Classifier, Elements);
 
 TYPED_TEST(Classifier, AgreesWithDoubleLoopsInOneChunkAndInSeveral) {
   for (int64_t chunk : {1, 8, 20, 33, 100})

@@ -73,8 +73,8 @@ class Feeder {
 
 template <class T>
 class CachedAttention : public ::testing::Test {};
-using Types = ::testing::Types<float, bf16, f16>;
-TYPED_TEST_SUITE(CachedAttention, Types);
+using Elements = ::testing::Types<float, bf16, f16>;
+TYPED_TEST_SUITE(CachedAttention, Elements);
 
 TYPED_TEST(CachedAttention, AgreesWithDoubleLoopsForAnyHeadWidth) {
   constexpr int64_t kLength = 137;  // more than two panels of keys
@@ -197,7 +197,7 @@ struct Case {
 
 template <class T>
 class RowProduct : public ::testing::Test {};
-TYPED_TEST_SUITE(RowProduct, Types);
+TYPED_TEST_SUITE(RowProduct, Elements);
 
 TYPED_TEST(RowProduct, AgreesWithDoubleLoopsForAnyExtents) {
   for (const RowProductExtents& extents :
@@ -238,7 +238,7 @@ TYPED_TEST(RowProduct, RefusesAnEmptyExtent) {
 
 template <class T>
 class TableProduct : public ::testing::Test {};
-TYPED_TEST_SUITE(TableProduct, Types);
+TYPED_TEST_SUITE(TableProduct, Elements);
 
 TYPED_TEST(TableProduct, OfSomeRowsAgreesWithDoubleLoopsOnAnyThreads) {
   for (int64_t width : {1, 31, 64, 100}) {

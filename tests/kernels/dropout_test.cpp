@@ -13,7 +13,8 @@
 namespace zero::kernels {
 namespace {
 
-using testing::noise, testing::same_bits;
+using testing::noise;
+using testing::same_bits;
 
 /// On the heap or the stack of who asks, which a device can read.
 StepInputs inputs_of(uint64_t seed, int64_t first_sample) {

@@ -12,7 +12,9 @@
 namespace zero::kernels {
 namespace {
 
-using testing::noise, testing::rounding, testing::same_bits;
+using testing::noise;
+using testing::rounding;
+using testing::same_bits;
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 

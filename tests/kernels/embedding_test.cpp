@@ -11,8 +11,11 @@
 namespace zero::kernels {
 namespace {
 
-using testing::relative_error, testing::doubles, testing::noise, testing::rounding,
-    testing::same_bits;
+using testing::doubles;
+using testing::noise;
+using testing::relative_error;
+using testing::rounding;
+using testing::same_bits;
 
 /// Tokens with many repeats: half of the rows share three of them.
 std::vector<int32_t> some_tokens(const EmbeddingExtents& extents) {

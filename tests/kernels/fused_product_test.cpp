@@ -171,8 +171,8 @@ class FusedProduct : public ::testing::Test {
  protected:
   void TearDown() override { set_product_rules({}); }
 };
-using Types = ::testing::Types<float, bf16, f16>;
-TYPED_TEST_SUITE(FusedProduct, Types);
+using Elements = ::testing::Types<float, bf16, f16>;
+TYPED_TEST_SUITE(FusedProduct, Elements);
 
 TYPED_TEST(FusedProduct, AgreesWithDoubleLoopsOneKernelBehindTheOther) {
   for (const Shape3& shape : kShapes) {

@@ -14,19 +14,22 @@
 namespace zero::kernels {
 namespace {
 
-using testing::relative_error, testing::doubles, testing::noise, testing::rounding,
-    testing::same_bits;
+using testing::doubles;
+using testing::noise;
+using testing::relative_error;
+using testing::rounding;
+using testing::same_bits;
 constexpr float kEpsilon = 1e-5f;
 
 /// A layer norm with all its arrays.
 template <class T>
-struct Case {
+struct LayerNormCase {
   NormExtents extents;
   std::vector<T> x, weight, bias, dy, add;
   std::vector<T> y, dx, dweight, dbias, dx_sum;
   std::vector<float> mean, rstd, scratch;
 
-  explicit Case(NormExtents e, double offset = 0)
+  explicit LayerNormCase(NormExtents e, double offset = 0)
       : extents(e),
         x(noise<T>(e.rows * e.width, 1, 2.0)),
         weight(noise<T>(e.width, 2)),
@@ -67,7 +70,7 @@ TYPED_TEST_SUITE(LayerNorm, Elements);
 
 TYPED_TEST(LayerNorm, ForwardAndBackwardAgreeWithDoubleLoops) {
   for (const NormExtents extents : {NormExtents{1, 1}, {3, 5}, {70, 100}, {33, 768}, {300, 17}}) {
-    Case<TypeParam> c(extents);
+    LayerNormCase<TypeParam> c(extents);
     c.run(1);
     const testing::Norm reference = c.reference();
     const auto gradients = reference.backward(doubles(c.dy));
@@ -85,7 +88,7 @@ TYPED_TEST(LayerNorm, ForwardAndBackwardAgreeWithDoubleLoops) {
 }
 
 TYPED_TEST(LayerNorm, AddJoinsDxBeforeTheOnlyRounding) {
-  Case<TypeParam> c({40, 96});
+  LayerNormCase<TypeParam> c({40, 96});
   c.add = noise<TypeParam>(40 * 96, 5);
   c.run(2);
   auto expected = c.reference().backward(doubles(c.dy)).dx;
@@ -95,7 +98,7 @@ TYPED_TEST(LayerNorm, AddJoinsDxBeforeTheOnlyRounding) {
 
 TYPED_TEST(LayerNorm, AddsTheColumnsOfDxAsAColumnSumDoes) {
   for (const NormExtents extents : {NormExtents{1, 4}, {7, 9}, {300, 96}, {333, 17}}) {
-    Case<TypeParam> c(extents);
+    LayerNormCase<TypeParam> c(extents);
     c.dx_sum.resize(c.weight.size());
     c.run(2);
     auto expected = c.dx_sum;
@@ -108,7 +111,7 @@ TYPED_TEST(LayerNorm, AddsTheColumnsOfDxAsAColumnSumDoes) {
 }
 
 TYPED_TEST(LayerNorm, DxMayOverwriteDyOrAdd) {
-  Case<TypeParam> c({40, 96});
+  LayerNormCase<TypeParam> c({40, 96});
   c.add = noise<TypeParam>(40 * 96, 5);
   c.dx_sum.resize(c.weight.size());
   c.run(1);
@@ -129,7 +132,7 @@ TYPED_TEST(LayerNorm, DxMayOverwriteDyOrAdd) {
 }
 
 TYPED_TEST(LayerNorm, ThreadsDoNotChangeABit) {
-  Case<TypeParam> one({333, 200}), two({333, 200});
+  LayerNormCase<TypeParam> one({333, 200}), two({333, 200});
   one.run(1);
   two.run(2);
   EXPECT_TRUE(same_bits(one.y, two.y));
@@ -140,13 +143,13 @@ TYPED_TEST(LayerNorm, ThreadsDoNotChangeABit) {
 
 TEST(LayerNormValues, ALargeOffsetDoesNotCancel) {
   // 2048 + {-1.5 ... 1.5}: the sum of squares in fp32 would lose every digit of the variance.
-  Case<float> c({8, 64}, 2048.0);
+  LayerNormCase<float> c({8, 64}, 2048.0);
   c.run(1);
   EXPECT_LT(relative_error(c.y, c.reference().forward()), 1e-4);
 }
 
 TEST(LayerNormValues, KeepsMeanAndInverseDeviation) {
-  Case<float> c({1, 4});
+  LayerNormCase<float> c({1, 4});
   c.x = {1, 3, 1, 3};
   c.run(1);
   EXPECT_EQ(c.mean[0], 2.0f);
@@ -154,7 +157,7 @@ TEST(LayerNormValues, KeepsMeanAndInverseDeviation) {
 }
 
 TEST(LayerNormValues, NaNStaysInItsRowButReachesEveryParameterGradient) {
-  Case<float> c({3, 8});
+  LayerNormCase<float> c({3, 8});
   c.x[8] = std::numeric_limits<float>::quiet_NaN();
   c.run(1);
   for (int j = 0; j < 8; ++j) {

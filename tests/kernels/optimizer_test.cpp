@@ -13,7 +13,10 @@
 namespace zero::kernels {
 namespace {
 
-using testing::decision, testing::Moments, testing::OptimizerState, testing::same_bits;
+using testing::decision;
+using testing::Moments;
+using testing::OptimizerState;
+using testing::same_bits;
 
 using AllTypes = testing::OptimizerTypes;
 

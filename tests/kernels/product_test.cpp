@@ -91,8 +91,8 @@ void check_forms(ProductSpec spec, int threads = 1) {
 
 template <class T>
 class Product : public ::testing::Test {};
-using Types = ::testing::Types<float, bf16, f16>;
-TYPED_TEST_SUITE(Product, Types);
+using Elements = ::testing::Types<float, bf16, f16>;
+TYPED_TEST_SUITE(Product, Elements);
 
 TYPED_TEST(Product, OfTwoByTwoMatricesIsWhatOneGetsByHand) {
   Stream stream(1);

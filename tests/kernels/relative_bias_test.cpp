@@ -67,8 +67,8 @@ TEST(RelativeBucket, IsThatOfTheFormulaForSixHundredDistancesBothWays) {
 
 template <class T>
 class RelativeBias : public ::testing::Test {};
-using Types = ::testing::Types<float, bf16, f16>;
-TYPED_TEST_SUITE(RelativeBias, Types);
+using Elements = ::testing::Types<float, bf16, f16>;
+TYPED_TEST_SUITE(RelativeBias, Elements);
 
 TYPED_TEST(RelativeBias, IsTheTablesRowOfEachDiagonal) {
   for (const RelativeBiasExtents& extents :

@@ -31,8 +31,8 @@ std::vector<T> resized(const std::vector<T>& from, const HeadWidths& widths) {
 
 template <class T>
 class ResizeHeads : public ::testing::Test {};
-using Types = ::testing::Types<float, bf16, f16>;
-TYPED_TEST_SUITE(ResizeHeads, Types);
+using Elements = ::testing::Types<float, bf16, f16>;
+TYPED_TEST_SUITE(ResizeHeads, Elements);
 
 TYPED_TEST(ResizeHeads, PutsZerosBehindEachHead) {
   using T = TypeParam;

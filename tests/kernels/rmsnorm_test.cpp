@@ -12,18 +12,21 @@
 namespace zero::kernels {
 namespace {
 
-using testing::relative_error, testing::doubles, testing::noise, testing::rounding,
-    testing::same_bits;
+using testing::doubles;
+using testing::noise;
+using testing::relative_error;
+using testing::rounding;
+using testing::same_bits;
 constexpr float kEpsilon = 1e-6f;
 
 /// An RMS norm with all its arrays.
 template <class T>
-struct Case {
+struct RmsNormCase {
   NormExtents extents;
   std::vector<T> x, weight, dy, add, y, dx, dweight;
   std::vector<float> rrms, scratch;
 
-  explicit Case(NormExtents e)
+  explicit RmsNormCase(NormExtents e)
       : extents(e),
         x(noise<T>(e.rows * e.width, 1, 2.0)),
         weight(noise<T>(e.width, 2)),
@@ -58,7 +61,7 @@ TYPED_TEST_SUITE(RmsNorm, Elements);
 
 TYPED_TEST(RmsNorm, ForwardAndBackwardAgreeWithDoubleLoops) {
   for (const NormExtents extents : {NormExtents{3, 5}, {70, 100}, {33, 768}, {300, 17}}) {
-    Case<TypeParam> c(extents);
+    RmsNormCase<TypeParam> c(extents);
     c.run(1);
     const auto gradients = c.reference().backward(doubles(c.dy));
     const double tolerance = rounding<TypeParam>() + 2e-6;
@@ -69,7 +72,7 @@ TYPED_TEST(RmsNorm, ForwardAndBackwardAgreeWithDoubleLoops) {
 }
 
 TYPED_TEST(RmsNorm, AddJoinsDxBeforeTheOnlyRounding) {
-  Case<TypeParam> c({40, 96});
+  RmsNormCase<TypeParam> c({40, 96});
   c.add = noise<TypeParam>(40 * 96, 5);
   c.run(2);
   auto expected = c.reference().backward(doubles(c.dy)).dx;
@@ -78,7 +81,7 @@ TYPED_TEST(RmsNorm, AddJoinsDxBeforeTheOnlyRounding) {
 }
 
 TYPED_TEST(RmsNorm, DxMayOverwriteDyOrAdd) {
-  Case<TypeParam> c({40, 96});
+  RmsNormCase<TypeParam> c({40, 96});
   c.add = noise<TypeParam>(40 * 96, 5);
   c.run(1);
   for (std::vector<TypeParam>* target : {&c.dy, &c.add}) {
@@ -94,7 +97,7 @@ TYPED_TEST(RmsNorm, DxMayOverwriteDyOrAdd) {
 }
 
 TYPED_TEST(RmsNorm, ThreadsDoNotChangeABit) {
-  Case<TypeParam> one({333, 200}), two({333, 200});
+  RmsNormCase<TypeParam> one({333, 200}), two({333, 200});
   one.run(1);
   two.run(2);
   EXPECT_TRUE(same_bits(one.y, two.y));
@@ -103,7 +106,7 @@ TYPED_TEST(RmsNorm, ThreadsDoNotChangeABit) {
 }
 
 TEST(RmsNormValues, DividesByTheRootOfTheMeanSquare) {
-  Case<float> c({1, 4});
+  RmsNormCase<float> c({1, 4});
   c.x = {1, 7, -1, 7};  // squares of 25 on average
   c.weight = {5, 5, 10, 0};
   c.run(1);
@@ -113,7 +116,7 @@ TEST(RmsNormValues, DividesByTheRootOfTheMeanSquare) {
 }
 
 TEST(RmsNormValues, NaNStaysInItsRowButReachesTheGradientOfTheWeight) {
-  Case<float> c({3, 8});
+  RmsNormCase<float> c({3, 8});
   c.x[8] = std::numeric_limits<float>::quiet_NaN();
   c.run(1);
   for (size_t j = 0; j < 8; ++j) {

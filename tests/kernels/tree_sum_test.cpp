@@ -16,7 +16,8 @@
 namespace zero::kernels {
 namespace {
 
-using testing::balanced_sum, testing::contribution;
+using testing::balanced_sum;
+using testing::contribution;
 
 template <class T>
 struct Sources {
@@ -43,12 +44,12 @@ template <class Pair>
 class TreeSum : public ::testing::Test {};
 
 template <class T, class O>
-struct Types {
+struct InAndOut {
   using In = T;
   using Out = O;
 };
-using AllTypes = ::testing::Types<Types<float, float>, Types<bf16, float>, Types<f16, float>,
-                                  Types<bf16, bf16>, Types<f16, f16>>;
+using AllTypes = ::testing::Types<InAndOut<float, float>, InAndOut<bf16, float>,
+                                  InAndOut<f16, float>, InAndOut<bf16, bf16>, InAndOut<f16, f16>>;
 TYPED_TEST_SUITE(TreeSum, AllTypes);
 
 TYPED_TEST(TreeSum, AddsAnyNumberOfSourcesAlongTheBalancedTree) {

@@ -49,7 +49,7 @@ TEST(Failure, SaysWhatToChangeWhereTheSystemRefuses) {
 }
 
 TEST(Failure, OnlyTheFirstOneInAFolderIsPrinted) {
-  const std::string folder = testing::TempDir() + "zeroapp-failure";
+  const std::string folder = ::testing::TempDir() + "zeroapp-failure";
   std::filesystem::remove_all(folder);
   std::filesystem::create_directory(folder);
   const Failure failure{.exit = Exit::kIo, .what = "a \"quoted\" reason", .rank = 1, .host = "h"};
@@ -61,9 +61,9 @@ TEST(Failure, OnlyTheFirstOneInAFolderIsPrinted) {
 }
 
 TEST(Failure, ARecordThatCannotBeWrittenIsAWarning) {
-  testing::internal::CaptureStderr();
+  ::testing::internal::CaptureStderr();
   EXPECT_TRUE(claim_error_record("/no/such/folder", {.what = "x", .host = {}}));
-  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(),
             "zeroapp: warning: /no/such/folder/error.json: could not be written: No such file or "
             "directory\n");
 }

@@ -17,13 +17,13 @@
 namespace zero::launch {
 namespace {
 
-using testing::EndsWith;
-using testing::HasSubstr;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
 using ::testing::Not;
-using testing::StartsWith;
+using ::testing::StartsWith;
 using testing_support::content_of;
 
-std::string path_of(const char* name) { return testing::TempDir() + "zeroapp-" + name; }
+std::string path_of(const char* name) { return ::testing::TempDir() + "zeroapp-" + name; }
 
 TEST(WriteFile, ReplacesTheContentAndLeavesNothingBeside) {
   const std::string path = path_of("write-file");
@@ -107,20 +107,20 @@ TEST(OccupyStandardFiles, TakesThePlaceOfAClosedConsoleWithWhatCannotBeWrittenTo
 }
 
 TEST(Console, SaysWhatItIsTold) {
-  testing::internal::CaptureStdout();
+  ::testing::internal::CaptureStdout();
   Console(true).say("a line\n");
-  EXPECT_EQ(testing::internal::GetCapturedStdout(), "a line\n");
+  EXPECT_EQ(::testing::internal::GetCapturedStdout(), "a line\n");
 }
 
 TEST(Console, IsSilentOnOtherRanks) {
-  testing::internal::CaptureStdout();
+  ::testing::internal::CaptureStdout();
   Console(false).say("a line\n");
-  EXPECT_EQ(testing::internal::GetCapturedStdout(), "");
+  EXPECT_EQ(::testing::internal::GetCapturedStdout(), "");
 }
 
 TEST(Console, WarnsOnceWhereNothingCanBeSaid) {
   const int saved = dup(STDOUT_FILENO), full = open("/dev/full", O_WRONLY);
-  testing::internal::CaptureStderr();
+  ::testing::internal::CaptureStderr();
   dup2(full, STDOUT_FILENO);
   Console console(true);
   console.say("one\n");
@@ -128,12 +128,12 @@ TEST(Console, WarnsOnceWhereNothingCanBeSaid) {
   dup2(saved, STDOUT_FILENO);
   close(saved);
   close(full);
-  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(),
             "zeroapp: warning: standard output: No space left on device; training goes on\n");
 }
 
 std::string fresh_folder() {
-  const std::string path = testing::TempDir() + "zeroapp-launches";
+  const std::string path = ::testing::TempDir() + "zeroapp-launches";
   std::filesystem::remove_all(path);
   std::filesystem::create_directory(path);
   return path;

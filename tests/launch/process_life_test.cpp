@@ -25,7 +25,7 @@ struct Shared {
   std::atomic<int> said;
 };
 
-class OfAChild : public testing::Test {
+class OfAChild : public ::testing::Test {
  protected:
   OfAChild()
       : shared_(static_cast<Shared*>(mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE,
@@ -91,7 +91,7 @@ TEST(MovedBytes, RisesWithWhatIsReadAndWrittenAndNotByItself) {
   MovedBytes moved;
   const int64_t before = moved.count();
   for (int i = 0; i < 10; ++i) EXPECT_EQ(moved.count(), before);
-  const std::string path = testing::TempDir() + "moved_bytes";
+  const std::string path = ::testing::TempDir() + "moved_bytes";
   std::ofstream(path) << std::string(100'000, 'x');
   const int64_t written = moved.count();
   EXPECT_GE(written, before + 100'000);

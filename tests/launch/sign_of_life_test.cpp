@@ -13,7 +13,7 @@ namespace {
 using std::chrono::milliseconds;
 
 /// A rank that is alone, with a watchdog whose patience is 0.1 s: a disk has 1 s.
-class LoneDiskWork : public testing::Test {
+class LoneDiskWork : public ::testing::Test {
  protected:
   LoneDiskWork() { peers.watch_with(&watchdog); }
   ~LoneDiskWork() override { peers.watch_with(nullptr); }

@@ -130,8 +130,8 @@ TEST(StopSignalDeathTest, ASecondOneEndsTheProcess) {
     send(second);
     std::this_thread::sleep_for(10s);
   };
-  EXPECT_EXIT(twice(SIGTERM, milliseconds(250)), testing::KilledBySignal(SIGTERM), "");
-  EXPECT_EXIT(twice(SIGINT, milliseconds(0)), testing::KilledBySignal(SIGINT), "");
+  EXPECT_EXIT(twice(SIGTERM, milliseconds(250)), ::testing::KilledBySignal(SIGTERM), "");
+  EXPECT_EXIT(twice(SIGINT, milliseconds(0)), ::testing::KilledBySignal(SIGINT), "");
 }
 
 using ::testing::ElementsAre;

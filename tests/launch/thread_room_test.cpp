@@ -16,7 +16,7 @@
 namespace zero::launch {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 Variable environment(const std::map<std::string, std::string>& values) {
   return [values](const char* name) {

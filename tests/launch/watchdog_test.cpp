@@ -13,7 +13,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-class Watched : public testing::Test {
+class Watched : public ::testing::Test {
  protected:
   Watchdog::Options options() {
     return {.timeout_seconds = 0.08,

@@ -13,7 +13,8 @@
 namespace zero::machine {
 namespace {
 
-using ::testing::HasSubstr, ::testing::Not;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 Variable environment(std::map<std::string, const char*> values) {
   return [values](const char* name) {

@@ -85,7 +85,7 @@ TEST(Catalogues, FindTheKindOfDataOfEachFamily) {
   EXPECT_EQ(catalogue().models.front().data, &token_data());
   EXPECT_EQ(catalogue().models.back().data, &pair_data());
   EXPECT_THAT(testing_support::refusal_of(Exit::kInternal, [] { Catalogue({&gpt2_family()}, {}); }),
-              testing::HasSubstr("GPT-2 wants data of a kind tokens, which is not there"));
+              ::testing::HasSubstr("GPT-2 wants data of a kind tokens, which is not there"));
 }
 
 }  // namespace

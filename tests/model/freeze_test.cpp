@@ -13,7 +13,8 @@
 namespace zero::model {
 namespace {
 
-using ::testing::ElementsAre, ::testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using testing_support::refusal_of;
 
 using Names = std::vector<std::string>;

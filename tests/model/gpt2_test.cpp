@@ -105,12 +105,12 @@ TEST(Gpt2, WidensHeadsInCopiesOfWeightsAlone) {
 
 TEST(Gpt2, NamesParametersLikeHuggingFaceInTheOrderOfUse) {
   const Graph graph = tiny(true);
-  EXPECT_THAT(graph.unit_names, testing::ElementsAre("embedding", "h.0", "h.1"));
+  EXPECT_THAT(graph.unit_names, ::testing::ElementsAre("embedding", "h.0", "h.1"));
   std::vector<std::string> names;
   for (const graph::Parameter& each : graph.parameters) {
     if (each.unit < 2) names.push_back(graph[each.tensor].name);
   }
-  EXPECT_THAT(names, testing::ElementsAre(
+  EXPECT_THAT(names, ::testing::ElementsAre(
                          "wte.weight", "wpe.weight", "ln_f.weight", "ln_f.bias",  //
                          "h.0.ln_1.weight", "h.0.ln_1.bias", "h.0.attn.c_attn.weight",
                          "h.0.attn.c_attn.bias", "h.0.attn.c_proj.weight", "h.0.attn.c_proj.bias",
@@ -192,7 +192,7 @@ TEST(Gpt2, RefusesHeadsThatDoNotDivideTheWidthAndSamplesThatAreTooLong) {
     FAIL() << "3 heads cannot share a width of 4";
   } catch (const Error& error) {
     EXPECT_EQ(error.exit(), Exit::kUsage);
-    EXPECT_THAT(error.what(), testing::HasSubstr("width of 4 does not split into 3 heads"));
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("width of 4 does not split into 3 heads"));
   }
 }
 
@@ -216,7 +216,7 @@ TEST(Gpt2, RefusesAContextBeyondThePositions) {
     FAIL() << "the position table has 6 rows";
   } catch (const Error& error) {
     EXPECT_EQ(error.exit(), Exit::kUsage);
-    EXPECT_THAT(error.what(), testing::HasSubstr("context of 7 tokens"));
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("context of 7 tokens"));
   }
 }
 

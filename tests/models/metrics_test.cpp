@@ -13,7 +13,7 @@
 namespace zero::models {
 namespace {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 TextCounts count_all(const std::vector<std::string>& texts,
                      const std::vector<std::string>& references) {
@@ -79,10 +79,10 @@ TEST(Bleu, IsEqualToSacreBleuOnGoldenCorpora) {
     const TextCounts counts = count_all(row[0], row[1]);
     EXPECT_NEAR(bleu(counts), row[2].get<double>(), 1e-9) << row;
     EXPECT_NEAR(brevity_penalty(counts), row[4].get<double>(), 1e-12);
-    EXPECT_THAT(bleu_precisions(counts),
-                testing::Pointwise(testing::DoubleNear(1e-9), row[3].get<std::vector<double>>()));
+    EXPECT_THAT(bleu_precisions(counts), ::testing::Pointwise(::testing::DoubleNear(1e-9),
+                                                              row[3].get<std::vector<double>>()));
     EXPECT_THAT((std::array{counts.tokens, counts.reference_tokens}),
-                testing::ElementsAreArray(row[5].get<std::vector<int64_t>>()));
+                ::testing::ElementsAreArray(row[5].get<std::vector<int64_t>>()));
   }
 }
 

@@ -18,7 +18,7 @@ namespace zero::models {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 using testing_support::model_named;
 using testing_support::refusal_of;
 
@@ -145,25 +145,26 @@ TEST(ParseGeneration, TakesTheHubsFileAndPassesOverWhatChangesNoText) {
 }
 
 TEST(ParseGeneration, NamesInOneWarningWhatItDoesNotKnow) {
-  testing::internal::CaptureStderr();
+  ::testing::internal::CaptureStderr();
   EXPECT_EQ(parsed(R"({"penalty_alpha": 0.6, "num_beams": 2, "bad_words_ids": [[1], [2, 3]],
     "output_scores": false})"),
             GenerationConfig{.num_beams = 2});
-  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(),
             "zeroapp: warning: generation_config.json: nothing here goes by bad_words_ids, "
             "penalty_alpha; texts are generated without them\n");
 }
 
 TEST(ParseGeneration, PassesOverAValueThatNothingIsGeneratedBy) {
-  testing::internal::CaptureStderr();
+  ::testing::internal::CaptureStderr();
   EXPECT_EQ(parsed(R"({"num_beams": 2, "temperature": 0.0, "top_p": 1.5})"),
             GenerationConfig{.num_beams = 2});
-  const std::string said = testing::internal::GetCapturedStderr();
+  const std::string said = ::testing::internal::GetCapturedStderr();
   EXPECT_THAT(said, HasSubstr("generation_config.json: temperature: 0.0 is out of range"));
   EXPECT_THAT(said, HasSubstr("generation_config.json: top_p: 1.5 is out of range"));
-  testing::internal::CaptureStderr();
+  ::testing::internal::CaptureStderr();
   EXPECT_EQ(parsed(R"({"num_beams": "four"})"), GenerationConfig());
-  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("num_beams: \"four\" is a string"));
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              HasSubstr("num_beams: \"four\" is a string"));
 }
 
 TEST(ParseGeneration, RefusesIdsOfAnotherModelAndTextThatIsNoJson) {

@@ -15,7 +15,8 @@
 namespace zero::models {
 namespace {
 
-using testing::Held, testing::tiny;
+using testing::Held;
+using testing::tiny;
 
 namespace fs = std::filesystem;
 

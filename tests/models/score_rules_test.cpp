@@ -10,8 +10,8 @@
 namespace zero::models {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using testing_support::model_named;
 using testing_support::refusal_of;
 

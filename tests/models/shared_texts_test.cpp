@@ -14,7 +14,8 @@
 namespace zero::models {
 namespace {
 
-using testing::Held, testing::tiny;
+using testing::Held;
+using testing::tiny;
 
 /// Some prompts, fewer for the last ranks than for the first.
 std::vector<TokenList> prompts() {

@@ -14,9 +14,11 @@
 namespace zero::models {
 namespace {
 
-using ::testing::ElementsAre;
-using namespace testing_support;
 using checkpoint::Tensor;
+using ::testing::ElementsAre;
+using testing_support::small_options;
+using testing_support::TempFolder;
+using testing_support::write_small_model;
 
 /// One tensor in memory.
 class OneTensor : public TensorSource {

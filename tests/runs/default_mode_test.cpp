@@ -11,8 +11,12 @@
 namespace zero::run {
 namespace {
 
-using testing::Case, testing::OneOutcome, testing::request_of;
-using testing::few_steps, testing::kFirstBlock, testing::kPrecisions;
+using testing::Case;
+using testing::few_steps;
+using testing::kFirstBlock;
+using testing::kPrecisions;
+using testing::OneOutcome;
+using testing::request_of;
 
 /// Orders and sizes in which the same step can be done.
 std::vector<plan::Request> over_schedules(const plan::Request& plain) {

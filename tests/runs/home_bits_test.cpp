@@ -10,8 +10,11 @@
 namespace zero::run {
 namespace {
 
-using testing::Case, testing::OneOutcome, testing::request_of;
-using testing::few_steps, testing::kPrecisions;
+using testing::Case;
+using testing::few_steps;
+using testing::kPrecisions;
+using testing::OneOutcome;
+using testing::request_of;
 
 /// The request with every pair of homes that its stage has, at rest on the device first.
 std::vector<plan::Request> over_homes(const plan::Request& plain) {

@@ -11,7 +11,10 @@
 namespace zero::run {
 namespace {
 
-using testing::Machine, testing::Outcome, testing::ThreadRanks, testing::TinyModel;
+using testing::Machine;
+using testing::Outcome;
+using testing::ThreadRanks;
+using testing::TinyModel;
 
 constexpr graph::MicroBatch kLong{.samples = 1, .length = 8, .source_length = 8};
 constexpr graph::MicroBatch kShort{.samples = 1, .length = 5, .source_length = 7};

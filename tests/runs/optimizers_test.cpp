@@ -11,7 +11,8 @@
 namespace zero::run {
 namespace {
 
-using testing::Case, testing::OneOutcome;
+using testing::Case;
+using testing::OneOutcome;
 
 constexpr OptimizerConfig kForms[] = {
     {.type = OptimizerType::Lion, .betas = {0.9, 0.99}},

@@ -11,7 +11,8 @@
 namespace zero::run {
 namespace {
 
-using testing::Case, testing::OneOutcome;
+using testing::Case;
+using testing::OneOutcome;
 
 constexpr model::T5 kT5{.layers = 2,
                         .decoder_layers = 2,

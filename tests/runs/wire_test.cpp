@@ -14,7 +14,9 @@
 namespace zero::run {
 namespace {
 
-using testing::Case, testing::OneOutcome, testing::Outcome;
+using testing::Case;
+using testing::OneOutcome;
+using testing::Outcome;
 
 plan::Request request_of(int ranks, int stage, bool wire_bf16) {
   return {.stage = stage,

@@ -15,7 +15,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 /// Ranks with a watchdog, so that they give signs of life.
-class FirstProblem : public testing::Test {
+class FirstProblem : public ::testing::Test {
  protected:
   FirstProblem() { peers.watch_with(&watchdog); }
   ~FirstProblem() override { peers.watch_with(nullptr); }

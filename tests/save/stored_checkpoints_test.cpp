@@ -24,7 +24,15 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
-using namespace testing_support;
+using testing_support::damage;
+using testing_support::FewFiles;
+using testing_support::kVector;
+using testing_support::refusal_of;
+using testing_support::save_small;
+using testing_support::small_options;
+using testing_support::TempFolder;
+using testing_support::write_small_files;
+using testing_support::write_small_model;
 
 class StoredCheckpoints : public ::testing::Test {
  protected:

@@ -9,7 +9,7 @@ namespace {
 constexpr int64_t kMiB = int64_t(1) << 20;
 
 /// A disk that reads 100 MiB/s and writes 50, looked at four times a second.
-class Paced : public testing::Test {
+class Paced : public ::testing::Test {
  protected:
   /// What is said meanwhile, of a disk that moves so much a second.
   std::string after(double seconds, const DiskBytes& a_second, bool is_moving = true) {

@@ -6,7 +6,8 @@
 namespace zero::state {
 namespace {
 
-using plan::Kind, plan::Lane;
+using plan::Kind;
+using plan::Lane;
 
 TEST(LaneReport, TellsOfLanesThatMovedBytesAndOfCompute) {
   LaneUses lanes{};

@@ -15,7 +15,8 @@
 namespace zero::state {
 namespace {
 
-using testing::Held, testing::tiny;
+using testing::Held;
+using testing::tiny;
 
 constexpr uint64_t kSeed = 7;
 

@@ -10,8 +10,7 @@
 #include "zero/config/read_config.hpp"
 #include "zero/model/family.hpp"
 
-namespace zero {
-namespace testing_support {
+namespace zero::testing_support {
 
 inline const model::Catalogue& catalogue() {
   static const model::Catalogue all = model::catalogue();
@@ -30,7 +29,9 @@ inline RunConfig unset_config() {
   return config;
 }
 
-}  // namespace testing_support
+}  // namespace zero::testing_support
+
+namespace zero {
 
 inline ConfigInput read_config(std::string_view text, const std::string& file,
                                std::span<const std::string> overrides = {},
@@ -47,7 +48,9 @@ inline DeepSpeedImport import_deepspeed(const std::string& path, const ImportOpt
   return import_deepspeed(testing_support::catalogue().models, path, options);
 }
 
-namespace testing_support {
+}  // namespace zero
+
+namespace zero::testing_support {
 
 /// One of the names that model.name takes.
 inline model::Architecture model_named(const std::string& name) {
@@ -56,6 +59,4 @@ inline model::Architecture model_named(const std::string& name) {
   return model::architecture_of(read_config(input, "in.toml").config);
 }
 
-}  // namespace testing_support
-
-}  // namespace zero
+}  // namespace zero::testing_support

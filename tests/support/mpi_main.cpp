@@ -28,7 +28,7 @@ class FailurePrinter : public testing::EmptyTestEventListener {
 int run_tests(int argc, char** argv, int rank) {
   if (!zero::testing::has_device()) return 1;
   Kokkos::ScopeGuard kokkos(argc, argv);
-  auto& listeners = testing::UnitTest::GetInstance()->listeners();
+  auto& listeners = ::testing::UnitTest::GetInstance()->listeners();
   if (rank != 0) {
     delete listeners.Release(listeners.default_result_printer());
     listeners.Append(new FailurePrinter(rank));
@@ -36,7 +36,7 @@ int run_tests(int argc, char** argv, int rank) {
   const int failed =
       zero::testing::with_shared_memory([](void*) { return RUN_ALL_TESTS(); }, nullptr);
   // Known only now: the filter acts when the tests run.
-  const bool ran_none = testing::UnitTest::GetInstance()->test_to_run_count() == 0;
+  const bool ran_none = ::testing::UnitTest::GetInstance()->test_to_run_count() == 0;
   return failed != 0 || ran_none;
 }
 

@@ -13,7 +13,7 @@ namespace zero::train {
 namespace {
 
 using Ids = std::vector<int32_t>;
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 constexpr int32_t kStart = 0, kEnd = 1;
 

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 
 std::string fresh_path() {
-  const std::string path = testing::TempDir() + "zeroapp-run-folder";
+  const std::string path = ::testing::TempDir() + "zeroapp-run-folder";
   fs::remove_all(path);
   return path;
 }

@@ -142,7 +142,7 @@ TEST(EvaluationJson, KeepsTheBitsOfTheLossAndIsJsonWhereItIsNoNumber) {
   EXPECT_NE(evaluation_json(evaluation).find("\"perplexity\": null"), std::string::npos);
 }
 
-class RunLogTest : public testing::Test {
+class RunLogTest : public ::testing::Test {
  protected:
   RunLogTest() {
     std::filesystem::remove_all(folder_);
@@ -150,7 +150,7 @@ class RunLogTest : public testing::Test {
   }
   /// What a log of so many equal steps prints.
   std::string printed(const LogContext& context, int64_t steps) {
-    testing::internal::CaptureStdout();
+    ::testing::internal::CaptureStdout();
     launch::Console console(true);
     RunLog log(console, folder_, context);
     for (int64_t step = 1; step <= steps; ++step) {
@@ -158,15 +158,15 @@ class RunLogTest : public testing::Test {
       record.report.step = step;
       log.step(record);
     }
-    return testing::internal::GetCapturedStdout();
+    return ::testing::internal::GetCapturedStdout();
   }
-  const std::string folder_ = testing::TempDir() + "zeroapp-run-log";
+  const std::string folder_ = ::testing::TempDir() + "zeroapp-run-log";
 };
 
 TEST_F(RunLogTest, WritesEveryStepAndPrintsSome) {
-  testing::internal::CaptureStderr();
+  ::testing::internal::CaptureStderr();
   const std::string out = printed({.steps = 8, .last = 5, .interval = 3}, 5);
-  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
   EXPECT_EQ(std::count(out.begin(), out.end(), '\n'), 3) << "steps 1, 3 and 5: " << out;
   const std::string metrics = content_of(folder_ + "/metrics.jsonl");
   EXPECT_EQ(std::count(metrics.begin(), metrics.end(), '\n'), 5);
@@ -197,11 +197,11 @@ TEST_F(RunLogTest, AddsUpTheTimeOfEarlierLaunches) {
 
 TEST_F(RunLogTest, KeepsEvaluationsOfStepsThatAreDoneAndEachOnce) {
   const auto steps_after = [&](int64_t done, std::initializer_list<int64_t> steps) {
-    testing::internal::CaptureStdout();
+    ::testing::internal::CaptureStdout();
     launch::Console console(true);
     RunLog log(console, folder_, {.steps = 9, .last = 9, .done = done, .evaluates = true});
     for (const int64_t step : steps) log.evaluation(evaluation_of(step));
-    testing::internal::GetCapturedStdout();
+    ::testing::internal::GetCapturedStdout();
     std::string found;
     const std::string lines = content_of(folder_ + "/evaluations.jsonl");
     for (size_t at = lines.find("\"step\": "); at != lines.npos;
@@ -232,10 +232,10 @@ TEST_F(RunLogTest, KeepsWholeLinesWhereTheDiskIsFull) {
   std::signal(SIGXFSZ, SIG_IGN);
   const rlimit small{.rlim_cur = 1000, .rlim_max = before.rlim_max};
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
-  testing::internal::CaptureStderr();
+  ::testing::internal::CaptureStderr();
   printed({.steps = 9, .last = 9}, 9);
   setrlimit(RLIMIT_FSIZE, &before);
-  const std::string warned = testing::internal::GetCapturedStderr();
+  const std::string warned = ::testing::internal::GetCapturedStderr();
   EXPECT_EQ(std::count(warned.begin(), warned.end(), '\n'), 1) << warned;
   const std::string metrics = content_of(folder_ + "/metrics.jsonl");
   EXPECT_TRUE(metrics.size() > 300 && metrics.size() <= 1000) << metrics.size();

@@ -11,7 +11,7 @@ namespace zero::train {
 namespace {
 
 /// The memory of a plan for one rank that sums two micro-batches in fp32, all zeros.
-class Health : public testing::Test {
+class Health : public ::testing::Test {
  protected:
   std::string broken_by(float gradient, GradientDtype kept_in) {
     RunConfig config;

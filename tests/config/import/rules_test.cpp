@@ -14,7 +14,7 @@
 namespace zero {
 namespace {
 
-using testing::Contains;
+using ::testing::Contains;
 
 TEST(ImportRules, LeadToKeysOfAnInputFile) {
   RunConfig config = testing_support::unset_config();

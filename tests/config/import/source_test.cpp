@@ -17,7 +17,7 @@ namespace {
 
 namespace of_json {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 TomlValue only_value(std::string_view text) {
   const Source source = read_json(text, "x.json");
@@ -118,7 +118,7 @@ TEST(Json, EndsWithAnErrorOrAnObjectOnAnyBytes) {
 
 namespace of_yaml {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 std::string problem(std::string_view text) {
   try {
@@ -196,10 +196,10 @@ TEST(Yaml, EndsWithAnErrorOrAnObjectOnAnyBytes) {
 
 namespace of_launch_line {
 
-using testing::Contains;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using Words = std::vector<std::string>;
 
 const char* kAuto = R"({"optimizer": {"type": "AdamW", "params": {"lr": "auto", "betas": "auto"}},

@@ -16,7 +16,8 @@
 namespace zero::aio {
 namespace {
 
-using testing_support::submit_plan, testing_support::SubmitPlan;
+using testing_support::submit_plan;
+using testing_support::SubmitPlan;
 
 constexpr size_t kBlock = 4096, kBlocks = 10;
 

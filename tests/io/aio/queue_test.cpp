@@ -18,7 +18,8 @@
 namespace zero::aio {
 namespace {
 
-using testing::Fault, testing::FaultyEngine;
+using testing::Fault;
+using testing::FaultyEngine;
 using ::testing::HasSubstr;
 
 /// A file without a name that is gone with the test.

@@ -61,14 +61,15 @@ std::string refusal_of_text(const std::string& text, Exit exit = Exit::kInput) {
   return "";
 }
 
-std::string refusal(const std::function<void(Manifest&)>& change) {
+std::string refusal_of_manifest(const std::function<void(Manifest&)>& change) {
   Manifest manifest = good();
   change(manifest);
   return refusal_of_text(to_text(manifest));
 }
 
 /// The good text with one part replaced and a right digest.
-std::string refusal(const std::string& from, const std::string& to, Exit exit = Exit::kInput) {
+std::string refusal_of_manifest(const std::string& from, const std::string& to,
+                                Exit exit = Exit::kInput) {
   std::string text = to_text(good());
   text.resize(text.find(",\n\"sha256\""));
   const size_t at = text.find(from);
@@ -181,8 +182,8 @@ TEST(Manifest, OfOlderVersionsHasADigestOfEachFile) {
 }
 
 TEST(Manifest, ANewerVersionIsNamedWithOurs) {
-  const std::string said =
-      refusal("\"format_version\": 4,", "\"format_version\": 5, \"new\": {},", Exit::kNoCheckpoint);
+  const std::string said = refusal_of_manifest(
+      "\"format_version\": 4,", "\"format_version\": 5, \"new\": {},", Exit::kNoCheckpoint);
   EXPECT_THAT(said, HasSubstr("format version 5; this program reads versions 1 to 4"));
 }
 
@@ -235,7 +236,7 @@ TEST(Manifest, HostileTextsAreRefusedWithTheirPlace) {
       {"\"seed\": \"42\"", "\"seed\": \"\xff\"", "is no JSON"},
   };
   for (const Replacement& change : hostile) {
-    EXPECT_THAT(refusal(change.from, change.to), HasSubstr(change.said))
+    EXPECT_THAT(refusal_of_manifest(change.from, change.to), HasSubstr(change.said))
         << change.from << " -> " << change.to;
   }
 }
@@ -244,12 +245,13 @@ TEST(Manifest, NamesThatLeadElsewhereAreRefused) {
   for (const char* name : {"../rank00000.h5", "/etc/passwd", "rank00000.h5/..", "rank0.h5", "",
                            "rank00002.h5", "rank-0001.h5", "rank000000.h5", "rank00000.h5 ",
                            "rank00000.hdf5", "MANIFEST.json", "rank99999999999999999999.h5"}) {
-    EXPECT_THAT(refusal([&](Manifest& m) { m.files[0].name = name; }), HasSubstr("is no rank%05d"))
+    EXPECT_THAT(refusal_of_manifest([&](Manifest& m) { m.files[0].name = name; }),
+                HasSubstr("is no rank%05d"))
         << name;
   }
   for (const char* name : {"model/../a", "/model/a", "model//a", "model/./a", "model/", "a", "",
                            "state/step", "model/a@5", "model/a b", "model/\xc3\xa4", "model/a\n"}) {
-    EXPECT_THAT(refusal([&](Manifest& m) { m.tensors[0].name = name; }),
+    EXPECT_THAT(refusal_of_manifest([&](Manifest& m) { m.tensors[0].name = name; }),
                 HasSubstr("is no name of a tensor"))
         << name;
   }
@@ -292,7 +294,8 @@ TEST(Manifest, PartsThatDoNotFitTogetherAreRefused) {
       {[](Manifest& m) { m.slices[2].offset = 107; }, "lie over each other in rank00001.h5"},
       {[](Manifest& m) { m.slices[2].offset = 91; }, "lie over each other in rank00001.h5"},
   };
-  for (const auto& [change, said] : wrong) EXPECT_THAT(refusal(change), HasSubstr(said));
+  for (const auto& [change, said] : wrong)
+    EXPECT_THAT(refusal_of_manifest(change), HasSubstr(said));
 }
 
 TEST(Manifest, LargeHostileTextsCostLittle) {

@@ -13,13 +13,13 @@
 namespace zero {
 namespace {
 
-using testing::AllOf;
-using testing::EndsWith;
-using testing::HasSubstr;
+using ::testing::AllOf;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
 using testing_support::BpeFolder;
 
 /// What refuses the folder, which must be an input error.
-std::string error_of(const std::string& folder) {
+std::string error_of_bpe(const std::string& folder) {
   try {
     read_bpe_files(folder);
   } catch (const Error& error) {
@@ -30,18 +30,18 @@ std::string error_of(const std::string& folder) {
 }
 
 /// A good folder, one of whose files is replaced.
-class BpeFilesTest : public testing::Test {
+class BpeFilesTest : public ::testing::Test {
  protected:
   std::string error_with(const std::string& name, const std::string& content) {
     folder_.write(name, content);
-    return error_of(folder_.path());
+    return error_of_bpe(folder_.path());
   }
   std::string vocabulary_with(const std::string& from, const std::string& to) {
     std::string content = folder_.read("vocab.json");
     const size_t at = content.find(from);
     EXPECT_NE(at, content.npos) << from;
     folder_.write("vocab.json", content.replace(at, from.size(), to));
-    const std::string error = error_of(folder_.path());
+    const std::string error = error_of_bpe(folder_.path());
     folder_.write("vocab.json", good_);
     return error;
   }
@@ -68,13 +68,15 @@ TEST_F(BpeFilesTest, AreReadIntoTokensBytesAndMerges) {
 TEST_F(BpeFilesTest, NameTheCommandThatMakesThem) {
   const std::string how =
       "python3 tools/data/bpe.py TEXT --vocab-size 50257 --out " + folder_.path();
-  EXPECT_THAT(error_of("/nonexistent/gpt2"),
+  EXPECT_THAT(error_of_bpe("/nonexistent/gpt2"),
               AllOf(HasSubstr("/nonexistent/gpt2: is no folder"), HasSubstr("\"bytes\""),
                     EndsWith("--out /nonexistent/gpt2")));
   std::filesystem::remove(folder_.path() + "/merges.txt");
-  EXPECT_THAT(error_of(folder_.path()), AllOf(HasSubstr("merges.txt: is missing"), EndsWith(how)));
+  EXPECT_THAT(error_of_bpe(folder_.path()),
+              AllOf(HasSubstr("merges.txt: is missing"), EndsWith(how)));
   std::filesystem::remove(folder_.path() + "/vocab.json");
-  EXPECT_THAT(error_of(folder_.path()), AllOf(HasSubstr("vocab.json: is missing"), EndsWith(how)));
+  EXPECT_THAT(error_of_bpe(folder_.path()),
+              AllOf(HasSubstr("vocab.json: is missing"), EndsWith(how)));
 }
 
 TEST_F(BpeFilesTest, RefuseWhatIsNoJsonObjectAtItsOffset) {
@@ -130,7 +132,7 @@ TEST_F(BpeFilesTest, RefuseALineOfMergesByItsNumber) {
 
 TEST_F(BpeFilesTest, RefuseFilesBeyondTheirLimits) {
   std::filesystem::resize_file(folder_.path() + "/vocab.json", (64 << 20) + 1);
-  EXPECT_THAT(error_of(folder_.path()), HasSubstr("vocab.json: has 67108865 bytes"));
+  EXPECT_THAT(error_of_bpe(folder_.path()), HasSubstr("vocab.json: has 67108865 bytes"));
   folder_.write("vocab.json", good_);
   EXPECT_THAT(error_with("merges.txt", std::string(1 << 21, '\n')),
               HasSubstr("2097153 lines, at most 2097152"));

@@ -15,7 +15,7 @@
 namespace zero {
 namespace {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 using Pairs = std::vector<LengthPair>;
 
 int64_t padded(const Pairs& pairs, const Pairs& samples) {

@@ -12,8 +12,8 @@
 namespace zero {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using testing_support::TempFile;
 
 std::vector<std::string> records_of(const std::string& content, RecordEnd end = RecordEnd::line) {
@@ -25,7 +25,7 @@ std::vector<std::string> records_of(const std::string& content, RecordEnd end = 
   return all;
 }
 
-std::string error_of(const std::string& content, RecordEnd end = RecordEnd::line) {
+std::string error_of_content(const std::string& content, RecordEnd end = RecordEnd::line) {
   try {
     records_of(content, end);
   } catch (const Error& error) {
@@ -61,17 +61,18 @@ TEST(RecordFile, NamesTheLineOnWhichARecordBegins) {
 }
 
 TEST(RecordFile, RefusesWhatIsNoTextByItsLine) {
-  EXPECT_THAT(error_of("a\nb\xFF\n"), HasSubstr("records.txt: line 2: byte 255 is no UTF-8"));
-  EXPECT_THAT(error_of("a\n\xC3"), HasSubstr("line 2: the last character is cut off"));
-  EXPECT_THAT(error_of(""), HasSubstr("is empty"));
-  EXPECT_THAT(error_of("\xEF\xBB\xBF"), HasSubstr("a byte order mark and no record"));
+  EXPECT_THAT(error_of_content("a\nb\xFF\n"),
+              HasSubstr("records.txt: line 2: byte 255 is no UTF-8"));
+  EXPECT_THAT(error_of_content("a\n\xC3"), HasSubstr("line 2: the last character is cut off"));
+  EXPECT_THAT(error_of_content(""), HasSubstr("is empty"));
+  EXPECT_THAT(error_of_content("\xEF\xBB\xBF"), HasSubstr("a byte order mark and no record"));
 }
 
 TEST(RecordFile, RefusesARecordWithoutAnEnd) {
   const std::string most(size_t(RecordFile::kMostBytes), 'x');
-  EXPECT_THAT(error_of("a\n" + most + "x"), HasSubstr("line 2: more than 16777216 bytes"));
-  EXPECT_EQ(error_of("a\n" + most.substr(1) + "\n"), "no error");
-  EXPECT_THAT(error_of("a\n\"" + most, RecordEnd::quoted_line),
+  EXPECT_THAT(error_of_content("a\n" + most + "x"), HasSubstr("line 2: more than 16777216 bytes"));
+  EXPECT_EQ(error_of_content("a\n" + most.substr(1) + "\n"), "no error");
+  EXPECT_THAT(error_of_content("a\n\"" + most, RecordEnd::quoted_line),
               HasSubstr("line 2: more than 16777216 bytes, as a double quote is never closed"));
 }
 

@@ -15,8 +15,8 @@
 namespace zero {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using testing_support::TempFile;
 
 std::vector<int64_t> epoch_of(const SampleOrder& order, int64_t samples, int64_t epoch) {
@@ -133,7 +133,7 @@ DataOptions options_of(const TempFile& train) {
   return {.train = train.path(), .sequence_length = 3, .vocab_size = 256, .seed = 1};
 }
 
-std::string error_of(const DataOptions& options) {
+std::string error_of_data(const DataOptions& options) {
   try {
     token_data().open(options);
   } catch (const Error& error) {
@@ -197,21 +197,21 @@ TEST(OpenData, CutsBothSetsToTheirMaximum) {
 
 TEST(OpenData, RefusesWhatIsTooShortOrLeavesNothingToTrainOn) {
   const TempFile text("a.txt", "abc"), window("b.txt", "abcd"), one("c.txt", "x");
-  EXPECT_THAT(error_of(options_of(text)), HasSubstr("3 tokens hold no sample of 4"));
+  EXPECT_THAT(error_of_data(options_of(text)), HasSubstr("3 tokens hold no sample of 4"));
   DataOptions options = options_of(window);
-  EXPECT_EQ(error_of(options), "no error");
+  EXPECT_EQ(error_of_data(options), "no error");
   options.validation_fraction = 0.1;
-  EXPECT_THAT(error_of(options), HasSubstr("leave none to train on"));
+  EXPECT_THAT(error_of_data(options), HasSubstr("leave none to train on"));
   options.validation_fraction = 0;
   options.validation = one.path();
-  EXPECT_THAT(error_of(options), HasSubstr("1 token holds no sample"));
+  EXPECT_THAT(error_of_data(options), HasSubstr("1 token holds no sample"));
 }
 
 TEST(OpenData, RefusesAVocabularyThatTheModelDoesNotHave) {
   const TempFile text("a.txt", alphabet(12));
   DataOptions options = options_of(text);
   options.vocab_size = 100;
-  EXPECT_THAT(error_of(options), HasSubstr("write model.vocab_size = 256 or more"));
+  EXPECT_THAT(error_of_data(options), HasSubstr("write model.vocab_size = 256 or more"));
 }
 
 TEST(OpenData, MakesSyntheticSamplesThatSaySo) {

@@ -15,8 +15,8 @@
 namespace zero {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using testing_support::TempFile;
 
 constexpr int32_t kPad = 0, kEnd = 1, kStart = 2;

@@ -14,8 +14,8 @@
 namespace zero {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using testing_support::TempFile;
 using testing_support::token_file;
 
@@ -37,7 +37,7 @@ std::vector<int32_t> tokens_of(const TokenSource& source, int64_t first, size_t 
   return out;
 }
 
-std::string error_of(const std::function<void()>& act) {
+std::string error_of_ids(const std::function<void()>& act) {
   try {
     act();
   } catch (const Error& error) {
@@ -69,7 +69,7 @@ TEST(IdFile, FindsABadIdOnlyWhereItIsRead) {
   const TempFile bin("a.bin", token_file({1, 1000, 5}));
   const IdFile file = tokens_file(bin);
   EXPECT_THAT(tokens_of(file, 0, 1), ElementsAre(1));
-  EXPECT_THAT(error_of([&] { tokens_of(file, 0, 3); }), HasSubstr("offset 34: token 1000"));
+  EXPECT_THAT(error_of_ids([&] { tokens_of(file, 0, 3); }), HasSubstr("offset 34: token 1000"));
 }
 
 TEST(IdFile, NoticesThatTheFileShrank) {
@@ -77,7 +77,7 @@ TEST(IdFile, NoticesThatTheFileShrank) {
   const IdFile file = text_file(text);
   text.write("abcd");
   EXPECT_THAT(tokens_of(file, 0, 4), ElementsAre(97, 98, 99, 100));
-  EXPECT_THAT(error_of([&] { tokens_of(file, 1, 5); }),
+  EXPECT_THAT(error_of_ids([&] { tokens_of(file, 1, 5); }),
               HasSubstr("offset 4: the file ends here, but had 6 bytes"));
 }
 
@@ -98,9 +98,9 @@ TEST(IdFile, FingerprintChangesWithEveryByteAndWithTheLength) {
 
 TEST(IdFile, FingerprintRefusesTextThatIsNotUtf8WhereItStands) {
   const TempFile text("a.txt", "abc\xFFzzz"), cut("b.txt", "ab\xC3");
-  EXPECT_THAT(error_of([&] { text_file(text).fingerprint(); }),
+  EXPECT_THAT(error_of_ids([&] { text_file(text).fingerprint(); }),
               HasSubstr("offset 3: byte 255 is no UTF-8 text"));
-  EXPECT_THAT(error_of([&] { text_file(cut).fingerprint(); }),
+  EXPECT_THAT(error_of_ids([&] { text_file(cut).fingerprint(); }),
               HasSubstr("offset 2: the last character is cut off"));
 }
 
@@ -110,7 +110,7 @@ TEST(IdFile, FingerprintRefusesIdsThatDoNotMatchTheHeader) {
   EXPECT_NE(tokens_file(bin).fingerprint(), 0u);
   content[size_t(kTokenHeaderBytes)] ^= 1;
   bin.write(content);
-  EXPECT_THAT(error_of([&] { tokens_file(bin).fingerprint(); }), HasSubstr("CRC-32"));
+  EXPECT_THAT(error_of_ids([&] { tokens_file(bin).fingerprint(); }), HasSubstr("CRC-32"));
 }
 
 TEST(IdFile, FingerprintReadsLongFilesInPieces) {

@@ -13,8 +13,8 @@
 namespace zero {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using testing_support::TempFile;
 
 std::string lines(int count) {
@@ -31,7 +31,7 @@ DataOptions options_of(const TempFile& train) {
           .pairs = {.source_length = 2}};
 }
 
-std::string error_of(const DataOptions& options, Exit exit = Exit::kInput) {
+std::string error_of_pairs(const DataOptions& options, Exit exit = Exit::kInput) {
   try {
     pair_data().open(options);
   } catch (const Error& error) {
@@ -91,7 +91,7 @@ TEST(PairData, SaysHowManyTextsWereCut) {
   EXPECT_EQ(pair_data().open(options).remark, "");
   options.max_train_samples = 0;
   options.pairs.refuse_long = true;
-  EXPECT_THAT(error_of(options), HasSubstr("a.csv: line 5: the source has 5 tokens"));
+  EXPECT_THAT(error_of_pairs(options), HasSubstr("a.csv: line 5: the source has 5 tokens"));
 }
 
 TEST(PairData, CountsEmptyTargets) {
@@ -109,7 +109,7 @@ TEST(PairData, TakesNoSpansOutOfAFileOfPairs) {
   DataOptions options = options_of(file);
   options.pairs.noise_density = 0.15;
   options.sequence_length = options.pairs.source_length = 20;
-  EXPECT_THAT(error_of(options, Exit::kUsage),
+  EXPECT_THAT(error_of_pairs(options, Exit::kUsage),
               HasSubstr("a.csv is a file of pairs by its name, and spans are taken out of a text"));
 }
 
@@ -117,27 +117,30 @@ TEST(PairData, TakesTheModelsIdsForBytesAndRefusesOthers) {
   const TempFile file("a.csv", lines(3));
   DataOptions options = options_of(file);
   options.pairs.model_end = 2;
-  EXPECT_EQ(error_of(options), "no error");
+  EXPECT_EQ(error_of_pairs(options), "no error");
   options.pairs.end_id = 3;
-  EXPECT_THAT(error_of(options, Exit::kUsage), HasSubstr("data.eos_id: id 3, but config.json"));
+  EXPECT_THAT(error_of_pairs(options, Exit::kUsage),
+              HasSubstr("data.eos_id: id 3, but config.json"));
   options.tokenizer = (testing_support::tree_folder() / "tests/golden/pieces").string();
   options.vocab_size = 600;
   options.pairs.end_id = -1;
-  EXPECT_THAT(error_of(options, Exit::kUsage), HasSubstr("as the tokenizer says, but config.json"));
+  EXPECT_THAT(error_of_pairs(options, Exit::kUsage),
+              HasSubstr("as the tokenizer says, but config.json"));
 }
 
 TEST(PairData, NamesTheIdsThatATokenizerDoesNotSay) {
   const TempFile file("a.csv", lines(3));
   DataOptions options = options_of(file);
   options.pairs.pad_id = 256;
-  EXPECT_THAT(error_of(options, Exit::kUsage), HasSubstr("data.pad_id: 256 is beyond the model's"));
+  EXPECT_THAT(error_of_pairs(options, Exit::kUsage),
+              HasSubstr("data.pad_id: 256 is beyond the model's"));
   options.vocab_size = 257;
-  EXPECT_EQ(error_of(options), "no error");
+  EXPECT_EQ(error_of_pairs(options), "no error");
   options.tokenizer = (testing_support::tree_folder() / "tests/golden/bpe").string();
-  EXPECT_THAT(error_of(options, Exit::kUsage), HasSubstr("data.eos_id: the tokenizer "));
+  EXPECT_THAT(error_of_pairs(options, Exit::kUsage), HasSubstr("data.eos_id: the tokenizer "));
   options = options_of(file);
   options.vocab_size = 200;
-  EXPECT_THAT(error_of(options, Exit::kUsage), HasSubstr("model.vocab_size = 256 or more"));
+  EXPECT_THAT(error_of_pairs(options, Exit::kUsage), HasSubstr("model.vocab_size = 256 or more"));
 }
 
 TEST(PairData, SourcesAreAsLongAsTargetsIfNothingIsSaid) {
@@ -184,23 +187,24 @@ TEST(PairData, MendsTextsWhereADensityOfNoiseIsSaid) {
   EXPECT_EQ(sets.validation->samples(), 10) << "with a tail";
   EXPECT_EQ(sets.train->counted(0, 1), 6 + 2 + 2);
   EXPECT_THAT(sets.train->shown(0)[2].ids,
-              testing::AllOf(testing::Contains(259), testing::Contains(257)));
+              ::testing::AllOf(::testing::Contains(259), ::testing::Contains(257)));
 }
 
 TEST(PairData, SentinelsNeedIdsThatNoTextHas) {
   const TempFile text("a.txt", std::string(400, 'x'));
   DataOptions options = noisy(text);
   options.vocab_size = 258;
-  EXPECT_THAT(error_of(options, Exit::kUsage), HasSubstr("write model.vocab_size = 259 or more"));
+  EXPECT_THAT(error_of_pairs(options, Exit::kUsage),
+              HasSubstr("write model.vocab_size = 259 or more"));
   options.pairs.sentinel_id = 255;
-  EXPECT_EQ(error_of(options), "no error");
+  EXPECT_EQ(error_of_pairs(options), "no error");
   options.pairs.sentinel_id = 258;
-  EXPECT_THAT(error_of(options, Exit::kUsage), HasSubstr("data.sentinel_id"));
+  EXPECT_THAT(error_of_pairs(options, Exit::kUsage), HasSubstr("data.sentinel_id"));
   options = noisy(text);
   options.sequence_length = 3;
-  EXPECT_THAT(error_of(options, Exit::kUsage), HasSubstr("no text of 2 tokens or more fits"));
+  EXPECT_THAT(error_of_pairs(options, Exit::kUsage), HasSubstr("no text of 2 tokens or more fits"));
   text.write("too short");
-  EXPECT_THAT(error_of(noisy(text)), HasSubstr("9 tokens hold no sample, which takes 23"));
+  EXPECT_THAT(error_of_pairs(noisy(text)), HasSubstr("9 tokens hold no sample, which takes 23"));
 }
 
 }  // namespace

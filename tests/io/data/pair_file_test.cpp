@@ -17,8 +17,8 @@
 namespace zero {
 namespace {
 
-using testing::HasSubstr;
-using testing::StartsWith;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 using testing_support::TempFile;
 
 using Texts = std::vector<std::pair<std::string, std::string>>;
@@ -35,7 +35,7 @@ Texts read_all(const std::string& path, const PairFields& fields = kFields) {
   return all;
 }
 
-std::string error_of(const std::string& path, const PairFields& fields = kFields) {
+std::string error_of_pair_file(const std::string& path, const PairFields& fields = kFields) {
   try {
     read_all(path, fields);
   } catch (const Error& error) {
@@ -47,7 +47,7 @@ std::string error_of(const std::string& path, const PairFields& fields = kFields
 
 std::string json_error(const std::string& line) {
   const TempFile file("pairs.jsonl", "{\"translation\": {\"en\": \"a\", \"ro\": \"b\"}}\n" + line);
-  const std::string error = error_of(file.path());
+  const std::string error = error_of_pair_file(file.path());
   if (error != "no error") {
     EXPECT_THAT(error, StartsWith(file.path() + ": line 2: "));
   }
@@ -56,7 +56,7 @@ std::string json_error(const std::string& line) {
 
 std::string table_error(const std::string& name, const std::string& content) {
   const TempFile file(name, content);
-  return error_of(file.path(), {"en", "ro"});
+  return error_of_pair_file(file.path(), {"en", "ro"});
 }
 
 TEST(JsonPairs, AreFoundInObjectsAndUnderFlatNames) {
@@ -88,14 +88,15 @@ TEST(JsonPairs, ADamagedLineIsNamed) {
 
 TEST(JsonPairs, OfAFileForPeopleAreRefusedWithWhatMakesLines) {
   const TempFile list("list.json", "[\n  {\n    \"en\": \"a\"\n  }\n]\n");
-  EXPECT_EQ(error_of(list.path()),
+  EXPECT_EQ(error_of_pair_file(list.path()),
             list.path() +
                 ": line 1: holds \"[\", which is no whole object; write one object a line, "
                 "as jq -c '.[]' makes them of a list and jq -c . of objects");
   const TempFile objects("objects.json", "{\n  \"en\": \"a\"\n}\n");
-  EXPECT_THAT(error_of(objects.path()), HasSubstr("line 1: holds \"{\", which is no whole"));
+  EXPECT_THAT(error_of_pair_file(objects.path()),
+              HasSubstr("line 1: holds \"{\", which is no whole"));
   const TempFile one("one.json", "[{\"en\": \"a\", \"ro\": \"b\"}]");
-  EXPECT_THAT(error_of(one.path()), HasSubstr("jq -c '.[]'"));
+  EXPECT_THAT(error_of_pair_file(one.path()), HasSubstr("jq -c '.[]'"));
 }
 
 TEST(JsonPairs, HaveOneFormUnderThreeNames) {
@@ -109,15 +110,15 @@ TEST(LinePairs, AreLinesOfTheSameNumber) {
   const TempFile source("a.source", "one\r\n\ntwo\n");
   const TempFile target("a.target", "eins\n\nzwei");
   EXPECT_EQ(read_all(source.path()), (Texts{{"one", "eins"}, {"", ""}, {"two", "zwei"}}));
-  EXPECT_THAT(error_of(target.path()), HasSubstr("write the .source beside it"));
+  EXPECT_THAT(error_of_pair_file(target.path()), HasSubstr("write the .source beside it"));
   target.write("eins\n");
-  EXPECT_THAT(error_of(source.path()), HasSubstr("has 3 lines, but "));
-  EXPECT_THAT(error_of(source.path()), HasSubstr("a.target beside it has 1"));
+  EXPECT_THAT(error_of_pair_file(source.path()), HasSubstr("has 3 lines, but "));
+  EXPECT_THAT(error_of_pair_file(source.path()), HasSubstr("a.target beside it has 1"));
 }
 
 TEST(LinePairs, NeedBothFiles) {
   const TempFile source("b.source", "one\n");
-  EXPECT_THAT(error_of(source.path()), HasSubstr("b.target"));
+  EXPECT_THAT(error_of_pair_file(source.path()), HasSubstr("b.target"));
 }
 
 TEST(TablePairs, FollowTheNamesOfTheirFields) {
@@ -148,7 +149,7 @@ TEST(TablePairs, RefuseAHeaderThatLacksAField) {
 }
 
 TEST(PairFile, RefusesANameThatSaysNoFormat) {
-  EXPECT_THAT(error_of("pairs.txt"), HasSubstr(".jsonl, .csv, .tsv, or .source"));
+  EXPECT_THAT(error_of_pair_file("pairs.txt"), HasSubstr(".jsonl, .csv, .tsv, or .source"));
 }
 
 // Texts of every kind of character that means something to a format, written by each and read back.
@@ -257,7 +258,7 @@ TEST(PairFile, ADamagedFileIsReadOrRefusedByItsLineAndNothingElse) {
     for (int round = 0; round < 1000; ++round) {
       const TempFile file(
           writer.name, damaged(writer.write(random_texts(random, writer.pieces), random), random));
-      const std::string error = error_of(file.path(), {"en", "ro"});
+      const std::string error = error_of_pair_file(file.path(), {"en", "ro"});
       if (error == "no error") continue;
       ++refused[writer.name];
       EXPECT_THAT(error, StartsWith(file.path() + ": line "));

@@ -16,9 +16,9 @@
 namespace zero {
 namespace {
 
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using testing_support::refusal_of;
 using testing_support::TokenizerFolder;
 
@@ -29,7 +29,7 @@ std::string golden_folder() {
 }
 
 /// A build without the library refuses every model, naming the package.
-class PieceTokenizer : public testing::Test {
+class PieceTokenizer : public ::testing::Test {
  protected:
   void SetUp() override {
     try {

@@ -17,7 +17,7 @@
 namespace zero {
 namespace {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 using testing_support::Counting;
 
 constexpr int32_t kEnd = 1, kStart = 2, kPad = 3, kSentinel = 9999;

@@ -15,7 +15,7 @@
 namespace zero {
 namespace {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 using testing_support::Counting;
 
 struct Sample {

@@ -15,8 +15,8 @@
 namespace zero {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using testing_support::id_bytes;
 using testing_support::legacy_index;
 using testing_support::llmc_file;

@@ -13,7 +13,7 @@
 namespace zero {
 namespace {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 /// Each part as "text" or "text=id".
 std::vector<std::string> split(const AddedTokens& tokens, std::string_view text) {
@@ -51,8 +51,8 @@ TEST(AddedTokens, KnowWhichAreLeftOutOfAText) {
   EXPECT_FALSE(tokens.is_special(3));
 }
 
-using testing::AllOf;
-using testing::HasSubstr;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 using testing_support::refusal_of;
 using testing_support::TokenizerFolder;
 
@@ -61,7 +61,7 @@ const TokenizerFolder& folder() {
   return kFolder;
 }
 
-std::string refusal(const std::string& config) {
+std::string refusal_of_config(const std::string& config) {
   folder().write("tokenizer_config.json", config);
   const std::string found =
       refusal_of(Exit::kInput, [&] { read_tokenizer_settings(folder().path()); });
@@ -111,13 +111,15 @@ TEST(TokenizerSettings, ReadAddedTokensByIdOrElseByName) {
 }
 
 TEST(TokenizerSettings, RefuseValuesOfOtherTypesByFileAndKey) {
-  EXPECT_THAT(refusal("[]"), HasSubstr("tokenizer_config.json: byte 1: is no JSON object"));
-  EXPECT_THAT(refusal("{\"eos_token\": 7}"), HasSubstr("json: eos_token: is no text"));
-  EXPECT_THAT(refusal("{\"legacy\": \"no\"}"), HasSubstr("legacy: is no boolean"));
-  EXPECT_THAT(refusal("{\"extra_ids\": -1}"), HasSubstr("extra_ids: -1 is not 0 to 1048575"));
-  EXPECT_THAT(refusal("{\"extra_ids\": 1.5}"), HasSubstr("extra_ids: is no integer"));
+  EXPECT_THAT(refusal_of_config("[]"),
+              HasSubstr("tokenizer_config.json: byte 1: is no JSON object"));
+  EXPECT_THAT(refusal_of_config("{\"eos_token\": 7}"), HasSubstr("json: eos_token: is no text"));
+  EXPECT_THAT(refusal_of_config("{\"legacy\": \"no\"}"), HasSubstr("legacy: is no boolean"));
+  EXPECT_THAT(refusal_of_config("{\"extra_ids\": -1}"),
+              HasSubstr("extra_ids: -1 is not 0 to 1048575"));
+  EXPECT_THAT(refusal_of_config("{\"extra_ids\": 1.5}"), HasSubstr("extra_ids: is no integer"));
   const auto added = [](const std::string& id, const std::string& member) {
-    return refusal("{\"added_tokens_decoder\": {\"" + id + "\": {" + member + "}}}");
+    return refusal_of_config("{\"added_tokens_decoder\": {\"" + id + "\": {" + member + "}}}");
   };
   EXPECT_THAT(added("x", "\"content\": \"a\""), HasSubstr("added_tokens_decoder.x.content: is no"));
   EXPECT_THAT(added("-2", "\"content\": \"a\""), HasSubstr("id -2 is not 0 to 1048575"));

@@ -15,8 +15,8 @@
 namespace zero {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using testing_support::BpeFolder;
 
 /// Ids 256 to 260: " t", "he", " the", "in", "ing"; 261: the special token.

@@ -48,7 +48,7 @@ class LockFiles : public ::testing::Test {
   }
   void say(const std::string& holder) const { std::ofstream(path_) << holder << "\n"; }
 
-  std::string path_ = testing::TempDir() + "zeroapp-lock-" + std::to_string(getpid());
+  std::string path_ = ::testing::TempDir() + "zeroapp-lock-" + std::to_string(getpid());
 };
 
 TEST_F(LockFiles, NameTheirHolderToTheSecond) {

@@ -37,7 +37,7 @@ std::string words(std::string_view json, const JsonLimits& limits = {}) {
   return sink.all;
 }
 
-std::string refusal(std::string_view json, const JsonLimits& limits = {}) {
+std::string refusal_of_json(std::string_view json, const JsonLimits& limits = {}) {
   return testing_support::refusal_of(Exit::kInput, [&] { words(json, limits); });
 }
 
@@ -52,19 +52,20 @@ TEST(ReadJson, TellsPathsAndValuesInOrder) {
 }
 
 TEST(ReadJson, NamesThePlaceOfWhatIsNoJson) {
-  EXPECT_NE(refusal(R"({"a": tru})").find("x.json: byte 10"), std::string::npos);
+  EXPECT_NE(refusal_of_json(R"({"a": tru})").find("x.json: byte 10"), std::string::npos);
   for (const char* bad :
        {"", "3", "[1]", "\"a\"", "{'a': 1}", "{\"a\": 1,}", "{} 1", "{\"a\": NaN}"}) {
-    EXPECT_NE(refusal(bad), "") << bad;
+    EXPECT_NE(refusal_of_json(bad), "") << bad;
   }
 }
 
 TEST(ReadJson, KeepsItsLimits) {
-  EXPECT_NE(refusal(R"({"a": 1, "a": 2})").find("\"a\" stands twice"), std::string::npos);
-  EXPECT_EQ(refusal(R"({"a": {"x": 1}, "b": {"x": 1}})"), "") << "two objects, one key each";
-  EXPECT_NE(refusal(R"({"a": [[1]]})", {.depth = 2}).find("nested deeper than 2"),
+  EXPECT_NE(refusal_of_json(R"({"a": 1, "a": 2})").find("\"a\" stands twice"), std::string::npos);
+  EXPECT_EQ(refusal_of_json(R"({"a": {"x": 1}, "b": {"x": 1}})"), "")
+      << "two objects, one key each";
+  EXPECT_NE(refusal_of_json(R"({"a": [[1]]})", {.depth = 2}).find("nested deeper than 2"),
             std::string::npos);
-  EXPECT_NE(refusal(R"({"a": 1, "b": 2, "c": 3})", {.keys = 2}).find("more than 2 keys"),
+  EXPECT_NE(refusal_of_json(R"({"a": 1, "b": 2, "c": 3})", {.keys = 2}).find("more than 2 keys"),
             std::string::npos);
 }
 

@@ -32,7 +32,7 @@ std::string file_with(const std::string& fields, size_t data_bytes = 16) {
   return file_of("{\"a\":{" + fields + "}}", data_bytes);
 }
 
-std::string refusal(const std::string& content) {
+std::string refusal_of_file(const std::string& content) {
   const TempFile file("damaged.safetensors", content);
   try {
     const SafetensorsFile opened(file.path());
@@ -157,7 +157,7 @@ TEST(SafetensorsFile, RefusesEveryDamagedFileNamingThePlace) {
   int refused = 0;
   for (const auto* group : {&kLengths, &kTexts, &kFields, &kOffsets}) {
     for (const Damage& damage : *group) {
-      const std::string message = refusal(damage.content);
+      const std::string message = refusal_of_file(damage.content);
       EXPECT_NE(message.find(damage.word), std::string::npos)
           << "wanted: " << damage.word << "\nmessage: " << message
           << "\nfile: " << damage.content.substr(0, 200);
@@ -169,9 +169,9 @@ TEST(SafetensorsFile, RefusesEveryDamagedFileNamingThePlace) {
 
 TEST(SafetensorsFile, RefusesEveryTruncationOfAGoodFile) {
   const std::string good = two("8,16");
-  EXPECT_EQ(refusal(good), "");
+  EXPECT_EQ(refusal_of_file(good), "");
   for (size_t bytes = 0; bytes < good.size(); ++bytes) {
-    EXPECT_NE(refusal(good.substr(0, bytes)), "") << bytes;
+    EXPECT_NE(refusal_of_file(good.substr(0, bytes)), "") << bytes;
   }
 }
 

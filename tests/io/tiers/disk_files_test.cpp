@@ -18,7 +18,9 @@
 namespace zero::tiers {
 namespace {
 
-using ::testing::HasSubstr, testing_support::refused_open, testing_support::failing_fallocate;
+using ::testing::HasSubstr;
+using testing_support::failing_fallocate;
+using testing_support::refused_open;
 
 constexpr int64_t kBytes = 4 * kStripeBytes;
 

@@ -19,21 +19,20 @@
 namespace zero::tiers {
 namespace {
 
-using testing::Fault, testing::FaultyEngine, testing::Strike;
+using testing::Fault;
+using testing::FaultyEngine;
 using ::testing::HasSubstr;
+using testing::Strike;
 
 /// A folder that is gone with the test.
 class Folder {
  public:
-  Folder() {
-    char path[] = "disk_tier_test_XXXXXX";
-    path_ = mkdtemp(path);
-  }
+  Folder() { mkdtemp(path_.data()); }
   ~Folder() { std::filesystem::remove_all(path_); }
   const std::string& path() const { return path_; }
 
  private:
-  std::string path_;
+  std::string path_ = "disk_tier_test_XXXXXX";
 };
 
 void fill(std::span<std::byte> memory, int salt) {

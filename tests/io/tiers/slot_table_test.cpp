@@ -25,9 +25,11 @@ void PrintTo(const DiskExtent& extent, std::ostream* out) {
 
 namespace {
 
-using testing::Fault, testing::FaultyEngine;
+using testing::Fault;
+using testing::FaultyEngine;
 using ::testing::HasSubstr;
-using testing_support::refusal_of, testing_support::TempFolder;
+using testing_support::refusal_of;
+using testing_support::TempFolder;
 
 constexpr int64_t kBlock = kDiskBlockBytes;
 

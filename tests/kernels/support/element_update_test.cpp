@@ -12,11 +12,12 @@
 namespace zero::kernels {
 namespace {
 
-using testing::decision, testing::OptimizerState;
+using testing::decision;
+using testing::OptimizerState;
 constexpr int64_t kNumel = 1003;
 
 template <class Weight, class Grad>
-struct Types {
+struct TypePair {
   using T = Weight;
   using G = Grad;
 };
@@ -43,8 +44,8 @@ class ElementRuns : public ::testing::Test {
     });
   }
 };
-using AllTypes = ::testing::Types<Types<float, float>, Types<bf16, bf16>, Types<bf16, float>,
-                                  Types<f16, f16>, Types<f16, float>>;
+using AllTypes = ::testing::Types<TypePair<float, float>, TypePair<bf16, bf16>,
+                                  TypePair<bf16, float>, TypePair<f16, f16>, TypePair<f16, float>>;
 TYPED_TEST_SUITE(ElementRuns, AllTypes);
 
 /// Whole runs, segments that end within one, gaps, and more of them than a table has.

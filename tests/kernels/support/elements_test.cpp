@@ -13,7 +13,8 @@
 namespace zero::kernels {
 namespace {
 
-using testing::noise, testing::same_bits;
+using testing::noise;
+using testing::same_bits;
 
 struct Difference {
   KOKKOS_FUNCTION float operator()(float x, float y) const { return x - y; }

@@ -18,8 +18,12 @@
 namespace zero::kernels {
 namespace {
 
-using testing::doubles, testing::noise, testing::poisoned, testing::relative_error,
-    testing::rounding, testing::same_bits;
+using testing::doubles;
+using testing::noise;
+using testing::poisoned;
+using testing::relative_error;
+using testing::rounding;
+using testing::same_bits;
 constexpr float kEpsilon = 1e-5f;
 
 /// Runs `code` as every thread of every block, the last block first.
@@ -34,13 +38,13 @@ void run_blocks(int64_t blocks, int warps, const Code& code) {
 
 /// A layer norm by blocks of a GPU's threads, forwards and backwards.
 template <class T>
-struct Case {
+struct NormCase {
   NormExtents extents;
   std::vector<T> x, weight, bias, dy, add;
   std::vector<T> y, dx, dweight, dbias, dx_sum;
   std::vector<float> mean, rstd, scratch;
 
-  explicit Case(NormExtents e)
+  explicit NormCase(NormExtents e)
       : extents(e),
         x(noise<T>(e.rows * e.width, 1, 2.0)),
         weight(noise<T>(e.width, 2)),
@@ -105,7 +109,7 @@ TYPED_TEST_SUITE(NormBlock, Elements);
 TYPED_TEST(NormBlock, AgreesWithDoubleLoopsBothWays) {
   for (const NormExtents extents : {NormExtents{3, 5}, {9, 100}, {33, 768}, {300, 17}, {2, 4200}}) {
     SCOPED_TRACE(text(extents.rows, " x ", extents.width));
-    Case<TypeParam> c(extents);
+    NormCase<TypeParam> c(extents);
     c.add = noise<TypeParam>(extents.rows * extents.width, 5);
     c.run();
     const testing::Norm reference = c.reference();
@@ -121,7 +125,7 @@ TYPED_TEST(NormBlock, AgreesWithDoubleLoopsBothWays) {
 
 TYPED_TEST(NormBlock, AddsRowsInTheHostsOrder) {
   for (int64_t rows : {1, 5, 17, 70, 4500}) {
-    Case<TypeParam> c({rows, 24});
+    NormCase<TypeParam> c({rows, 24});
     c.run();
     std::vector<TypeParam> dx(c.dx), dweight(c.dweight), dbias(c.dbias), dx_sum(c.dx_sum);
     auto scratch = poisoned<float>(int64_t(c.scratch.size()));
@@ -139,7 +143,7 @@ TYPED_TEST(NormBlock, AddsRowsInTheHostsOrder) {
 }
 
 TYPED_TEST(NormBlock, InWholeRunsHasTheBitsOfSingleElements) {
-  Case<TypeParam> single({37, 1320}), whole({37, 1320});
+  NormCase<TypeParam> single({37, 1320}), whole({37, 1320});
   single.run();
   whole.template forward<true>();
   whole.template backward<true>(whole.arrays());
@@ -153,7 +157,7 @@ TYPED_TEST(NormBlock, InWholeRunsHasTheBitsOfSingleElements) {
 }
 
 TYPED_TEST(NormBlock, WritesDxWhereDyOrWhatIsAddedLay) {
-  Case<TypeParam> c({40, 96});
+  NormCase<TypeParam> c({40, 96});
   c.add = noise<TypeParam>(40 * 96, 5);
   c.run();
   for (std::vector<TypeParam>* target : {&c.dy, &c.add}) {
@@ -170,7 +174,7 @@ TYPED_TEST(NormBlock, WritesDxWhereDyOrWhatIsAddedLay) {
 }
 
 TYPED_TEST(NormBlock, LeavesTheColumnsOfDxWhereNobodyAsks) {
-  Case<TypeParam> with({70, 40}), without({70, 40});
+  NormCase<TypeParam> with({70, 40}), without({70, 40});
   with.run();
   without.template forward<true>();
   LayerNormGradArrays<TypeParam> arrays = without.arrays();

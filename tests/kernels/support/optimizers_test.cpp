@@ -13,7 +13,9 @@
 namespace zero::kernels {
 namespace {
 
-using testing::decision, testing::kDecay, testing::OptimizerState;
+using testing::decision;
+using testing::kDecay;
+using testing::OptimizerState;
 
 constexpr OptimizerRule kLion{.settings = {.type = OptimizerType::Lion, .betas = {0.9, 0.99}}};
 constexpr int64_t kNumel = 3 * 2048 + 777;

@@ -11,7 +11,8 @@
 namespace zero::kernels {
 namespace {
 
-using testing::noise, testing::same_bits;
+using testing::noise;
+using testing::same_bits;
 
 const std::string kLabel = "zero::column_tree_test";
 
@@ -48,7 +49,7 @@ TEST(TreeOf, LeavesASingleTermAsItIs) {
 }
 
 /// A tree over noise.
-struct Case {
+struct SumCase {
   std::vector<float> partial, out;
 
   ColumnTree<float> tree(int64_t chunks, int64_t columns) {
@@ -62,7 +63,7 @@ TEST(ColumnTree, OfATeamHasTheBitsOfOneThread) {
   constexpr int64_t kWide = 300;
   Stream stream(2);
   for (int64_t chunks : {1, 2, 3, 5, 31, 32, 33, 64, 97, 127, 128}) {
-    Case one, team;
+    SumCase one, team;
     const ColumnTree<float> tree = one.tree(chunks, kWide);
     for (int64_t group = 0; group < tree.groups(); ++group) tree(HostRow(), group);
     for_each_team(stream, tree.groups(), team.tree(chunks, kWide));

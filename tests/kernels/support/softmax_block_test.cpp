@@ -13,12 +13,13 @@
 namespace zero::kernels {
 namespace {
 
-using testing::noise, testing::relative_error;
+using testing::noise;
+using testing::relative_error;
 constexpr float kInfinity = INFINITY;
 
 /// Rows of logits, of a loss that is scaled by 64 and counts 4 tokens.
 template <class T>
-struct Case {
+struct SoftmaxCase {
   int64_t rows, vocabulary, columns;
   std::vector<float> x;
   std::vector<int32_t> targets;
@@ -26,7 +27,7 @@ struct Case {
   StepInputs inputs{};
   StepState state{};
 
-  Case(int64_t r, int64_t classes, int64_t padded)
+  SoftmaxCase(int64_t r, int64_t classes, int64_t padded)
       : rows(r),
         vocabulary(classes),
         columns(padded),
@@ -63,7 +64,7 @@ struct Reference {
   std::vector<double> gradient;
 
   template <class T>
-  Reference(const Case<T>& of, int64_t r) : gradient(size_t(of.columns)) {
+  Reference(const SoftmaxCase<T>& of, int64_t r) : gradient(size_t(of.columns)) {
     const int32_t target = of.targets[size_t(r)];
     if (target == -1) return;
     const float* const x = of.x.data() + r * of.columns;
@@ -83,7 +84,7 @@ TYPED_TEST_SUITE(SoftmaxBlocks, Elements);
 TYPED_TEST(SoftmaxBlocks, AgreeWithDoubleLoopsForEveryLengthTheyHold) {
   for (const auto& [classes, columns] : std::vector<std::pair<int64_t, int64_t>>{
            {1, 8}, {64, 64}, {3070, 3072}, {8185, 8192}, {50257, 50304}, {52219, 52224}}) {
-    Case<TypeParam> block(4, classes, columns);
+    SoftmaxCase<TypeParam> block(4, classes, columns);
     block.targets[1] = int32_t(classes - 1);
     block.targets[2] = -1;
     std::vector<Reference> expected;
@@ -103,7 +104,7 @@ TYPED_TEST(SoftmaxBlocks, AgreeWithDoubleLoopsForEveryLengthTheyHold) {
 /// A logit that the block read after its first write would be a gradient of its neighbour.
 TYPED_TEST(SoftmaxBlocks, WithAScaleABiasAndLabelSmoothingAgreeWithDoubleLoops) {
   const auto bias = noise<TypeParam>(8192, 2, 3.0);
-  Case<TypeParam> block(1, 8185, 8192), made = block;
+  SoftmaxCase<TypeParam> block(1, 8185, 8192), made = block;
   for (size_t j = 0; j < 8192; ++j) made.x[j] = std::fma(0.5f, made.x[j], float(bias[j]));
   const Reference plain(made, 0);
   double mean = 0;  // of -log p
@@ -117,7 +118,7 @@ TYPED_TEST(SoftmaxBlocks, WithAScaleABiasAndLabelSmoothingAgreeWithDoubleLoops) 
 }
 
 TYPED_TEST(SoftmaxBlocks, ReadEachLogitBeforeAnyIsOverwritten) {
-  Case<TypeParam> block(1, 16384, 16384);
+  SoftmaxCase<TypeParam> block(1, 16384, 16384);
   for (int64_t j = 0; j < block.columns; ++j) block.x[size_t(j)] = j % 2 == 0 ? 1.0f : -kInfinity;
   block.targets[0] = 0;
   block.run_blocks();
@@ -128,7 +129,7 @@ TYPED_TEST(SoftmaxBlocks, ReadEachLogitBeforeAnyIsOverwritten) {
 }
 
 TYPED_TEST(SoftmaxBlocks, WriteTheirOwnRowAlone) {
-  Case<TypeParam> block(3, 90, 96);
+  SoftmaxCase<TypeParam> block(3, 90, 96);
   const std::vector<float> before = block.x;
   block.run_block(1);
   for (size_t i = 0; i < before.size(); ++i) {
@@ -141,7 +142,7 @@ TYPED_TEST(SoftmaxBlocks, WriteTheirOwnRowAlone) {
 }
 
 TYPED_TEST(SoftmaxBlocks, WithoutGradientLeaveLogits) {
-  Case<TypeParam> block(2, 100, 104);
+  SoftmaxCase<TypeParam> block(2, 100, 104);
   const std::vector<float> logits = block.x;
   block.run_blocks(false);
   EXPECT_EQ(block.x, logits);
@@ -150,7 +151,7 @@ TYPED_TEST(SoftmaxBlocks, WithoutGradientLeaveLogits) {
 
 TYPED_TEST(SoftmaxBlocks, HaveALossThatIsNotFiniteWhereNoneExists) {
   constexpr int64_t kColumns = 24;
-  Case<TypeParam> block(5, 20, kColumns);
+  SoftmaxCase<TypeParam> block(5, 20, kColumns);
   std::fill_n(block.x.begin(), 12, -kInfinity);
   std::fill_n(block.x.begin() + kColumns, 20, -kInfinity);  // nothing at all
   block.x[2 * kColumns + 3] = kInfinity;

@@ -11,13 +11,14 @@
 namespace zero::kernels {
 namespace {
 
-using testing::noise, testing::relative_error;
+using testing::noise;
+using testing::relative_error;
 constexpr float kInfinity = INFINITY;
 const std::string kLabel = "zero::softmax_rows_test";
 
 /// Rows of logits of which five in seven are classes; results of one thread or of teams.
 template <class T>
-struct Case {
+struct RowCase {
   int64_t rows, columns, vocabulary;
   std::vector<float> x;
   std::vector<int32_t> targets;
@@ -25,7 +26,7 @@ struct Case {
   std::unique_ptr<StepInputs> inputs = std::make_unique<StepInputs>();
   std::unique_ptr<StepState> state = std::make_unique<StepState>();
 
-  Case(int64_t r, int64_t c)
+  RowCase(int64_t r, int64_t c)
       : rows(r), columns(c), vocabulary(ceil_div(5 * c, int64_t(7))), losses(size_t(r)) {
     x = noise<float>(rows * columns, 1, 3.0);
     for (int64_t i = 0; i < rows; ++i) targets.push_back(int32_t(i * 7 % vocabulary));
@@ -67,7 +68,7 @@ TYPED_TEST_SUITE(SoftmaxRows, Elements);
 
 TYPED_TEST(SoftmaxRows, OfTeamsAgreeWithThoseOfThreads) {
   for (int64_t columns : {1, 7, 8, 9, 64, 2050, 5000}) {
-    Case<TypeParam> one(5, columns), team(5, columns);
+    RowCase<TypeParam> one(5, columns), team(5, columns);
     one.targets[2] = team.targets[2] = -1;
     one.run_on_threads();
     team.run_on_teams();
@@ -86,7 +87,7 @@ TYPED_TEST(SoftmaxRows, OfTeamsAgreeWithThoseOfThreadsWithAScaleABiasAndLabelSmo
   const auto bias = noise<TypeParam>(5000, 2, 3.0);
   const LossWithOptions<TypeParam> loss{0.5f, 0.25f, bias.data()};
   for (int64_t columns : {7, 64, 5000}) {
-    Case<TypeParam> one(3, columns), team(3, columns);
+    RowCase<TypeParam> one(3, columns), team(3, columns);
     one.targets[2] = team.targets[2] = -1;
     one.run_on_threads(loss);
     team.run_on_teams(true, loss);
@@ -99,7 +100,7 @@ TYPED_TEST(SoftmaxRows, OfTeamsAgreeWithThoseOfThreadsWithAScaleABiasAndLabelSmo
 }
 
 TYPED_TEST(SoftmaxRows, WithoutGradientStayLogits) {
-  Case<TypeParam> team(3, 100);
+  RowCase<TypeParam> team(3, 100);
   const std::vector<float> logits = team.x;
   team.run_on_teams(false);
   EXPECT_EQ(team.x, logits);
@@ -107,14 +108,14 @@ TYPED_TEST(SoftmaxRows, WithoutGradientStayLogits) {
 
 TYPED_TEST(SoftmaxRows, OfTeamsTakeInfinitiesAsThreadsDo) {
   constexpr int64_t kColumns = 28;  // 20 classes
-  Case<TypeParam> one(4, kColumns);
+  RowCase<TypeParam> one(4, kColumns);
   std::fill_n(one.x.begin(), 12, -kInfinity);             // a whole stretch of nothing, and more
   std::fill_n(one.x.begin() + kColumns, 20, -kInfinity);  // nothing at all
   one.x[2 * kColumns + 3] = kInfinity;
   one.x[3 * kColumns + 3] = std::nanf("");
   one.targets[0] = 15;
-  Case<TypeParam> team = [&] {
-    Case<TypeParam> copy(4, kColumns);
+  RowCase<TypeParam> team = [&] {
+    RowCase<TypeParam> copy(4, kColumns);
     copy.x = one.x;
     copy.targets = one.targets;
     return copy;

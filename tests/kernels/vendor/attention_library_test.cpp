@@ -49,8 +49,8 @@ TEST(AttentionLengths, AreWithinTheKeysWhateverTheCountsAre) {
 
 template <class T>
 class AttentionPadding : public ::testing::Test {};
-using Types = ::testing::Types<bf16, f16>;
-TYPED_TEST_SUITE(AttentionPadding, Types);
+using Halves = ::testing::Types<bf16, f16>;
+TYPED_TEST_SUITE(AttentionPadding, Halves);
 
 /// Which rows of `stride` elements have zeros in their first kWidth, and NaN in all others.
 template <class T>

@@ -126,8 +126,8 @@ std::vector<T> part(const std::vector<T>& y, int64_t begin, int64_t end) {
 
 template <class T>
 class CachedTexts : public ::testing::Test {};
-using Types = ::testing::Types<float, bf16, f16>;
-TYPED_TEST_SUITE(CachedTexts, Types);
+using Elements = ::testing::Types<float, bf16, f16>;
+TYPED_TEST_SUITE(CachedTexts, Elements);
 
 TYPED_TEST(CachedTexts, OfSeveralLengthsInOneChunkHaveTheBitsThatEachHasAlone) {
   Caches<TypeParam> alone(extents(100, 1)), both(extents(100, 2));

@@ -117,8 +117,8 @@ void expect_twin(const Chunk<T>& chunk) {
 
 template <class T>
 class CachedAttentionBlock : public ::testing::Test {};
-using Types = ::testing::Types<float, bf16, f16>;
-TYPED_TEST_SUITE(CachedAttentionBlock, Types);
+using Elements = ::testing::Types<float, bf16, f16>;
+TYPED_TEST_SUITE(CachedAttentionBlock, Elements);
 
 /// Beams of unlike lengths that go on from each other's tokens, across two panels and within one.
 TYPED_TEST(CachedAttentionBlock, MovesStoresAndAttendsAsTheHostDoes) {
@@ -191,11 +191,11 @@ TYPED_TEST(CachedAttentionBlock, LeavesOutWhatDoesNotFitTheCaches) {
 }
 
 template <class T>
-struct Case {
+struct DecodeCase {
   RowProductExtents extents;
   std::vector<T> x, weight, bias;
 
-  explicit Case(const RowProductExtents& sizes)
+  explicit DecodeCase(const RowProductExtents& sizes)
       : extents(sizes),
         x(noise<T>(sizes.rows * sizes.in, 1)),
         weight(noise<T>(sizes.in * sizes.out, 2)),
@@ -249,14 +249,14 @@ struct Case {
 
 template <class T>
 class RowProductBlock : public ::testing::Test {};
-TYPED_TEST_SUITE(RowProductBlock, Types);
+TYPED_TEST_SUITE(RowProductBlock, Elements);
 
 TYPED_TEST(RowProductBlock, AgreesWithDoubleLoopsAndWithTheHost) {
   for (const RowProductExtents& extents :
        {RowProductExtents{1, 1, 1}, RowProductExtents{1, 9, 33}, RowProductExtents{2, 64, 100},
         RowProductExtents{3, 50, 900}, RowProductExtents{70, 23, 300}})
     for (const bool biased : {true, false}) {
-      Case<TypeParam> one(extents);
+      DecodeCase<TypeParam> one(extents);
       if (!biased) one.bias.clear();
       const std::vector<TypeParam> y = one.run();
       const double bound = rounding<TypeParam>() + 1e-6;
@@ -268,10 +268,10 @@ TYPED_TEST(RowProductBlock, AgreesWithDoubleLoopsAndWithTheHost) {
 }
 
 TYPED_TEST(RowProductBlock, ARowHasTheSameBitsAloneAndAmongOthers) {
-  const Case<TypeParam> all({.rows = 5, .in = 77, .out = 131});
+  const DecodeCase<TypeParam> all({.rows = 5, .in = 77, .out = 131});
   const std::vector<TypeParam> y = all.run();
   for (int64_t row : {0, 4}) {
-    Case<TypeParam> one({.rows = 1, .in = 77, .out = 131});
+    DecodeCase<TypeParam> one({.rows = 1, .in = 77, .out = 131});
     one.x.assign(all.x.begin() + row * 77, all.x.begin() + (row + 1) * 77);
     EXPECT_TRUE(same_bits(one.run(), {y.begin() + row * 131, y.begin() + (row + 1) * 131}));
   }
@@ -309,7 +309,7 @@ struct Table {
 
 template <class T>
 class TableProductBlock : public ::testing::Test {};
-TYPED_TEST_SUITE(TableProductBlock, Types);
+TYPED_TEST_SUITE(TableProductBlock, Elements);
 
 TYPED_TEST(TableProductBlock, OfSomeRowsAgreesWithDoubleLoops) {
   for (int64_t width : {1, 31, 128, 500}) {

@@ -24,8 +24,8 @@ class CudnnAttention : public ::testing::Test {
     if (cudnn_name().empty()) GTEST_SKIP() << "no cuDNN that this build can use";
   }
 };
-using Types = ::testing::Types<bf16, f16>;
-TYPED_TEST_SUITE(CudnnAttention, Types);
+using Halves = ::testing::Types<bf16, f16>;
+TYPED_TEST_SUITE(CudnnAttention, Halves);
 
 AttentionCase shape_of(const AttentionExtents& extents, float dropout = 0.0f) {
   AttentionCase shape{.extents = extents};

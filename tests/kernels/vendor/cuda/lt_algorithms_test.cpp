@@ -150,8 +150,8 @@ constexpr Epilogue kEpilogues[] = {Epilogue::gelu, Epilogue::gelu_gradient, Epil
 
 template <class T>
 class LtAlgorithms : public ::testing::Test {};
-using Types = ::testing::Types<bf16, f16>;
-TYPED_TEST_SUITE(LtAlgorithms, Types);
+using Halves = ::testing::Types<bf16, f16>;
+TYPED_TEST_SUITE(LtAlgorithms, Halves);
 
 /// Runs each algorithm that the library names, looks at what it gave, and says how many could.
 template <class T, class Look>

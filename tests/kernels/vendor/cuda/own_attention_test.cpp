@@ -41,8 +41,8 @@ AttentionResult<T> run_own(const AttentionCase& shape, const std::vector<T>& qkv
 
 template <class T>
 class OwnAttention : public ::testing::Test {};
-using Types = ::testing::Types<float, bf16, f16>;
-TYPED_TEST_SUITE(OwnAttention, Types);
+using Elements = ::testing::Types<float, bf16, f16>;
+TYPED_TEST_SUITE(OwnAttention, Elements);
 
 TYPED_TEST(OwnAttention, AgreesWithDoubleLoopsAndDropsWhatTheHostDrops) {
   using T = TypeParam;
