@@ -7,6 +7,15 @@ find_package(Threads REQUIRED)
 find_package(OpenMP REQUIRED COMPONENTS CXX)
 find_package(MPI REQUIRED COMPONENTS CXX)
 
+# Of scripts and tests. What a version manager puts in front of an interpreter takes longer than it.
+find_package(Python3 COMPONENTS Interpreter QUIET)
+if(Python3_FOUND)
+  execute_process(COMMAND ${Python3_EXECUTABLE} -c "import sys; print(sys.executable)"
+                  OUTPUT_VARIABLE Python3_EXECUTABLE OUTPUT_STRIP_TRAILING_WHITESPACE
+                  COMMAND_ERROR_IS_FATAL ANY)
+  set_target_properties(Python3::Interpreter PROPERTIES IMPORTED_LOCATION ${Python3_EXECUTABLE})
+endif()
+
 # Twins: host/x.cpp, or gpu/x.cpp or cuda/x.cpp: one header and one of them in a build.
 if(ZERO_DEVICE STREQUAL "host")
   set(ZERO_OTHER_DEVICE "(gpu|cuda)")
