@@ -7,7 +7,7 @@ find_package(Threads REQUIRED)
 find_package(OpenMP REQUIRED COMPONENTS CXX)
 find_package(MPI REQUIRED COMPONENTS CXX)
 
-# Of scripts and tests. What a version manager puts in front of an interpreter takes longer than it.
+# Tests and scripts start it. What a version manager puts in front of it takes longer than it.
 find_package(Python3 COMPONENTS Interpreter QUIET)
 if(Python3_FOUND)
   execute_process(COMMAND ${Python3_EXECUTABLE} -c "import sys; print(sys.executable)"
