@@ -2,7 +2,7 @@
 # Everything that only a GPU can show: the tests of device, kernels and communicators, each against
 # its host reference, on 1, 2 and 4 ranks that share the GPU; trainings whose ranks, stages and
 # homes must give the same bits, and whose losses must be the host's; the tests of kernels under
-# compute-sanitizer; how fast GPT-2 trains, with and without offload, and in how much memory. It
+# compute-sanitizer; how fast models train, with and without offload, and in how much memory. It
 # takes what build/cuda-release has, else a bundle in build/bundle (tools/bundle.sh), for which the
 # machine needs CUDA's libraries and Python alone, else it builds. The status is 1 where a check has
 # failed, else 3 where one was cut for its time, else 0; 77, with nothing run, where no GPU is.
@@ -159,6 +159,7 @@ check_torch() {
   fi
   if is_wanted "$rates_of"; then rm -f "$out/torch_rates.jsonl"; fi
   check "$rates_of" 100 python3 "$place/torch_rates.py" "$out/torch_rates.jsonl"
+  if is_wanted "$speed_of"; then rm -f "$out/torch_speed.jsonl"; fi
   check "$speed_of" 200 python3 "$place/torch_gpt2.py" gpt2 64 --tokens 524288 \
     --to "$out/torch_speed.jsonl"
 }

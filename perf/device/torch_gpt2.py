@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 """GPT-2 trained by compiled PyTorch on one GPU: a peer for tools/gpu_speed.py at the same sizes.
 
-usage: torch_gpt2.py MODEL MICRO_BATCH [--tokens N] [--steps N] [--after FILE] [--to FILE]
+usage: torch_gpt2.py MODEL MICRO_BATCH [--tokens N] [--steps N] [--to FILE]
 
-Weights and AdamW's moments are fp32 and the rest bf16 by autocast, as PyTorch's own recipes do it;
-the model is compiled whole, attention is the fastest that scaled_dot_product_attention has (whose
-gradient adds in any order, unlike zeroapp's), AdamW is the fused one, gradients are clipped. Drawn
-tokens, of length 1024; --tokens is of a step, by default one micro-batch. A figure is the median of
-the steps behind the first two, which compile. --after: waits for this file between these and the
-others, so that several can compile side by side and each be measured alone. --to gets a JSON line.
-Runs on a processor too, for its code's sake; there a model may be written LAYERSxWIDTHxHEADS.
+Weights, the sums along the layers and AdamW's moments are fp32 and the rest bf16 by autocast, as
+PyTorch's own recipes do it. The model is compiled whole, attention is what
+scaled_dot_product_attention chooses by itself, whose gradient adds in any order, unlike zeroapp's.
+AdamW is the fused one, and gradients are clipped. Tokens are drawn, of length 1024; --tokens is of
+a step, by default one micro-batch. A figure is the median of the steps behind the first two, which
+compile and take one micro-batch. --to gets a JSON line, in which torch_bytes is the most that
+PyTorch's allocator held. Runs on a processor too, for its code's sake; a model may be written
+LAYERSxWIDTHxHEADS.
 """
 import argparse
 import json
@@ -87,13 +88,6 @@ def step(run, optimizer, samples, micro_batches):
     return time.perf_counter() - begin, float(total)
 
 
-def wait_for(path):
-    if DEVICE == "cuda":
-        torch.cuda.empty_cache()
-    while path and not path.exists():
-        time.sleep(0.1)
-
-
 def measure(options, shape):
     torch.manual_seed(1)
     torch.set_float32_matmul_precision("high")
@@ -103,12 +97,9 @@ def measure(options, shape):
     run = torch.compile(model)
     steps = []
     for number in range(options.steps):
-        # The steps that compile need no more than one micro-batch.
         untimed = number < UNTIMED
         steps.append(step(run, optimizer, options.micro, 1 if untimed else micro_batches))
         print(f"step {number + 1}: {steps[-1][0]:.3f} s, loss {steps[-1][1]:.4f}", flush=True)
-        if number + 1 == UNTIMED:
-            wait_for(options.after)
     return model, micro_batches * options.micro * LENGTH, steps
 
 
@@ -122,7 +113,7 @@ def figures(options, shape, model, tokens, steps):
             "tokens_a_step": tokens, "steps_counted": len(rates), "tokens_per_s": round(rate, 1),
             "least": round(min(rates), 1), "most": round(max(rates), 1), "mfu": rate * flops / PEAK,
             "first_loss": steps[0][1], "last_loss": steps[-1][1],
-            "device_bytes": torch.cuda.max_memory_allocated() if DEVICE == "cuda" else None,
+            "torch_bytes": torch.cuda.max_memory_allocated() if DEVICE == "cuda" else None,
             "torch": torch.__version__}
 
 
@@ -132,7 +123,6 @@ def parse():
     parser.add_argument("micro", type=int)
     parser.add_argument("--tokens", type=int)
     parser.add_argument("--steps", type=int, default=6)
-    parser.add_argument("--after", type=pathlib.Path)
     parser.add_argument("--to", type=pathlib.Path)
     options = parser.parse_args()
     if options.steps <= UNTIMED:

@@ -11,8 +11,10 @@ from program import Program, check
 TOOL = pathlib.Path(__file__).resolve().parent.parent.parent / "tools/gpu_speed.py"
 
 
-# In place of the program: leaves the files of a run that took place, or ends with a status.
+# In place of the program: leaves the files of a run that took place, or ends with a status. A step
+# of its plan has 2e12 operations.
 STAND_IN = """#!/bin/sh
+if [ "$1" = plan ]; then echo '{{"forecast": {{"flops": 2e12}}}}'; exit 6; fi
 mkdir run && cp {folder}/metrics.jsonl {folder}/summary.json run && exit {status}
 """
 
@@ -30,8 +32,8 @@ def refused(program, word, model, *options):
     check(result.returncode != 0 and word in result.stderr, f"{word}: {result.stderr}")
 
 
-def pretended(program, found, attention, status=0):
-    """The status of the tool for a run on a GPU with this library of attention."""
+def pretended(program, found, attention, status=0, model="1x64x2"):
+    """The status of the tool for a run on a GPU with this library of attention; what it tells."""
     seen = program.folder / "seen"
     seen.mkdir(exist_ok=True)
     step = {"step": 1, "tokens": 1024, "tokens_per_s": 9.0, "step_ms": 1.0, "exposed_ms": 0.0,
@@ -46,9 +48,9 @@ def pretended(program, found, attention, status=0):
     stand_in.chmod(0o755)
     to = program.folder / "pretended.jsonl"
     to.unlink(missing_ok=True)
-    result = measure(program, "1x64x2", "--steps", "4", "--to", str(to), zeroapp=stand_in)
+    result = measure(program, model, "--steps", "4", "--to", str(to), zeroapp=stand_in)
     check(to.exists() == (result.returncode == 0), f"{attention}: {result.stderr}")
-    return result.returncode
+    return result.returncode, json.loads(to.read_text()) if to.exists() else None
 
 
 def main():
@@ -69,10 +71,13 @@ def main():
     result = measure(program, "1x64x2", "--steps", "4", "--trace", str(trace))
     check(result.returncode == 0 and json.loads(trace.read_text()), f"a trace: {result.stderr}")
     check(found["libraries"]["products"] != "", found)
-    check(pretended(program, found, "cuDNN 9.19") == 0, "a GPU with cuDNN's attention")
-    check(pretended(program, found, "") == 1, "without it no figure counts")
-    check(pretended(program, found, "cuDNN 9.19", status=6) == 77, "what does not fit")
-    check(pretended(program, found, "cuDNN 9.19", status=7) == 1, "what fails is")
+    check(pretended(program, found, "cuDNN 9.19")[0] == 0, "a GPU with cuDNN's attention")
+    check(pretended(program, found, "")[0] == 1, "without it no figure counts")
+    check(pretended(program, found, "cuDNN 9.19", status=6)[0] == 77, "what does not fit")
+    check(pretended(program, found, "cuDNN 9.19", status=7)[0] == 1, "what fails is")
+    _, pairs = pretended(program, found, "cuDNN 9.19", model="t5-large")
+    wanted = 2e12 / pairs["tokens_a_step"] * pairs["tokens_per_s"] / 989e12
+    check(abs(pairs["mfu"] / wanted - 1) < 1e-9, f"by the plan's operations: {pairs}")
     refused(program, "at least 3 give a figure", "1x64x2", "--steps", "2")
     refused(program, "layers x width x heads", "gpt5", "--steps", "3")
     print("a speed is measured")
