@@ -7,7 +7,7 @@ find_package(Threads REQUIRED)
 find_package(OpenMP REQUIRED COMPONENTS CXX)
 find_package(MPI REQUIRED COMPONENTS CXX)
 
-# Tests and scripts start it. What a version manager puts in front of it takes longer than it.
+# A version manager may put a script in front of Python, which starts slower than Python itself.
 find_package(Python3 COMPONENTS Interpreter QUIET)
 if(Python3_FOUND)
   execute_process(COMMAND ${Python3_EXECUTABLE} -c "import sys; print(sys.executable)"

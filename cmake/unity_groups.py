@@ -18,9 +18,10 @@ TEXT = re.compile(r"""R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])'""
 # A member's name is looked up in its class, and one of std there: neither is a mention.
 WORD = re.compile(r"(?<!\.)(?<!->)(?<!std::)\b[A-Za-z_]\w*")
 BARE_WORD = re.compile(r"(?<![.:])(?<!->)\b[A-Za-z_]\w*")
-BEFORE_NAME = re.compile(r"^(?:\[\[\w+\]\] |template <.*> |static |inline |constexpr |const )+")
+BEFORE_NAME = re.compile(r"^(?:\[\[\w+\]\] |template <.*> |static |inline |constexpr |const "
+                         r"|alignas\(.*?\) )+")
 ALIAS = re.compile(r"(?:using|namespace) (\w+) =|using [\w:]*::(\w+);")
-TYPE = re.compile(r"(?:struct|class|enum(?: class)?|union) (?:alignas\(.*\) )?(\w+)")
+TYPE = re.compile(r"(?:struct|class|enum(?: class)?|union) (?:alignas\(.*?\) )?(\w+)")
 VARIABLE = re.compile(r"(?:^[^={(]*?\b|, )(\w+)(?:\[[^\]]*\])* ?(?:=|\{|;$)")
 FUNCTION = re.compile(r"(?<!::)\b(?![A-Z_]+\(|static_assert)(\w+)\(")
 
@@ -65,7 +66,8 @@ def names_in(header):
 
 @functools.cache
 def namespaces_in(header):
-    return frozenset(re.findall(r"^namespace (?:\w+::)+(\w+) \{", code_of(header), re.M))
+    found = re.findall(r"^namespace (?:\w+::)*(\w+) \{", code_of(header), re.M)
+    return frozenset(found) - {"zero"}
 
 
 class Source:
@@ -92,7 +94,8 @@ class Source:
 
     def may_see(self, other):
         """The same alias may stand in both, and does nothing to a name with its namespace. The
-        same namespace may be opened in both."""
+        same namespace may be opened in both, and one of std's literals in either, as no name is
+        looked up there."""
         if not other.opened <= self.opened:
             return False
         if (self.namespaces - other.namespaces) & other.named_namespaces:
@@ -108,9 +111,10 @@ class Source:
 
 
 def groups(sources, most):
-    """Each file goes into the first group that takes it, those first that most others turn away."""
-    apart = {source: {other for other in sources
-                      if not (source.may_see(other) and other.may_see(source))}
+    """Each file goes into the first group that takes it. Files that go with few others choose
+    first."""
+    apart = {source: {other for other in sources if other is not source
+                      and not (source.may_see(other) and other.may_see(source))}
              for source in sources}
     made = []
     for source in sorted(sources, key=lambda one: -len(apart[one])):

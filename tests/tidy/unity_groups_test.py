@@ -56,6 +56,31 @@ class Groups(unittest.TestCase):
             self.assertEqual(self.groups(has, other, headers=headers), [2], other)
         self.assertEqual(self.groups(has, has.replace("g()", "h()"), headers=headers), [2])
 
+    def test_namespaces_that_stand_in_one_another_are_seen(self):
+        headers = (("own.hpp", "namespace zero {\nnamespace testing {\nint f();\n}\n}\n"),)
+        has = '#include "own.hpp"\nint g() { return testing::f(); }\n'
+        other = "int h() { return testing::k() + zero::m(); }\n"
+        self.assertEqual(self.groups(has, other, headers=headers), [1, 1])
+        self.assertEqual(self.groups(has, "int h() { return zero::m(); }\n", headers=headers), [2])
+
+    def test_aligned_things_have_the_names_behind(self):
+        for text in ("struct alignas(sizeof(int) * 2) f { int y(int a) const; };",
+                     "alignas(16) char f[64];"):
+            self.assertEqual(self.groups(local(text), local("double f() {")), [1, 1], text)
+            self.assertEqual(self.groups(local(text), local("alignas(8) int x;")), [2], text)
+
+    def test_literals_may_be_opened_in_one_and_another_namespace_may_not(self):
+        plain = local("int g() { return 1; }")
+        literals = "using namespace std::chrono_literals;\n" + local("int f() { return 2; }")
+        self.assertEqual(self.groups(plain, literals), [2])
+        self.assertEqual(self.groups(plain, literals.replace("std::chrono_literals", "other")),
+                         [1, 1])
+
+    def test_who_goes_with_few_others_chooses_first(self):
+        # The first two would stand together, and the others each alone.
+        texts = (local("int a;"), local("int c;"), local("int a, b;"), local("int b, c;"))
+        self.assertEqual(self.groups(*texts), [2, 2])
+
     def test_members_names_of_std_comments_and_texts_are_no_use(self):
         defines = local("int f(int x) { return x; }")
         for use in ("int g() { return a.f() + b->f(); }", "auto g = std::f();", "int g;  // f()",
