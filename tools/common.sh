@@ -2,7 +2,7 @@
 # What the scripts of this folder share; sourced, never run.
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-jobs=$(nproc)
+jobs=${jobs:-$(nproc)}
 export root jobs
 
 say() { printf '%s\n' "$*"; }

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# One command from a fresh clone to tested code: set-up, build, every test, and the kernels compiled
-# for sm_90. Ends with status 0 only if all of it passed. usage: tools/test.sh [--yes]
+# One command from a fresh clone to tested code: set-up, build, every test, and beside the tests the
+# kernels compiled for sm_90. Ends with status 0 only if all of it passed.
+# usage: tools/test.sh [--yes]
 set -euo pipefail
 # shellcheck source=tools/common.sh
 . "$(dirname "$0")/common.sh"
@@ -11,10 +12,13 @@ phase "build"
 build_host all
 phase "tests"
 status=0
-# The compiler takes what tests leave of the processors while they wait.
+# Half as many compilers as processors take what tests leave of these while they wait; they end
+# with this script.
 check_log=$root/build/cuda-check.log
-nice -n 19 "$root/tools/cuda_check.sh" > "$check_log" 2>&1 &
+jobs=$(((jobs + 1) / 2)) setsid nice -n 19 \
+  "$root/tools/cuda_check.sh" > "$check_log" 2>&1 < /dev/null &
 check=$!
+trap 'kill -- "-$check" 2> /dev/null || true' EXIT
 # Twice the processors: what starts programs waits for launchers and clocks half of its time, and
 # what does not has PROCESSORS 2.
 ctest --test-dir "$root/build/host-release" --output-on-failure -j $((2 * jobs)) || status=1

@@ -88,7 +88,9 @@ class Machine:
                      "tail", "sort", "paste", "find", "tar", "gzip", "mkdir", "mv", "rm", "cp",
                      "cat", "ln", "date", "dirname", "basename", "nproc", "mktemp", "sleep",
                      "python3", "df", "uname", "ldd", "ls"):
-            (self.bin / tool).symlink_to(shutil.which(tool))
+            # A version manager's script in front of Python would want more than these tools.
+            found = sys.executable if tool == "python3" else shutil.which(tool)
+            (self.bin / tool).symlink_to(found)
         self.env = {"PATH": str(self.bin), "HOME": str(place)}
 
     def command(self, *words):
