@@ -203,7 +203,7 @@ Build build_of(const RunConfig& config, const World& world, double device_update
   Build made{.model = model::architecture_of(config),
              .batch = resolve_batch(config, world.ranks),
              .trains = trains,
-             .reproducible = config.numerics.reproducible,
+             .fixed_products = config.numerics.reproducible,
              .plan = {}};
   made.evaluation_micro = evaluation_micro_batch(config, made.batch);
   plan::Request request = request_of(config, world, made.batch);

@@ -96,7 +96,7 @@ Engine::Engine(launch::Session& session, const Build& build, const run::Rules& r
   session_.end_all_on_error([&] { comms_ = make_communicators(session_); });
   lane_comms_ = zero::state::lane_comms(comms_);
   // What is measured may differ from run to run, and so may the bits that come of it.
-  kernels::set_product_rules({.measure = !build_.reproducible, .cache = product_cache()});
+  kernels::set_product_rules({.measure = !build_.fixed_products, .cache = product_cache()});
   kernels::set_attention_rules({.deterministic = !options.fast_attention});
   session_.on_every_rank([&] {
     device_bytes_before_ = used_device_bytes();

@@ -103,20 +103,27 @@ TEST(StopSignal, ReachesWhatItsProcessStarts) {
   EXPECT_EQ(first_line_of({"sh", "-c", "kill -TERM $$; echo deaf"}, 5s), "");
 }
 
-/// What every thread started from now on asks for its stack.
-void set_stack_bytes(size_t bytes) {
-  pthread_attr_t stacks;
-  pthread_getattr_default_np(&stacks);
-  pthread_attr_setstacksize(&stacks, bytes);
-  ASSERT_EQ(pthread_setattr_default_np(&stacks), 0);
-  pthread_attr_destroy(&stacks);
-}
+/// Lets threads ask for all that a process has room for, and puts back what they asked for.
+class HugeStacks {
+ public:
+  HugeStacks() {
+    EXPECT_EQ(pthread_getattr_default_np(&before_), 0);
+    pthread_attr_t huge = before_;
+    EXPECT_EQ(pthread_attr_setstacksize(&huge, size_t(1) << 47), 0);
+    EXPECT_EQ(pthread_setattr_default_np(&huge), 0);
+  }
+  ~HugeStacks() { EXPECT_EQ(pthread_setattr_default_np(&before_), 0); }
+
+ private:
+  pthread_attr_t before_;
+};
 
 TEST(StopSignal, WithoutItsThreadSaysWhatToRaiseAndCatchesNothing) {
-  set_stack_bytes(size_t(1) << 47);  // all that a process has room for
-  const std::string refused =
-      testing_support::refusal_of(Exit::kDoesNotFit, [] { const StopSignal signals; });
-  set_stack_bytes(size_t(8) << 20);
+  std::string refused;
+  {
+    const HugeStacks stacks;
+    refused = testing_support::refusal_of(Exit::kDoesNotFit, [] { const StopSignal signals; });
+  }
   EXPECT_THAT(refused, AllOf(HasSubstr("the thread that takes signals"), HasSubstr(kMoreThreads)));
   EXPECT_EQ(std::signal(SIGTERM, SIG_DFL), SIG_DFL);
 }

@@ -295,6 +295,10 @@ TEST_F(StoredRun, SettingsOfTheRunComeFirst) {
   EXPECT_EQ(found.evaluation.micro_batch_size, 3) << "the run's, whatever its batch was";
   EXPECT_EQ(found.train_micro_batch_size_per_gpu, 1) << "nothing is trained";
   EXPECT_EQ(config({"evaluation.micro_batch_size=5"}).evaluation.micro_batch_size, 5);
+  EXPECT_FALSE(found.numerics.reproducible);
+  settings(std::string(kSettings) + "[numerics]\nreproducible = true\nmax_bad_steps = 3\n");
+  EXPECT_TRUE(config({}).numerics.reproducible) << "which sets its digits";
+  EXPECT_NE(config({}).numerics.max_bad_steps, 3) << "which is of steps";
 }
 
 TEST_F(StoredRun, ATokenizerThatIsGoneIsTheOneBesideTheModel) {

@@ -87,8 +87,9 @@ def comes_back_from_a_folder(program, name, some):
             for place in (f"runs/{run}/model", f"{name}_again")]
     wanted = {**IDS[name], "num_beams": 4, "suppress_tokens": [7, 9]}
     check(said == [wanted, wanted], f"{name}: what [generation] says goes along: {said}")
+    # Folders say nothing of [numerics], which the run has.
     data = ("data.train=pairs.tsv", "data.validation_fraction=0.2", "data.source_length=20",
-            "data.target_length=12")
+            "data.target_length=12", "numerics.reproducible=true")
     losses = {json.loads(program.alone("eval", model, *data, "--json").out)["loss_hex"]
               for model in (f"runs/{run}", f"runs/{run}/model", f"{name}_imported")}
     check(len(losses) == 1, f"{name}: one loss of what was exported and imported: {losses}")

@@ -148,7 +148,7 @@ TEST(BuildEvaluation, HoldsWeightsAndNoMoreThanATraining) {
       other.numerics.reproducible = true;
       other.train_batch_size = 12;
       EXPECT_THROW(build(other, {.ranks = 3}), Error);
-      EXPECT_TRUE(build_evaluation(other, {.ranks = 3}).reproducible);
+      EXPECT_TRUE(build_evaluation(other, {.ranks = 3}).fixed_products);
     }
   }
 }

@@ -130,7 +130,7 @@ class CheckpointModel : public StoredModel {
 /// they are known, else what the model's description says, and then `overrides` as on a command
 /// line. The batch is one sample a rank, and the evaluation's micro-batch the run's, so that the
 /// loss has the digits of the run's. The home of the run's weights stays, and no other home, for
-/// build_evaluation(). Throws Error(kUsage) as read_config(),
+/// build_evaluation(); of [numerics] `reproducible` stays. Throws Error(kUsage) as read_config(),
 /// or where no validation data are named; Error(kInput) where settings and model disagree.
 RunConfig evaluation_config(const ModelTable& models, const StoredModel& model,
                             std::span<const std::string> overrides);

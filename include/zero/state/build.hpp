@@ -41,8 +41,8 @@ bool fuses_products(const RunConfig& config, bool library_can);
 struct Build {
   model::Architecture model;
   BatchSizes batch;
-  bool trains = true;         ///< else the plan has weights and their evaluation alone
-  bool reproducible = false;  ///< products go by rules alone, and not by what was measured
+  bool trains = true;           ///< else the plan has weights and their evaluation alone
+  bool fixed_products = false;  ///< they go by rules alone, and not by what was measured
   int64_t evaluation_micro = 0;
   plan::Plan plan;
   // What checkpoint.async saves from.
