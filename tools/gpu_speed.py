@@ -9,12 +9,11 @@ median of the steps behind the first quarter, as a share of the 989 TFLOP/s that
 promises in 16 bits, and what took the device's time. A GPT-2 costs 6 N + 6 L C T operations a token
 (src/model/README.md), an encoder-decoder what `zeroapp plan` forecasts for a step without the key
 recompute. Its texts have the lengths of inputs/t5_large_en_ro.toml and inputs/blenderbot_400m.toml,
-and tokens/s are those of targets. The first two steps never count: the first
-measures products op by op, the second is recorded. "exposed" is the time a step in which compute
-waited for transfers, disks or peers. --tokens is of a step, of sources and targets together, by
-default one micro-batch. --to
-appends the same as a line of JSON. --trace keeps the last steps, op by op, which are then queued
-one by one and slower.
+and tokens/s are those of targets. The first two steps never count: the first measures products op
+by op, the second is recorded. "exposed" is the time a step in which compute waited for transfers,
+disks or peers. --tokens is of a step, of sources and targets together, by default one micro-batch.
+--to appends the same as a line of JSON. --trace keeps the last steps, op by op, which are then
+queued one by one and slower.
 
 Ends with 77 where the model does not fit the device, and with 1 where the training failed, or ran
 on a GPU without cuDNN's attention, several times slower: such a figure tells nothing of the model.

@@ -229,8 +229,7 @@ def refuses_what_is_not_made(program, name):
 
 def main():
     program = Program()
-    program.write("pairs.tsv", "source\ttarget\n" +
-                  "".join(f"{i} times {i + 1}\tis {i * (i + 1)}\n" for i in range(50)))
+    program.write_pairs(50)
     for name, model in MODELS.items():
         program.write(f"{name}.toml", shared(INPUT % model))
         trains_alike_at_every_stage(program, name)

@@ -151,8 +151,7 @@ def refuses_what_means_nothing(program):
 
 def main():
     program = Program()
-    program.write("pairs.tsv", "source\ttarget\n" +
-                  "".join(f"{i} times {i + 1}\tis {i * (i + 1)}\n" for i in range(50)))
+    program.write_pairs(50)
     program.write("t5.toml", INPUT)
     others_train_as_in_a_whole_training(program)
     trains_alike_everywhere(program)

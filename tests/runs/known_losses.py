@@ -67,8 +67,7 @@ def compare(name, found, known, first, any_step):
 
 def main():
     program = Program()
-    program.write("pairs.tsv", "source\ttarget\n" +
-                  "".join(f"{i} times {i + 1}\tis {i * (i + 1)}\n" for i in range(300)))
+    program.write_pairs(300)
     for family in FAMILIES:
         program.write(f"{family}.toml", shared(PAIRS % family))
     found = {name: losses(program, name, case) for name, case in CASES.items()}

@@ -107,6 +107,11 @@ class Program:
     def write(self, name, text):
         (self.folder / name).write_text(text)
 
+    def write_pairs(self, count):
+        """pairs.tsv: so many sources and targets."""
+        self.write("pairs.tsv", "source\ttarget\n" + "".join(
+            f"{i} times {i + 1}\tis {i * (i + 1)}\n" for i in range(count)))
+
     def launch_line(self, ranks):
         return [self.mpiexec, "--oversubscribe", "--bind-to", "none", "-np", str(ranks),
                 str(self.zeroapp)]
