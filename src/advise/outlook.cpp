@@ -71,19 +71,19 @@ double operations_of(int64_t width) { return 2 * std::pow(double(width), 3); }
 /// Whether a large product would take too long, which a small one tells. A GPU is never too slow,
 /// and the start of a small one costs more than itself.
 template <class T>
-bool is_too_slow(int threads) {
+bool is_too_slow(int threads, double patience) {
   if (drives_devices()) return false;
   constexpr int64_t kNarrow = 256;
   Measurement<T> small(threads, kNarrow);
   small.seconds(1);  // makes the library ready for the shape
   // Neighbours may slow one of them.
   const double least = std::min({small.seconds(1), small.seconds(1), small.seconds(1)});
-  return least * operations_of(width_of_products()) / operations_of(kNarrow) > 0.04;
+  return least * operations_of(width_of_products()) / operations_of(kNarrow) > patience;
 }
 
 template <class T>
-double measure(int threads) {
-  if (is_too_slow<T>(threads)) return 0;
+double measure(int threads, double patience) {
+  if (is_too_slow<T>(threads, patience)) return 0;
   const int64_t width = width_of_products();
   Measurement<T> large(threads, width);
   if (drives_devices()) large.seconds(1);
@@ -145,9 +145,9 @@ bool is_worth_a_product_peak(double operations) {
   return operations > kRepeats * calls_at_once() * operations_of(width_of_products());
 }
 
-double measure_product_peak(int threads, Dtype dtype) {
-  if (dtype == Dtype::bf16) return measure<bf16>(threads);
-  return dtype == Dtype::f16 ? measure<f16>(threads) : measure<float>(threads);
+double measure_product_peak(int threads, Dtype dtype, double patience) {
+  if (dtype == Dtype::bf16) return measure<bf16>(threads, patience);
+  return dtype == Dtype::f16 ? measure<f16>(threads, patience) : measure<float>(threads, patience);
 }
 
 }  // namespace zero::advise

@@ -204,8 +204,11 @@ double Measurements::measure(const Row& row, const std::function<double()>& rate
 }
 
 double Measurements::product_rate(const char* what, Dtype dtype) {
-  return measure({what, "GFLOP/s", kGiga},
-                 [&] { return advise::measure_product_peak(session_.threads(), dtype); });
+  // A user who asks for rates waits longer for them than one who starts a run.
+  constexpr double kPatience = 0.25;
+  return measure({what, "GFLOP/s", kGiga}, [&] {
+    return advise::measure_product_peak(session_.threads(), dtype, kPatience);
+  });
 }
 
 void Measurements::products() {

@@ -62,5 +62,11 @@ TEST(ProductPeaks, AreThoseOfThisMachine) {
   EXPECT_TRUE(peak == 0 || (peak > 1e8 && peak < 1e15)) << peak;
 }
 
+TEST(ProductPeaks, AreMeasuredForThoseWhoWaitLongEnough) {
+  constexpr double kHour = 3600, kNoTime = 0;
+  EXPECT_GT(measure_product_peak(1, Dtype::f32, kHour), 1e8);
+  if (!drives_devices()) EXPECT_EQ(measure_product_peak(1, Dtype::f32, kNoTime), 0);
+}
+
 }  // namespace
 }  // namespace zero::advise
