@@ -29,6 +29,8 @@ namespace {
 constexpr double kGiga = 1e-9;
 /// Ranks compare integers: so many parts of what is measured.
 constexpr double kParts = 1000;
+/// What takes long is repeated so often.
+constexpr int kFewRepetitions = 3;
 
 double seconds_of(const std::function<void()>& work) {
   const auto begin = std::chrono::steady_clock::now();
@@ -185,9 +187,13 @@ void Measurements::add_row(const Row& row, const std::string& words) {
 
 double Measurements::measure(const Row& row, const std::function<double()>& rate) {
   std::vector<double> values;
+  double spent = 0;
   for (int i = 0; i < row.repetitions; ++i) {
-    session_.peers().largest(0);  // all begin together
-    const double mine = rate();
+    // All begin together, and know how long the slowest has taken.
+    const int64_t longest = session_.peers().largest(int64_t(spent * kParts));
+    if (i >= kFewRepetitions && double(longest) > row.enough_seconds * kParts) break;
+    double mine = 0;
+    spent += seconds_of([&] { mine = rate(); });
     const int64_t least = session_.peers().smallest(int64_t(mine * kParts));
     if (least > 0) values.push_back(double(least) / kParts);
   }
@@ -221,7 +227,8 @@ double Measurements::step_share(const char* what, Dtype dtype) {
   if (advise::product_flops(figures_, dtype) == 0) return 0;
   const plan::Machine machine = advise::machine_of(figures_, dtype, figures_.host);
   StepShare share(probe_, machine, session_.threads(), dtype);
-  return measure({what, "% of these rates", 100}, [&] { return share.of_a_step(); });
+  return measure({.what = what, .unit = "% of these rates", .of_unit = 100, .enough_seconds = 1},
+                 [&] { return share.of_a_step(); });
 }
 
 void Measurements::steps() {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -64,6 +65,7 @@ class Measurements {
     const char* unit;
     double of_unit;  ///< units in one of what is measured
     int repetitions = 5;
+    double enough_seconds = std::numeric_limits<double>::infinity();  ///< after three of them
   };
   /// The median of some repetitions of `rate`, a figure of this rank that is 0 where it could not
   /// be measured; in each repetition the least of all ranks counts. 0 where none could be.
