@@ -1,7 +1,8 @@
 #include "src/save/checkpoint_save.hpp"
 
+#include <cinttypes>
 #include <memory>
-#include <nlohmann/json.hpp>
+#include <sstream>
 #include <utility>
 
 #include "src/save/checkpoint_agreement.hpp"
@@ -12,31 +13,30 @@
 namespace zero::save {
 namespace {
 
-using Json = nlohmann::json;
-
 /// Thrown on every rank alike when a save has failed on any.
 struct SaveFailed {
   std::string what;
 };
 
-/// What a rank tells of its file; the manifest is written by the first.
+/// What a rank tells of its file; the manifest is written by the first. Digests come last, as they
+/// are long.
 std::string to_text(const checkpoint::ShardWriter::Written& written) {
-  return Json{{"name", written.file.name},
-              {"bytes", written.file.bytes},
-              {"digests", written.file.digests},
-              {"offsets", written.offsets},
-              {"refuses_direct", written.refuses_direct}}
-      .dump();
+  std::string words = text(written.file.name, " ", written.file.bytes, " ",
+                           int(written.refuses_direct), " ", written.offsets.size(), " ");
+  for (const int64_t offset : written.offsets) append(words, "%" PRId64 " ", offset);
+  return words + written.file.digests;
 }
 
 checkpoint::ShardWriter::Written written_of(const std::string& words) {
-  const Json json = Json::parse(words);
-  return {.file = {.name = json["name"],
-                   .bytes = json["bytes"],
-                   .digests = json["digests"],
-                   .xxh3 = ""},
-          .offsets = json["offsets"],
-          .refuses_direct = json["refuses_direct"]};
+  checkpoint::ShardWriter::Written written;
+  std::istringstream in(words);
+  size_t offsets = 0;
+  in >> written.file.name >> written.file.bytes >> written.refuses_direct >> offsets;
+  written.offsets.resize(offsets);
+  for (int64_t& offset : written.offsets) in >> offset;
+  in >> written.file.digests;
+  ZERO_REQUIRE(!in.fail(), "a rank tells of its file '", words.substr(0, 100), "'");
+  return written;
 }
 
 class Save {
