@@ -51,6 +51,7 @@ class ShardStream {
   /// More than the disk has at a time, so that it has its next ones while one is filled.
   static constexpr int kPieces = int(kStagingBytes / kPieceBytes);
   static constexpr int kUnderWay = 8;
+  static_assert(kStagingBytes % kPieceBytes == 0 && kPieces > kUnderWay);
 
   int64_t left() const;
   void put(std::span<const std::byte> bytes, bool stays);

@@ -21,9 +21,9 @@ namespace {
 /// A disk is warned of that takes so many times as long as a step computes, and that many seconds.
 constexpr double kFarLonger = 3, kLeastSeconds = 0.5;
 
-/// A product is measured so often, and in so many seconds but for the last time: neighbours may
-/// slow any of them.
-constexpr int kRepeats = 6;
+/// A product is measured so often: twice, as the first one makes the library ready for its shape,
+/// then for so many seconds but for the last time, as neighbours may slow any of them.
+constexpr int kRepeats = 6, kFewRepeats = 2;
 constexpr double kMostSeconds = 0.1;
 
 template <class T>
@@ -88,7 +88,7 @@ double measure(int threads, double patience) {
   Measurement<T> large(threads, width);
   if (drives_devices()) large.seconds(1);
   double best = std::numeric_limits<double>::infinity(), spent = 0;
-  for (int i = 0; i < kRepeats && spent < kMostSeconds; ++i) {
+  for (int i = 0; i < kRepeats && (i < kFewRepeats || spent < kMostSeconds); ++i) {
     const double seconds = large.seconds(calls_at_once());
     best = std::min(best, seconds);
     spent += seconds * calls_at_once();

@@ -85,8 +85,8 @@ Findings device_findings(launch::Session& session) {
 
 Findings arithmetic_findings(const launch::Session& session) {
   const int threads = session.threads();
-  const double fp32 = advise::measure_product_peak(threads, Dtype::f32);
-  const double bf16 = advise::measure_product_peak(threads, Dtype::bf16);
+  const double fp32 = advise::measure_product_peak(threads, Dtype::f32, advise::kReportSeconds);
+  const double bf16 = advise::measure_product_peak(threads, Dtype::bf16, advise::kReportSeconds);
   Findings findings = {{.subject = "Kokkos", .found = kokkos_words(threads)},
                        products_finding(),
                        peak_finding("peak fp32", fp32, threads),

@@ -29,7 +29,8 @@ namespace {
 constexpr double kGiga = 1e-9;
 /// Ranks compare integers: so many parts of what is measured.
 constexpr double kParts = 1000;
-/// What takes long is repeated so often.
+/// What takes long is repeated so often. As all numbers of repetitions it is odd, so that the one in
+/// the middle is the median.
 constexpr int kFewRepetitions = 3;
 
 double seconds_of(const std::function<void()>& work) {
@@ -191,7 +192,7 @@ double Measurements::measure(const Row& row, const std::function<double()>& rate
   for (int i = 0; i < row.repetitions; ++i) {
     // All begin together, and know how long the slowest has taken.
     const int64_t longest = session_.peers().largest(int64_t(spent * kParts));
-    if (i >= kFewRepetitions && double(longest) > row.enough_seconds * kParts) break;
+    if (i == kFewRepetitions && double(longest) > row.enough_seconds * kParts) break;
     double mine = 0;
     spent += seconds_of([&] { mine = rate(); });
     const int64_t least = session_.peers().smallest(int64_t(mine * kParts));
@@ -210,10 +211,8 @@ double Measurements::measure(const Row& row, const std::function<double()>& rate
 }
 
 double Measurements::product_rate(const char* what, Dtype dtype) {
-  // A user who asks for rates waits longer for them than one who starts a run.
-  constexpr double kPatience = 0.25;
   return measure({what, "GFLOP/s", kGiga}, [&] {
-    return advise::measure_product_peak(session_.threads(), dtype, kPatience);
+    return advise::measure_product_peak(session_.threads(), dtype, advise::kReportSeconds);
   });
 }
 

@@ -1,6 +1,5 @@
 #include "src/save/checkpoint_save.hpp"
 
-#include <cinttypes>
 #include <memory>
 #include <sstream>
 #include <utility>
@@ -18,24 +17,26 @@ struct SaveFailed {
   std::string what;
 };
 
-/// What a rank tells of its file; the manifest is written by the first. Digests come last, as they
-/// are long.
+/// What a rank tells of its file; the manifest is written by the first. Fields are separated by
+/// blanks, so that none may be empty or hold one. Digests come last, so that the beginning of a
+/// damaged line shows the others.
 std::string to_text(const checkpoint::ShardWriter::Written& written) {
   std::string words = text(written.file.name, " ", written.file.bytes, " ",
                            int(written.refuses_direct), " ", written.offsets.size(), " ");
-  for (const int64_t offset : written.offsets) append(words, "%" PRId64 " ", offset);
+  for (const int64_t offset : written.offsets) words += std::to_string(offset) + " ";
   return words + written.file.digests;
 }
 
-checkpoint::ShardWriter::Written written_of(const std::string& words) {
+checkpoint::ShardWriter::Written written_of(int rank, const std::string& words) {
   checkpoint::ShardWriter::Written written;
   std::istringstream in(words);
   size_t offsets = 0;
   in >> written.file.name >> written.file.bytes >> written.refuses_direct >> offsets;
-  written.offsets.resize(offsets);
+  if (in && offsets <= words.size()) written.offsets.resize(offsets);
   for (int64_t& offset : written.offsets) in >> offset;
   in >> written.file.digests;
-  ZERO_REQUIRE(!in.fail(), "a rank tells of its file '", words.substr(0, 100), "'");
+  ZERO_REQUIRE(in && written.offsets.size() == offsets, "rank ", rank, " tells of its file '",
+               words.substr(0, 100), "' and not name, bytes, flag, offsets and digests");
   return written;
 }
 
@@ -167,8 +168,8 @@ class Save {
   void write_manifest(const std::vector<std::string>& written) {
     checkpoint::Manifest manifest = described();
     std::vector<std::vector<int64_t>> offsets;
-    for (const std::string& words : written) {
-      checkpoint::ShardWriter::Written shard = written_of(words);
+    for (size_t rank = 0; rank < written.size(); ++rank) {
+      checkpoint::ShardWriter::Written shard = written_of(int(rank), written[rank]);
       if (shard.refuses_direct) warn_of_page_cache(shard.file.name);
       manifest.files.push_back(std::move(shard.file));
       offsets.push_back(std::move(shard.offsets));

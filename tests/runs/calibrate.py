@@ -35,6 +35,8 @@ def two_ranks_measure_everything(program):
         check(all(rate > 0 for rate in rates), f"rates of {section} above 0", result)
     for words in ("products, fp32", "GFLOP/s", "memory, triad", "median of", "disk, read"):
         check(words in result.out, f"prints {words}", result)
+    steps = re.findall(r"a step, \w+ .* median of (\d)", result.out)
+    check(steps and set(steps) <= {"3", "5"}, f"three steps, or five: {steps}", result)
     check(not list((program.folder / "disk").iterdir()), "leaves nothing on the disk", result)
     return seconds
 

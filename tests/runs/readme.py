@@ -28,7 +28,7 @@ CAMPAIGN_OF = {
     "cmake --build build/host-release --target zeroapp": "fresh",
     "git pull": None,  # needs a place to pull from
 }
-# It measures for half a minute, which runs.calibrate shows. Here its file is there before, so that
+# It measures for some seconds, which runs.calibrate shows. Here its file is there before, so that
 # it is refused when it has read its words.
 MEASURES, MEASURED = "mpirun -np 2 ./zeroapp calibrate --out runs/machine.toml", "runs/machine.toml"
 FENCE, SHELL = "```", "sh"

@@ -35,14 +35,15 @@ std::string outlook_text(const DiskOutlook& outlook);
 /// Warns of a disk that takes far longer than a step computes, by half a second at least; else "".
 std::string outlook_warning(const DiskOutlook& outlook, double compute_seconds);
 
-/// One product takes at most so many seconds of who waits for a run to begin.
-inline constexpr double kMomentSeconds = 0.04;
+/// The longest that one product may take, in seconds: where a run measures its peak as it starts,
+/// and where doctor and calibrate report rates that a user has asked for, on a busy host too.
+inline constexpr double kMomentSeconds = 0.04, kReportSeconds = 0.25;
 
 /// Floating-point operations a second of this rank's largest quick product, best of a few, with all
 /// ranks measuring at the same time; what a step's speed is printed as a share of. On a host it is
-/// 0 where one product would take more than `patience` seconds, and takes at most about 0.2 s
-/// otherwise, or the time of one product. On a GPU a time is the mean of ten products behind each
-/// other, once the library has chosen how to do them.
+/// 0 where one product would take more than `patience` seconds; otherwise measuring takes some
+/// 0.2 s, or the time of two products where that is longer. On a GPU, which is never too slow, a
+/// time is the mean of ten products behind each other, once the library has chosen how to do them.
 double measure_product_peak(int threads, Dtype dtype, double patience = kMomentSeconds);
 
 /// Whether a training of so many floating-point operations a rank, all its steps together, has more

@@ -65,7 +65,8 @@ class Measurements {
     const char* unit;
     double of_unit;  ///< units in one of what is measured
     int repetitions = 5;
-    double enough_seconds = std::numeric_limits<double>::infinity();  ///< after three of them
+    /// Where three repetitions have taken longer on any rank, no more follow.
+    double enough_seconds = std::numeric_limits<double>::infinity();
   };
   /// The median of some repetitions of `rate`, a figure of this rank that is 0 where it could not
   /// be measured; in each repetition the least of all ranks counts. 0 where none could be.
