@@ -29,8 +29,8 @@ namespace {
 constexpr double kGiga = 1e-9;
 /// Ranks compare integers: so many parts of what is measured.
 constexpr double kParts = 1000;
-/// What takes long is repeated so often. As all numbers of repetitions it is odd, so that the one in
-/// the middle is the median.
+/// What takes long is repeated so often. As all numbers of repetitions it is odd, so that the one
+/// in the middle is the median.
 constexpr int kFewRepetitions = 3;
 
 double seconds_of(const std::function<void()>& work) {

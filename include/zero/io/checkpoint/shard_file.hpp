@@ -39,7 +39,7 @@ class ShardStructure {
   std::shared_ptr<const FileStructure> structure_;
 };
 
-/// The memory that a file is written out of, but for what lies in whole blocks where it is. One rank
+/// The memory that a file is written out of, but for what lies in whole blocks where it is. A rank
 /// beside a cache of 32 MiB saved 5 % faster out of 10 MiB than out of 16: the disk's driver finds
 /// its pieces in the cache.
 inline constexpr int64_t kStagingBytes = int64_t(10) << 20;
