@@ -21,9 +21,9 @@ namespace {
 /// A disk is warned of that takes so many times as long as a step computes, and that many seconds.
 constexpr double kFarLonger = 3, kLeastSeconds = 0.5;
 
-/// A product is measured so often: twice, as the first one makes the library ready for its shape,
-/// then for so many seconds but for the last time, as neighbours may slow any of them.
-constexpr int kRepeats = 6, kFewRepeats = 2;
+/// A product is measured several times, as neighbours may slow any of them: at least twice, because
+/// the first one makes the library ready for its shape, and not again after kMostSeconds.
+constexpr int kFewRepeats = 2, kRepeats = 6;
 constexpr double kMostSeconds = 0.1;
 
 template <class T>
