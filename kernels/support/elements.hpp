@@ -16,6 +16,7 @@
 #include "kernels/support/warp_runs.hpp"
 #include "zero/base/align.hpp"
 #include "zero/base/error.hpp"
+#include "zero/base/portable.hpp"
 #include "zero/device/space.hpp"
 
 namespace zero::kernels {
@@ -82,10 +83,11 @@ void for_each_block(const Stream& stream, const std::string& label, Interval all
   for_each_piece<kHostSpace ? kBlockNumel : 1>(stream, label, all, f);
 }
 
+/// What is called for an element is inlined, however long it is, or the loop would not vectorise.
 template <class F>
 struct ElementLoop {
   F element;
-  KOKKOS_FUNCTION void operator()(int64_t first, int64_t last) const {
+  KOKKOS_FUNCTION ZERO_FLATTEN void operator()(int64_t first, int64_t last) const {
     const F f = element;
 #pragma GCC ivdep
     for (int64_t i = first; i < last; ++i) f(i);

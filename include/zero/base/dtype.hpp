@@ -2,6 +2,7 @@
 /// Element types and our own 16-bit storage types. Arithmetic is fp32: a 16-bit value is converted
 /// on load and rounded on store, alike on host and device but for NaN, of which a GPU has one.
 /// There it has instructions for it, while the host's arithmetic would cost kernels up to a fifth.
+/// Conversions are always inlined: a loop of the host that calls them does not vectorise.
 
 #include <bit>
 #include <cstddef>
@@ -53,7 +54,7 @@ constexpr float native_f16_value(uint16_t) { return 0; }
 
 /// fp32 to bfloat16, round to nearest, ties to even; on the host NaN becomes the quiet NaN 0x7fc0
 /// with its sign.
-ZERO_HOST_DEVICE constexpr uint16_t bf16_bits(float value) {
+ZERO_HOST_DEVICE ZERO_INLINE constexpr uint16_t bf16_bits(float value) {
   if (kNativeHalves && !std::is_constant_evaluated()) return native_bf16_bits(value);
   const uint32_t bits = std::bit_cast<uint32_t>(value);
   const bool nan = value != value;  // one instruction less than from the bits
@@ -61,12 +62,12 @@ ZERO_HOST_DEVICE constexpr uint16_t bf16_bits(float value) {
   return uint16_t(nan ? ((bits >> 16) & 0x8000u) | 0x7fc0u : rounded);
 }
 
-ZERO_HOST_DEVICE constexpr float bf16_value(uint16_t bits) {
+ZERO_HOST_DEVICE ZERO_INLINE constexpr float bf16_value(uint16_t bits) {
   return std::bit_cast<float>(uint32_t(bits) << 16);
 }
 
 /// fp32 to IEEE half, round to nearest, ties to even; from 65520 on it is infinity.
-ZERO_HOST_DEVICE constexpr uint16_t f16_bits(float value) {
+ZERO_HOST_DEVICE ZERO_INLINE constexpr uint16_t f16_bits(float value) {
   if (kNativeHalves && !std::is_constant_evaluated()) return native_f16_bits(value);
   const uint32_t bits = std::bit_cast<uint32_t>(value);
   const uint32_t sign = (bits >> 16) & 0x8000u;
@@ -82,7 +83,7 @@ ZERO_HOST_DEVICE constexpr uint16_t f16_bits(float value) {
   return uint16_t(sign | (magnitude >= 0x477ff000u ? special : finite));
 }
 
-ZERO_HOST_DEVICE constexpr float f16_value(uint16_t bits) {
+ZERO_HOST_DEVICE ZERO_INLINE constexpr float f16_value(uint16_t bits) {
   if (kNativeHalves && !std::is_constant_evaluated()) return native_f16_value(bits);
   const uint32_t sign = uint32_t(bits & 0x8000u) << 16;
   const uint32_t magnitude = bits & 0x7fffu;
@@ -97,15 +98,17 @@ ZERO_HOST_DEVICE constexpr float f16_value(uint16_t bits) {
 struct bf16 {
   uint16_t bits;
   bf16() = default;
-  ZERO_HOST_DEVICE constexpr explicit bf16(float value) : bits(bf16_bits(value)) {}
-  ZERO_HOST_DEVICE constexpr explicit operator float() const { return bf16_value(bits); }
+  ZERO_HOST_DEVICE ZERO_INLINE constexpr explicit bf16(float value) : bits(bf16_bits(value)) {}
+  ZERO_HOST_DEVICE ZERO_INLINE constexpr explicit operator float() const {
+    return bf16_value(bits);
+  }
 };
 
 struct f16 {
   uint16_t bits;
   f16() = default;
-  ZERO_HOST_DEVICE constexpr explicit f16(float value) : bits(f16_bits(value)) {}
-  ZERO_HOST_DEVICE constexpr explicit operator float() const { return f16_value(bits); }
+  ZERO_HOST_DEVICE ZERO_INLINE constexpr explicit f16(float value) : bits(f16_bits(value)) {}
+  ZERO_HOST_DEVICE ZERO_INLINE constexpr explicit operator float() const { return f16_value(bits); }
 };
 
 template <class T>

@@ -13,3 +13,10 @@
 /// For functions that a loop would not vectorise without; a function that only prefetches looks to
 /// GCC like one that does nothing.
 #define ZERO_INLINE __attribute__((always_inline)) inline
+
+/// Inlines all that a function of the host calls, and what these call.
+#ifdef __CUDACC__
+#define ZERO_FLATTEN
+#else
+#define ZERO_FLATTEN __attribute__((flatten))
+#endif
