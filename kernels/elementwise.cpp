@@ -49,7 +49,7 @@ KOKKOS_INLINE_FUNCTION float clamped(float x) {
 }
 
 /// d/dx of x Phi(x). Where the density is zero, x is the largest at which it was not.
-KOKKOS_INLINE_FUNCTION float slope_erf(float x) {
+KOKKOS_FORCEINLINE_FUNCTION float slope_erf(float x) {
   const Normal normal = normal_f32(x);
   const float near = x < -kNormalEnd ? -kNormalEnd : x > kNormalEnd ? kNormalEnd : x;
   return std::fma(near, normal.density, normal.below);
