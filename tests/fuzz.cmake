@@ -38,7 +38,8 @@ function(zero_fuzz_target name)
 endfunction()
 include(fuzz/targets.cmake)
 
-# One folder, of which each of the tests builds a part.
+# zero_fuzz_build(<name> <target> <tests>): one of several tests that each build a part of a folder,
+# so that none takes long. It runs after <tests>, which build what it needs.
 function(zero_fuzz_build name target)
   add_test(NAME fuzz.${name}
            COMMAND ${CMAKE_CTEST_COMMAND} --build-and-test ${CMAKE_CURRENT_SOURCE_DIR}/fuzz
@@ -48,9 +49,11 @@ function(zero_fuzz_build name target)
                    -DCMAKE_CXX_COMPILER_LAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER}
                    -DZERO_UNITY=${ZERO_UNITY})
   set_tests_properties(fuzz.${name} PROPERTIES FIXTURES_SETUP fuzz_build RESOURCE_LOCK fuzz_build
-                                               PROCESSORS 4 COST 200 TIMEOUT 600)
+                                               PROCESSORS 4 COST 200 TIMEOUT 600
+                                               DEPENDS "${ARGN}")
 endfunction()
 if(ZERO_HAS_FUZZER)
-  zero_fuzz_build(build_folders fuzz_of_folders)
-  zero_fuzz_build(build_files fuzz_of_files)
+  zero_fuzz_build(build_halves fuzz_of_halves)
+  zero_fuzz_build(build_files fuzz_of_files fuzz.build_halves)
+  zero_fuzz_build(build_folders fuzz_of_folders fuzz.build_halves)
 endif()
