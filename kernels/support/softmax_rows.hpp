@@ -84,13 +84,14 @@ KOKKOS_INLINE_FUNCTION void store(std::byte* row, int64_t j, float value) {
 /// Writes a row's gradient where the row holds exponentials.
 template <class T, class Loss>
 KOKKOS_INLINE_FUNCTION void write_gradient(const HostRow&, const RowTarget<Loss>&,
-                                           const RowGradient<Loss>& gradient, float,
-                                           std::byte* row) {
+                                           const RowGradient<Loss>& given, float, std::byte* row) {
+  const RowGradient<Loss> gradient = given;  // stores to bytes may change what is not local
   constexpr int64_t kStretch = 2048;
   float stretch[kStretch];
   for (int64_t first = 0; first < gradient.padded_vocabulary; first += kStretch) {
     const int64_t count = least(kStretch, gradient.padded_vocabulary - first);
     std::memcpy(stretch, row + first * int64_t(sizeof(float)), size_t(count) * sizeof(float));
+#pragma GCC ivdep
     for (int64_t j = 0; j < count; ++j) store<T>(row, first + j, gradient(first + j, stretch[j]));
   }
   if (gradient.target >= 0) store<T>(row, gradient.target, gradient.at_target);
