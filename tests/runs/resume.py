@@ -47,16 +47,16 @@ def straight(program, ranks, *settings):
     return result
 
 
-def require_same(result, wanted, what):
+def require_same(result, wanted, what, steps=STEPS):
     check(result.finished(), f"{what}: finishes", result)
     losses = [[line["loss_hex"] for line in run.metrics] for run in (wanted, result)]
     check(losses[0] == losses[1], f"{what}: the same losses: {losses}", result)
-    check([line["step"] for line in result.metrics] == list(range(1, STEPS + 1)),
+    check([line["step"] for line in result.metrics] == list(range(1, steps + 1)),
           f"{what}: every step once", result)
     check(result.state() == wanted.state(),
           f"{what}: the same state", result)
     seconds = sum(line["step_ms"] for line in result.metrics) / 1000
-    check(abs(result.summary["train_seconds"] - seconds) < 0.001 * STEPS,
+    check(abs(result.summary["train_seconds"] - seconds) < 0.001 * steps,
           f"{what}: the time of all its steps is {seconds}", result)
 
 
@@ -158,15 +158,20 @@ def other_ranks_and_stages(program, precision, others):
 
 
 def killed_run_goes_on(program):
-    settings = ("zero.stage=2", "checkpoint.interval=2")
-    wanted = straight(program, 2, *settings)
+    steps = 200  # so that it does not end before it is killed
+    settings = ("checkpoint.resume=auto", f"run.steps={steps}", "zero.stage=2",
+                "checkpoint.interval=2")
     fresh(program)
-    process = program.start(2, *GO_ON, *settings, "run.log_interval=1")
+    wanted = program.train(2, *settings)
+    fresh(program)
+    process = program.start(2, *settings, "run.log_interval=1")
     wait_for_steps(program, process, 7)
     os.kill(first_rank(program), signal.SIGKILL)
-    program.wait(process)
-    result = train(program, 2, *settings)
-    require_same(result, wanted, "killed")
+    killed = program.wait(process)
+    check(not killed.finished() and killed.summary is None, "it is killed before its end", killed)
+    result = program.train(2, *settings)
+    check("going on from step" in result.out, "it says where it goes on", result)
+    require_same(result, wanted, "killed", steps)
 
 
 def main():
