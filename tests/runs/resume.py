@@ -15,7 +15,6 @@ from signals import first_rank, wait_for_steps
 
 EVERYWHERE = os.environ.get("RESUME") == "all"
 STEPS = 40 if EVERYWHERE else 12
-GO_ON = ("checkpoint.resume=auto", f"run.steps={STEPS}")
 HARD = {
     "fp32, accumulation": (),
     "fp16 that skips": ("fp16.enabled=true", "fp16.initial_scale_power=24", "fp16.hysteresis=1"),
@@ -36,14 +35,18 @@ def fresh(program):
     return program.folder / "runs/tiny"
 
 
-def train(program, ranks, *settings):
-    return program.train(ranks, *GO_ON, *settings)
+def going_on(steps):
+    return "checkpoint.resume=auto", f"run.steps={steps}"
 
 
-def straight(program, ranks, *settings):
+def train(program, ranks, *settings, steps=STEPS):
+    return program.train(ranks, *going_on(steps), *settings)
+
+
+def straight(program, ranks, *settings, steps=STEPS):
     fresh(program)
-    result = train(program, ranks, *settings)
-    check(result.finished() and len(result.metrics) == STEPS, "a straight run finishes", result)
+    result = train(program, ranks, *settings, steps=steps)
+    check(result.finished() and len(result.metrics) == steps, "a straight run finishes", result)
     return result
 
 
@@ -159,17 +162,15 @@ def other_ranks_and_stages(program, precision, others):
 
 def killed_run_goes_on(program):
     steps = 200  # so that it does not end before it is killed
-    settings = ("checkpoint.resume=auto", f"run.steps={steps}", "zero.stage=2",
-                "checkpoint.interval=2")
+    settings = ("zero.stage=2", "checkpoint.interval=2")
+    wanted = straight(program, 2, *settings, steps=steps)
     fresh(program)
-    wanted = program.train(2, *settings)
-    fresh(program)
-    process = program.start(2, *settings, "run.log_interval=1")
+    process = program.start(2, *going_on(steps), *settings, "run.log_interval=1")
     wait_for_steps(program, process, 7)
     os.kill(first_rank(program), signal.SIGKILL)
     killed = program.wait(process)
     check(not killed.finished() and killed.summary is None, "it is killed before its end", killed)
-    result = program.train(2, *settings)
+    result = train(program, 2, *settings, steps=steps)
     check("going on from step" in result.out, "it says where it goes on", result)
     require_same(result, wanted, "killed", steps)
 

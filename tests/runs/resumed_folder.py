@@ -4,7 +4,7 @@ run, other settings; and what is asked of it."""
 import shutil
 
 from program import Program, check, check_refused
-from resume import GO_ON, fresh, require_same, straight, train
+from resume import fresh, require_same, straight, train
 
 
 def damaged(program, folder, step):
@@ -93,7 +93,7 @@ def demands_are_met(program):
     check(result.status == 4, "require without any: status 4", result)
     train(program, 1, "run.stop_at=5")
     wanted = program.folder / "runs/tiny"
-    result = program.train(1, *GO_ON, "checkpoint.resume_from=runs/tiny", "run.output=runs/other")
+    result = train(program, 1, "checkpoint.resume_from=runs/tiny", "run.output=runs/other")
     check("going on from step 5, runs/tiny/checkpoints" in result.out, "begins there", result)
     result = program.train(1)
     check(result.finished() and (wanted / "old-1/checkpoints").exists(),
