@@ -72,14 +72,13 @@ run_in_clone test test.sh
 say ""
 times_of quickstart | sed -n 's/^\([0-9]*\) training$/the quick start trained in \1 s/p'
 # The parts of the first quick start come to 6 minutes, those of the tests to 18: the kernels are
-# compiled beside the tests, so that little of it is left behind them. A build has taken 302 s where
-# the tests took 447.
+# compiled beside the tests, so that little of it is left behind them.
 judge_times << 'END'
 quickstart 175 all before training
 quickstart 185 training
 again 20 all before training
 test 60 set-up
-test 340 build
-test 660 tests
+test 300 build
+test 700 tests
 test 20 kernels for sm_90
 END
