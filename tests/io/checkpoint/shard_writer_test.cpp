@@ -27,6 +27,7 @@ using testing_support::opened_folder;
 using testing_support::TempFolder;
 
 constexpr int64_t kMib = int64_t(1) << 20;
+constexpr int64_t kPiece = ShardStream::kPieceBytes;
 
 class ShardStreams : public ::testing::Test {
  protected:
@@ -85,7 +86,8 @@ TEST_F(ShardStreams, OfLessThanAPieceStayInThePageCache) {
 }
 
 TEST_F(ShardStreams, HoldWhatSpansOfAnyLengthPutThere) {
-  for (const int64_t bytes : {int64_t(1), kMib - 1, kMib, 11 * kMib + 4096, 20 * kMib + 17}) {
+  for (const int64_t bytes :
+       {int64_t(1), kMib - 1, kMib, kPiece, 11 * kMib + 4096, 5 * kPiece + 17}) {
     std::vector<std::byte> content(static_cast<size_t>(bytes)), piece;
     fill(content);
     const auto in_pieces = [&](ShardStream& writer) {
@@ -100,7 +102,7 @@ TEST_F(ShardStreams, HoldWhatSpansOfAnyLengthPutThere) {
 }
 
 TEST_F(ShardStreams, TakeWholePiecesThatRestFromWhereTheyLie) {
-  const Arena memory(20 * kMib + 4096);
+  const Arena memory(5 * kPiece + 4096);
   const std::span all(memory.data(), size_t(memory.bytes()));
   fill(all);
   // In one go, and in pieces that end anywhere and follow each other in memory.
@@ -110,15 +112,15 @@ TEST_F(ShardStreams, TakeWholePiecesThatRestFromWhereTheyLie) {
         writer.append(all.subspan(at, std::min(piece, all.size() - at)), true);
       }
     });
-    EXPECT_EQ(in_place, 20);
+    EXPECT_EQ(in_place, 5);
   }
 }
 
 TEST_F(ShardStreams, CopyPiecesThatRestInMoreThanOnePlace) {
-  const Arena memory(4 * kMib);
+  const Arena memory(4 * kPiece);
   const std::span all(memory.data(), size_t(memory.bytes()));
   fill(all);
-  const size_t block = size_t(kMib), begin = block + 1000, end = 2 * block + 3000;
+  const size_t begin = size_t(kPiece) + 1000, end = 2 * size_t(kPiece) + 3000;
   std::vector<std::byte> elsewhere(all.begin() + ptrdiff_t(begin), all.begin() + ptrdiff_t(end));
   for (const bool rests : {true, false}) {
     const auto in_place = pieces_in_place(text("rests", rests), all, [&](ShardStream& writer) {
@@ -133,10 +135,10 @@ TEST_F(ShardStreams, CopyPiecesThatRestInMoreThanOnePlace) {
 TEST_F(ShardStreams, CopyPiecesThatBeginWhereADiskDoesNotReadFrom) {
   const size_t alignment = stream("probe", kMib)->alignment();
   if (alignment == 0) GTEST_SKIP() << "this file system knows no other way";
-  const Arena memory(4 * kMib);
+  const Arena memory(4 * kPiece);
   fill({memory.data(), size_t(memory.bytes())});
   for (const size_t away : {size_t(4), alignment / 2, alignment}) {
-    const std::span<const std::byte> content(memory.data() + away, size_t(3 * kMib));
+    const std::span<const std::byte> content(memory.data() + away, size_t(3 * kPiece));
     const auto in_place = pieces_in_place(
         text("away", away), content, [&](ShardStream& writer) { writer.append(content, true); });
     EXPECT_EQ(in_place, away == alignment ? 3 : 0);
