@@ -106,7 +106,8 @@ class Rules {
 
   void require_digits(const std::string& digits, int64_t expected, const std::string& what,
                       const File& file) const {
-    const bool hex = digits.find_first_not_of("0123456789abcdef") == digits.npos;
+    const bool hex = std::ranges::all_of(
+        digits, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
     if (int64_t(digits.size()) == expected && hex) return;
     fail("files: ", file.name, ": ", what, " is not of ", expected, " hexadecimal digits");
   }
