@@ -70,21 +70,71 @@ std::span<const T> elements(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const T*>(bytes.data()), bytes.size() / sizeof(T)};
 }
 
-/// Elements of a copy from the `first` on; where there is none, read into room as bytes.
-template <class T, class Read>
-std::span<const T> copied_or_read(std::span<const T> copy, int64_t first, int64_t numel,
-                                  std::vector<T>& room, const Read& read) {
-  if (!copy.empty()) return copy.subspan(size_t(first), size_t(numel));
-  room.resize(size_t(numel));
-  read(std::as_writable_bytes(std::span(room)));
-  return room;
+/// A device copies some four times as fast into pinned memory.
+Place place_beside_device(const plan::Plan& plan) {
+  return plan.request.pinned_host ? Place::pinned : Place::host;
+}
+
+Place place_of_copies(const plan::Plan& plan, std::span<const state::SavedPart> parts) {
+  const auto is_from_device = [&](const plan::Unit& unit, state::SavedPart part) {
+    if (!state::is_copied(plan, unit, part)) return false;
+    const int32_t buffer = state::buffer_of(plan, unit, part);
+    return plan.buffers[size_t(buffer)].tier == plan::Tier::device;
+  };
+  for (const plan::Unit& unit : plan.units) {
+    for (const state::SavedPart part : parts) {
+      if (is_from_device(unit, part)) return place_beside_device(plan);
+    }
+  }
+  return Place::host;
 }
 
 }  // namespace
 
+void PieceReader::take_memory() {
+  memory_ = Arena(state::kJoinRoomBytes, place_beside_device(plan_));
+}
+
+std::span<std::byte> PieceReader::room(int64_t begin, int64_t bytes) {
+  if (!memory_.data()) take_memory();
+  return {memory_.data() + begin, size_t(bytes)};
+}
+
+std::span<const std::byte> PieceReader::read(const state::StateView& view,
+                                             const state::SavedSlice& piece) {
+  const std::span<const std::byte> there = state::piece_in_memory(view, piece);
+  if (!there.empty()) return there;
+  if (state::is_split(plan_, piece.part)) return join(view, piece.held, {}, {});
+  const std::span<std::byte> to = room(0, state::bytes_of_piece(plan_, piece));
+  state::copy_piece(view, piece, to);
+  return to;
+}
+
+std::span<const std::byte> PieceReader::join(const state::StateView& view,
+                                             const state::HeldSlice& held,
+                                             std::span<const std::byte> weight,
+                                             std::span<const std::byte> low) {
+  const int64_t half = held.numel() * int64_t(sizeof(bf16)), whole = 2 * half;
+  const auto found = [&](std::span<const std::byte> copy, auto in_memory, auto fetch,
+                         int64_t begin) {
+    if (copy.empty()) copy = in_memory(view, *held.unit, held.range);
+    if (!copy.empty()) return copy;
+    const std::span<std::byte> to = room(begin, half);
+    fetch(view, *held.unit, held.range, to);
+    return std::span<const std::byte>(to);
+  };
+  weight = found(weight, state::weights_in_memory, state::read_weights, whole);
+  low = found(low, state::lows_in_memory, state::read_lows, whole + half);
+  const std::span<std::byte> joined = room(0, whole);
+  state::join_masters(elements<bf16>(weight), elements<int16_t>(low),
+                      {reinterpret_cast<float*>(joined.data()), size_t(held.numel())});
+  return joined;
+}
+
 LivePayload::LivePayload(state::StateView view, std::span<const state::SavedPart> parts)
     : view_(std::move(view)),
-      pieces_(state::pieces_of(state::saved_slices(*view_.plan, view_.rank, parts))) {}
+      pieces_(state::pieces_of(state::saved_slices(*view_.plan, view_.rank, parts))),
+      reader_(*view_.plan) {}
 
 int64_t LivePayload::numel() const {
   int64_t numel = 0;
@@ -93,7 +143,7 @@ int64_t LivePayload::numel() const {
 }
 
 std::span<const std::byte> LivePayload::piece(size_t index) {
-  return state::read_piece(view_, pieces_[index], room_);
+  return reader_.read(view_, pieces_[index]);
 }
 
 void LivePayload::append_to(checkpoint::ShardWriter& file, size_t index) {
@@ -102,7 +152,7 @@ void LivePayload::append_to(checkpoint::ShardWriter& file, size_t index) {
   if (!there.empty()) return file.append_resting(there);
   for (const state::SavedSlice& part :
        state::pieces_of({whole}, is_near(whole) ? kJoinedNumel : state::kPieceNumel)) {
-    file.append(state::read_piece(view_, part, room_));
+    file.append(reader_.read(view_, part));
   }
 }
 
@@ -115,13 +165,12 @@ bool LivePayload::is_near(const state::SavedSlice& piece) const {
 
 PayloadCopy::PayloadCopy(const plan::Plan& plan, std::span<const state::SavedPart> parts,
                          int threads)
-    : memory_(state::saved_copy_bytes(plan, parts)), threads_(threads) {
+    : memory_(state::saved_copy_bytes(plan, parts), place_of_copies(plan, parts), threads),
+      threads_(threads),
+      reader_(plan) {
   // Training waits for copies, and not the first one for page faults.
   memory_.touch(threads);
-  if (state::saved_on_disk(plan, parts).empty()) return;
-  room_.reserve(size_t(state::kPieceNumel));
-  weight_room_.reserve(size_t(state::kPieceNumel));
-  low_room_.reserve(size_t(state::kPieceNumel));
+  if (!state::saved_on_disk(plan, parts).empty()) reader_.take_memory();
 }
 
 void PayloadCopy::copy(const LivePayload& live, state::StateView frozen) {
@@ -178,7 +227,7 @@ std::span<const std::byte> PayloadCopy::piece(size_t index) {
 }
 
 std::span<const std::byte> PayloadCopy::whole(const KeptSlice& kept) {
-  return kept.bytes.empty() ? state::read_piece(frozen_, kept.slice, room_) : kept.bytes;
+  return kept.bytes.empty() ? reader_.read(frozen_, kept.slice) : kept.bytes;
 }
 
 void PayloadCopy::append_to(checkpoint::ShardWriter& file, size_t index) {
@@ -196,17 +245,14 @@ void PayloadCopy::append_to(checkpoint::ShardWriter& file, size_t index) {
 
 std::span<const std::byte> PayloadCopy::joined(const KeptSlice& kept, int64_t first,
                                                int64_t numel) {
-  const auto& [unit, parameter, range, begin] = kept.slice.held;
-  const state::UnitRange asked{range.begin + first, range.begin + first + numel};
-  const auto weight = copied_or_read(
-      elements<bf16>(kept.weight), first, numel, weight_room_,
-      [&](std::span<std::byte> room) { state::read_weights(frozen_, *unit, asked, room); });
-  const auto low = copied_or_read(
-      elements<int16_t>(kept.bytes), first, numel, low_room_,
-      [&](std::span<std::byte> room) { state::read_lows(frozen_, *unit, asked, room); });
-  room_.resize(size_t(numel));
-  state::join_masters(weight, low, room_);
-  return std::as_bytes(std::span(room_));
+  const auto part_of = [&](std::span<const std::byte> copy) {
+    constexpr int64_t kHalfBytes = sizeof(bf16);
+    return copy.empty() ? copy
+                        : copy.subspan(size_t(first * kHalfBytes), size_t(numel * kHalfBytes));
+  };
+  state::HeldSlice part = kept.slice.held;
+  part.range = {part.range.begin + first, part.range.begin + first + numel};
+  return reader_.join(frozen_, part, part_of(kept.weight), part_of(kept.bytes));
 }
 
 }  // namespace zero::save

@@ -60,6 +60,28 @@ class Payload {
   virtual void append_to(checkpoint::ShardWriter& file, size_t index) = 0;
 };
 
+/// Reads pieces of a state into memory of its own, which it takes with the first one, pinned where
+/// a device copies into it.
+class PieceReader {
+ public:
+  explicit PieceReader(const plan::Plan& plan) : plan_(plan) {}
+  /// Ahead of the first piece. Throws Error(kDoesNotFit).
+  void take_memory();
+  /// Where the view has it, else read, until the next call.
+  std::span<const std::byte> read(const state::StateView& view, const state::SavedSlice& piece);
+  /// A split master, until the next call: of its weight and low bits as they were copied or, where
+  /// these are empty, as the view has them.
+  std::span<const std::byte> join(const state::StateView& view, const state::HeldSlice& held,
+                                  std::span<const std::byte> weight,
+                                  std::span<const std::byte> low);
+
+ private:
+  std::span<std::byte> room(int64_t begin, int64_t bytes);
+
+  const plan::Plan& plan_;
+  Arena memory_;
+};
+
 /// Out of a state that rests meanwhile.
 class LivePayload final : public Payload {
  public:
@@ -76,7 +98,7 @@ class LivePayload final : public Payload {
 
   state::StateView view_;
   std::vector<state::SavedSlice> pieces_;
-  std::vector<float> room_;
+  PieceReader reader_;
 };
 
 /// Out of a second buffer of what rests in memory, and of what is frozen on disk, so that training
@@ -114,9 +136,7 @@ class PayloadCopy final : public Payload {
   int threads_;
   state::StateView frozen_ = {};
   std::vector<KeptSlice> kept_;
-  std::vector<float> room_;
-  std::vector<bf16> weight_room_;
-  std::vector<int16_t> low_room_;
+  PieceReader reader_;
 };
 
 }  // namespace zero::save

@@ -233,17 +233,6 @@ void copy_piece(const StateView& view, const SavedSlice& piece, std::span<std::b
   }
 }
 
-std::span<const std::byte> read_piece(const StateView& view, const SavedSlice& piece,
-                                      std::vector<float>& room) {
-  const std::span<const std::byte> there = piece_in_memory(view, piece);
-  if (!there.empty()) return there;
-  room.resize(size_t(piece.held.numel()));
-  const std::span<std::byte> bytes =
-      std::as_writable_bytes(std::span(room)).first(size_t(bytes_of_piece(*view.plan, piece)));
-  copy_piece(view, piece, bytes);
-  return bytes;
-}
-
 std::vector<int32_t> describe_tensors(const plan::Plan& plan, std::span<const SavedPart> parts,
                                       checkpoint::Manifest& manifest) {
   std::vector<int32_t> first;

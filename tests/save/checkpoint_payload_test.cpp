@@ -128,6 +128,22 @@ std::vector<std::vector<std::byte>> pieces_of(Payload& payload) {
 
 void rethrown(const std::exception_ptr& error) { std::rethrow_exception(error); }
 
+TEST(PayloadCopy, HasOfFrozenUnitsTheirWeights) {
+  RunConfig config = config_of(kStates, Dtype::bf16);
+  config.model.freeze = {"wte.weight", "h.1.*"};
+  const state::Build made = state::build(config, {2, 1});
+  const auto parts = state::saved_parts(made.plan, false);
+  Rank rank(made.plan);
+  rank.fill(1);
+  FrozenDisk frozen(made.plan, parts);
+  PayloadCopy copy(made.plan, parts);
+  LivePayload live(rank.view(), parts);
+  frozen.freeze(rank.disk());
+  copy.copy(live, frozen.view(1, rethrown));
+  EXPECT_EQ(pieces_of(copy), pieces_of(live));
+  frozen.thaw();
+}
+
 TEST(FrozenDisk, GivesASaveWhatItFoundWhateverIsWrittenMeanwhile) {
   for (const Homes homes : {kAll, kStates, kParameters}) {
     for (const Dtype compute : {Dtype::f32, Dtype::bf16, Dtype::f16}) {

@@ -104,10 +104,6 @@ std::span<const std::byte> piece_in_memory(const StateView& view, const SavedSli
 /// Copies a piece. `out` has its bytes and is aligned for floats.
 void copy_piece(const StateView& view, const SavedSlice& piece, std::span<std::byte> out);
 
-/// The bytes of a piece, in `room` or where the view has them.
-std::span<const std::byte> read_piece(const StateView& view, const SavedSlice& piece,
-                                      std::vector<float>& room);
-
 /// All tensors of a plan. `parts` begins as saved_parts(). Returns the place of each parameter's
 /// first one.
 std::vector<int32_t> describe_tensors(const plan::Plan& plan, std::span<const SavedPart> parts,
