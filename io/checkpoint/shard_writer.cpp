@@ -105,7 +105,7 @@ ShardStream::ShardStream(const Target& target, std::shared_ptr<const FileStructu
       form_(digests),
       // Which engine it is changes no byte, and the run has said it of its own queue.
       queue_(aio::make_engine({.depth = kUnderWay, .memory = staging_}).engine,
-             {.block_bytes = kBlockBytes, .transfers = kPieces}) {
+             {.block_bytes = kWriteBytes, .transfers = kPieces}) {
   ZERO_REQUIRE(int64_t(staging.size()) == kStagingBytes, "staging memory of ", staging.size(),
                " bytes: ", kStagingBytes, " are needed");
   put(structure_->before(0), false);

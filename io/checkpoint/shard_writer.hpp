@@ -22,11 +22,11 @@ namespace zero::checkpoint {
 /// Every function throws Error(kIo) naming file and reason.
 class ShardStream {
  public:
-  /// As long as a disk wants them.
-  static constexpr int64_t kBlockBytes = int64_t(1) << 20;
-  /// So many blocks go to the disk in one call: a virtual disk, whose driver wakes up for each
-  /// call, took four at a time 4 % faster than one by one.
-  static constexpr int64_t kPieceBytes = 4 * kBlockBytes;
+  /// A write to the disk is as long as disks want it.
+  static constexpr int64_t kWriteBytes = int64_t(1) << 20;
+  /// A piece is several writes, which one call may send. The driver of a virtual disk wakes up for
+  /// each call: it took pieces of four writes 4 % faster than single ones.
+  static constexpr int64_t kPieceBytes = 4 * kWriteBytes;
   static_assert(kPieceBytes % kShortBlockBytes == 0 && kPieceBytes % kLongBlockBytes == 0);
 
   struct Target {
@@ -53,11 +53,11 @@ class ShardStream {
 
  private:
   static constexpr int kPieces = int(kStagingBytes / kPieceBytes);
-  /// Blocks that the disk has at a time: less than there are, so that it has its next ones while a
+  /// The disk has so many writes at a time. There are more, so that it has its next ones while a
   /// piece is filled.
   static constexpr int kUnderWay = 8;
   static_assert(kStagingBytes % kPieceBytes == 0 &&
-                kPieces * kPieceBytes > kUnderWay * kBlockBytes);
+                kPieces * kPieceBytes > kUnderWay * kWriteBytes);
 
   int64_t left() const;
   void put(std::span<const std::byte> bytes, bool stays);

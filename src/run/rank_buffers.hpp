@@ -20,10 +20,6 @@ namespace zero::run {
 
 // The memory of a rank's tiers, and how its collectives reach it.
 
-/// The kind of host memory that a plan wants: pinned, unless its settings ask for memory that is
-/// not.
-Place host_place(const plan::Plan& plan);
-
 /// One arena for each tier of a plan that lies in memory, of exactly the plan's bytes and with
 /// every page touched. The device's is of the kind that the communicators ask for.
 class TierArenas {

@@ -9,6 +9,7 @@
 #include "zero/base/error.hpp"
 #include "zero/base/process.hpp"
 #include "zero/device/copy.hpp"
+#include "zero/run/executor.hpp"
 
 namespace zero::save {
 
@@ -71,10 +72,6 @@ std::span<const T> elements(std::span<const std::byte> bytes) {
 }
 
 /// A device copies some four times as fast into pinned memory.
-Place place_beside_device(const plan::Plan& plan) {
-  return plan.request.pinned_host ? Place::pinned : Place::host;
-}
-
 Place place_of_copies(const plan::Plan& plan, std::span<const state::SavedPart> parts) {
   const auto is_from_device = [&](const plan::Unit& unit, state::SavedPart part) {
     if (!state::is_copied(plan, unit, part)) return false;
@@ -83,20 +80,33 @@ Place place_of_copies(const plan::Plan& plan, std::span<const state::SavedPart> 
   };
   for (const plan::Unit& unit : plan.units) {
     for (const state::SavedPart part : parts) {
-      if (is_from_device(unit, part)) return place_beside_device(plan);
+      if (is_from_device(unit, part)) return run::host_place(plan);
     }
   }
   return Place::host;
 }
 
+/// Memory that cannot be pinned serves as well, and slower.
+Arena take(int64_t bytes, Place place, int threads = 1) {
+  if (place == Place::pinned) {
+    try {
+      return Arena(bytes, place, threads);
+    } catch (const Error& error) {
+      warn("saves copy from the device into memory that is not pinned, which is slower: ",
+           error.what());
+    }
+  }
+  return Arena(bytes);
+}
+
 }  // namespace
 
-void PieceReader::take_memory() {
-  memory_ = Arena(state::kJoinRoomBytes, place_beside_device(plan_));
-}
+void PieceReader::take_memory() { memory_ = take(state::kJoinRoomBytes, place_); }
 
 std::span<std::byte> PieceReader::room(int64_t begin, int64_t bytes) {
   if (!memory_.data()) take_memory();
+  ZERO_REQUIRE(begin + bytes <= memory_.bytes(), "a piece of ", bytes, " bytes at ", begin, " in ",
+               memory_.bytes());
   return {memory_.data() + begin, size_t(bytes)};
 }
 
@@ -131,10 +141,11 @@ std::span<const std::byte> PieceReader::join(const state::StateView& view,
   return joined;
 }
 
-LivePayload::LivePayload(state::StateView view, std::span<const state::SavedPart> parts)
+LivePayload::LivePayload(state::StateView view, std::span<const state::SavedPart> parts,
+                         PieceReader& reader)
     : view_(std::move(view)),
       pieces_(state::pieces_of(state::saved_slices(*view_.plan, view_.rank, parts))),
-      reader_(*view_.plan) {}
+      reader_(reader) {}
 
 int64_t LivePayload::numel() const {
   int64_t numel = 0;
@@ -165,7 +176,7 @@ bool LivePayload::is_near(const state::SavedSlice& piece) const {
 
 PayloadCopy::PayloadCopy(const plan::Plan& plan, std::span<const state::SavedPart> parts,
                          int threads)
-    : memory_(state::saved_copy_bytes(plan, parts), place_of_copies(plan, parts), threads),
+    : memory_(take(state::saved_copy_bytes(plan, parts), place_of_copies(plan, parts), threads)),
       threads_(threads),
       reader_(plan) {
   // Training waits for copies, and not the first one for page faults.

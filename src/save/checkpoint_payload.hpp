@@ -60,17 +60,19 @@ class Payload {
   virtual void append_to(checkpoint::ShardWriter& file, size_t index) = 0;
 };
 
-/// Reads pieces of a state into memory of its own, which it takes with the first one, pinned where
-/// a device copies into it.
+/// Reads pieces of a state into memory of its own. It takes that memory with the first piece that
+/// does not lie in the view.
 class PieceReader {
  public:
-  explicit PieceReader(const plan::Plan& plan) : plan_(plan) {}
-  /// Ahead of the first piece. Throws Error(kDoesNotFit).
+  /// `plan` outlives it. A device copies faster into memory of the place `pinned`.
+  explicit PieceReader(const plan::Plan& plan, Place place = Place::host)
+      : plan_(plan), place_(place) {}
+  /// Takes the memory ahead of the first piece. Throws Error(kDoesNotFit).
   void take_memory();
-  /// Where the view has it, else read, until the next call.
+  /// The bytes of a piece, which stay until the next call.
   std::span<const std::byte> read(const state::StateView& view, const state::SavedSlice& piece);
-  /// A split master, until the next call: of its weight and low bits as they were copied or, where
-  /// these are empty, as the view has them.
+  /// A split master, which stays until the next call. It is made of its weight and its low bits as
+  /// they were copied; where a copy is empty, the view has them.
   std::span<const std::byte> join(const state::StateView& view, const state::HeldSlice& held,
                                   std::span<const std::byte> weight,
                                   std::span<const std::byte> low);
@@ -79,13 +81,15 @@ class PieceReader {
   std::span<std::byte> room(int64_t begin, int64_t bytes);
 
   const plan::Plan& plan_;
+  const Place place_;
   Arena memory_;
 };
 
 /// Out of a state that rests meanwhile.
 class LivePayload final : public Payload {
  public:
-  LivePayload(state::StateView view, std::span<const state::SavedPart> parts);
+  /// `reader` outlives it, and reads for nobody else meanwhile.
+  LivePayload(state::StateView view, std::span<const state::SavedPart> parts, PieceReader& reader);
   size_t pieces() const override { return pieces_.size(); }
   int64_t numel() const override;
   std::span<const std::byte> piece(size_t index) override;
@@ -98,15 +102,15 @@ class LivePayload final : public Payload {
 
   state::StateView view_;
   std::vector<state::SavedSlice> pieces_;
-  PieceReader reader_;
+  PieceReader& reader_;
 };
 
 /// Out of a second buffer of what rests in memory, and of what is frozen on disk, so that training
 /// may go on.
 class PayloadCopy final : public Payload {
  public:
-  /// Takes the memory for the copies of one rank of this plan, which so many threads make. Throws
-  /// Error(kDoesNotFit).
+  /// Takes the memory for the copies of one rank of this plan, which outlives it. So many threads
+  /// make them. Throws Error(kDoesNotFit).
   PayloadCopy(const plan::Plan& plan, std::span<const state::SavedPart> parts, int threads = 1);
   /// Replaces what is there. `frozen` is of what is on disk, which stays there as it is now until
   /// the last piece is read; unset where nothing is.

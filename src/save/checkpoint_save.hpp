@@ -17,6 +17,7 @@ namespace zero::save {
 /// What a save leaves to the next ones of its run, of the same parts.
 struct KeptOfSaves {
   std::optional<Arena> staging;                         ///< of kStagingBytes
+  std::optional<PieceReader> reader;                    ///< of the state itself
   std::optional<checkpoint::ShardStructure> structure;  ///< of this rank's files
   std::optional<checkpoint::DigestForm> digests;        ///< of all ranks' files
   std::optional<checkpoint::Manifest> described;        ///< on rank 0: without places and files

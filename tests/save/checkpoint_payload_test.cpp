@@ -137,11 +137,41 @@ TEST(PayloadCopy, HasOfFrozenUnitsTheirWeights) {
   rank.fill(1);
   FrozenDisk frozen(made.plan, parts);
   PayloadCopy copy(made.plan, parts);
-  LivePayload live(rank.view(), parts);
+  PieceReader reader(made.plan);
+  LivePayload live(rank.view(), parts, reader);
   frozen.freeze(rank.disk());
   copy.copy(live, frozen.view(1, rethrown));
+  int weights = 0;
+  for (size_t i = 0; i < live.pieces(); ++i) {
+    const auto& [held, part] = live.slice(i);
+    if (!held.unit->frozen) continue;
+    EXPECT_EQ(part, state::SavedPart::weight);
+    EXPECT_TRUE(std::ranges::equal(copy.piece(i),
+                                   state::weights_in_memory(rank.view(), *held.unit, held.range)));
+    ++weights;
+  }
+  EXPECT_GT(weights, 1);
   EXPECT_EQ(pieces_of(copy), pieces_of(live));
   frozen.thaw();
+}
+
+/// A device's memory is read as a disk is: by calls.
+TEST(LivePayload, ReadsADeviceThatTheHostMayNotTouch) {
+  for (const Dtype compute : {Dtype::f32, Dtype::bf16, Dtype::f16}) {
+    const state::Build made = build_of(kNone, compute);
+    const auto parts = state::saved_parts(made.plan, false);
+    Rank rank(made.plan);
+    rank.fill(1);
+    const state::StateView near = rank.view();
+    state::StateView far = near;
+    far.device_apart = true;
+    far.read_far = [&](int32_t buffer, int64_t offset, std::span<std::byte> out) {
+      std::ranges::copy(near.bytes(buffer).subspan(size_t(offset), out.size()), out.begin());
+    };
+    PieceReader of_near(made.plan), of_far(made.plan, Place::pinned);
+    LivePayload expected(near, parts, of_near), found(far, parts, of_far);
+    EXPECT_EQ(pieces_of(found), pieces_of(expected)) << name_of(compute);
+  }
 }
 
 TEST(FrozenDisk, GivesASaveWhatItFoundWhateverIsWrittenMeanwhile) {
@@ -153,7 +183,8 @@ TEST(FrozenDisk, GivesASaveWhatItFoundWhateverIsWrittenMeanwhile) {
       PayloadCopy copy(made.plan, state::saved_parts(made.plan, false));
       for (const uint32_t save : {1, 2, 3}) {
         rank.fill(save);
-        LivePayload live(rank.view(), state::saved_parts(made.plan, false));
+        PieceReader reader(made.plan);
+        LivePayload live(rank.view(), state::saved_parts(made.plan, false), reader);
         const auto found = pieces_of(live);
         frozen.freeze(rank.disk());
         copy.copy(live, frozen.view(1, rethrown));

@@ -95,6 +95,10 @@ struct TracedBody {
   std::array<std::span<const OpTime>, plan::kLanes> ops;  ///< in the order of the lane's turns
 };
 
+/// The kind of host memory that a plan wants: pinned, unless its settings ask for memory that is
+/// not.
+Place host_place(const plan::Plan& plan);
+
 /// The bytes of one rank's buffers, for the host between runs.
 class Buffers {
  public:

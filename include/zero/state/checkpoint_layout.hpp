@@ -95,7 +95,7 @@ int64_t saved_copy_bytes(const plan::Plan& plan, std::span<const SavedPart> part
 /// Memory that bytes come through from a disk that is frozen: what a piece of 4 MiB may touch.
 inline constexpr int64_t kFrozenWindowBytes =
     kPieceNumel * int64_t(sizeof(float)) + 2 * tiers::kDiskBlockBytes;
-/// Upper bound of the extra memory that a copy needs to join and read pieces.
+/// What a piece is read or joined in takes beside the state: a master, its weight and its low bits.
 inline constexpr int64_t kJoinRoomBytes = kPieceNumel * 8;
 
 /// A piece where the view has it, as a file holds it; none where it has to be made or read.

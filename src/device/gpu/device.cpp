@@ -175,6 +175,7 @@ void give_device_memory(std::byte* block) noexcept {
 }
 
 void pin_memory(std::byte* block, int64_t bytes) {
+  use_chosen_device();
   const gpuError_t status =
       gpuHostRegister(block, size_t(bytes), gpuHostRegisterPortable | gpuHostRegisterMapped);
   if (status == gpuSuccess) return;

@@ -78,7 +78,7 @@ TEST_F(ShardStreams, GiveTheirFileItsLengthBeforeItIsWritten) {
   EXPECT_EQ(status_of("rank00000.h5").st_size, 3 * kMib + 5);
 }
 
-TEST_F(ShardStreams, OfLessThanAPieceStayInThePageCache) {
+TEST_F(ShardStreams, OfLessThanAMebibyteStayInThePageCache) {
   const auto small = stream("small", kMib - 1), large = stream("large", kMib);
   EXPECT_EQ(small->alignment(), 0u);
   if (large->alignment() == 0) GTEST_SKIP() << "this file system knows no other way";
@@ -86,8 +86,8 @@ TEST_F(ShardStreams, OfLessThanAPieceStayInThePageCache) {
 }
 
 TEST_F(ShardStreams, HoldWhatSpansOfAnyLengthPutThere) {
-  for (const int64_t bytes :
-       {int64_t(1), kMib - 1, kMib, kPiece, 11 * kMib + 4096, 5 * kPiece + 17}) {
+  for (const int64_t bytes : {int64_t(1), kMib - 1, kMib, kPiece, 11 * kMib + 4096, 5 * kPiece + 17,
+                              kPiece + 2 * kMib + 4096 + 17}) {
     std::vector<std::byte> content(static_cast<size_t>(bytes)), piece;
     fill(content);
     const auto in_pieces = [&](ShardStream& writer) {
