@@ -25,6 +25,7 @@ import contextlib
 import json
 import os
 import pathlib
+import random
 import re
 import statistics
 import subprocess
@@ -127,11 +128,11 @@ class Bench:
         return partner.ask()
 
     def in_turns(self, partners):
-        """{name: seconds}, in another order each time, without the first round."""
+        """{name: seconds}, without the first round. Each round has another order, so that nobody
+        comes behind the same partner each time: what that one leaves to the disk differs."""
         names, seconds = list(partners), {name: [] for name in partners}
         for turn in range(self.args.rounds + 1):
-            first = turn % len(names)
-            for name in names[first:] + names[:first]:
+            for name in random.Random(turn).sample(names, len(names)):
                 seconds[name].append(self.asked(partners[name]))
         seconds = {name: values[1:] for name, values in seconds.items()}
         for name, values in seconds.items():
