@@ -56,8 +56,7 @@ class ShardStream {
   /// The disk has so many writes at a time. There are more, so that it has its next ones while a
   /// piece is filled.
   static constexpr int kUnderWay = 8;
-  static_assert(kStagingBytes % kPieceBytes == 0 &&
-                kPieces * kPieceBytes > kUnderWay * kWriteBytes);
+  static_assert(kStagingBytes % kPieceBytes == 0 && kStagingBytes > kUnderWay * kWriteBytes);
 
   int64_t left() const;
   void put(std::span<const std::byte> bytes, bool stays);

@@ -114,8 +114,8 @@ std::span<const std::byte> PieceReader::read(const state::StateView& view,
                                              const state::SavedSlice& piece) {
   const std::span<const std::byte> there = state::piece_in_memory(view, piece);
   if (!there.empty()) return there;
-  if (state::is_split(plan_, piece.part)) return join(view, piece.held, {}, {});
-  const std::span<std::byte> to = room(0, state::bytes_of_piece(plan_, piece));
+  if (state::is_split(*view.plan, piece.part)) return join(view, piece.held, {}, {});
+  const std::span<std::byte> to = room(0, state::bytes_of_piece(*view.plan, piece));
   state::copy_piece(view, piece, to);
   return to;
 }
@@ -177,8 +177,7 @@ bool LivePayload::is_near(const state::SavedSlice& piece) const {
 PayloadCopy::PayloadCopy(const plan::Plan& plan, std::span<const state::SavedPart> parts,
                          int threads)
     : memory_(take(state::saved_copy_bytes(plan, parts), place_of_copies(plan, parts), threads)),
-      threads_(threads),
-      reader_(plan) {
+      threads_(threads) {
   // Training waits for copies, and not the first one for page faults.
   memory_.touch(threads);
   if (!state::saved_on_disk(plan, parts).empty()) reader_.take_memory();

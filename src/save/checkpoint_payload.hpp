@@ -64,9 +64,8 @@ class Payload {
 /// does not lie in the view.
 class PieceReader {
  public:
-  /// `plan` outlives it. A device copies faster into memory of the place `pinned`.
-  explicit PieceReader(const plan::Plan& plan, Place place = Place::host)
-      : plan_(plan), place_(place) {}
+  /// A device copies faster into memory of the place `pinned`.
+  explicit PieceReader(Place place = Place::host) : place_(place) {}
   /// Takes the memory ahead of the first piece. Throws Error(kDoesNotFit).
   void take_memory();
   /// The bytes of a piece, which stay until the next call.
@@ -80,7 +79,6 @@ class PieceReader {
  private:
   std::span<std::byte> room(int64_t begin, int64_t bytes);
 
-  const plan::Plan& plan_;
   const Place place_;
   Arena memory_;
 };
@@ -109,8 +107,8 @@ class LivePayload final : public Payload {
 /// may go on.
 class PayloadCopy final : public Payload {
  public:
-  /// Takes the memory for the copies of one rank of this plan, which outlives it. So many threads
-  /// make them. Throws Error(kDoesNotFit).
+  /// Takes the memory for the copies of one rank of this plan, which so many threads make. Throws
+  /// Error(kDoesNotFit).
   PayloadCopy(const plan::Plan& plan, std::span<const state::SavedPart> parts, int threads = 1);
   /// Replaces what is there. `frozen` is of what is on disk, which stays there as it is now until
   /// the last piece is read; unset where nothing is.

@@ -145,7 +145,7 @@ void Checkpointer::save(const DataCursor& done, state::Engine& engine) {
   best_if_saved_ = measured && (!best_ || merit(*noted_) > merit(*best_)) ? noted_ : best_;
   if (best_if_saved_) add_best(*best_if_saved_, facts);
   add_patience(patience_, config_.checkpoint.best_metric, facts);
-  if (!kept_->reader) kept_->reader.emplace(plan_, run::host_place(plan_));
+  if (!kept_->reader) kept_->reader.emplace(run::host_place(plan_));
   LivePayload live(engine.view(), state::saved_parts(plan_, config_.checkpoint.weights_only),
                    *kept_->reader);
   SaveOrder order{.store = *store_,

@@ -137,7 +137,7 @@ TEST(PayloadCopy, HasOfFrozenUnitsTheirWeights) {
   rank.fill(1);
   FrozenDisk frozen(made.plan, parts);
   PayloadCopy copy(made.plan, parts);
-  PieceReader reader(made.plan);
+  PieceReader reader;
   LivePayload live(rank.view(), parts, reader);
   frozen.freeze(rank.disk());
   copy.copy(live, frozen.view(1, rethrown));
@@ -168,7 +168,7 @@ TEST(LivePayload, ReadsADeviceThatTheHostMayNotTouch) {
     far.read_far = [&](int32_t buffer, int64_t offset, std::span<std::byte> out) {
       std::ranges::copy(near.bytes(buffer).subspan(size_t(offset), out.size()), out.begin());
     };
-    PieceReader of_near(made.plan), of_far(made.plan, Place::pinned);
+    PieceReader of_near, of_far(Place::pinned);
     LivePayload expected(near, parts, of_near), found(far, parts, of_far);
     EXPECT_EQ(pieces_of(found), pieces_of(expected)) << name_of(compute);
   }
@@ -183,7 +183,7 @@ TEST(FrozenDisk, GivesASaveWhatItFoundWhateverIsWrittenMeanwhile) {
       PayloadCopy copy(made.plan, state::saved_parts(made.plan, false));
       for (const uint32_t save : {1, 2, 3}) {
         rank.fill(save);
-        PieceReader reader(made.plan);
+        PieceReader reader;
         LivePayload live(rank.view(), state::saved_parts(made.plan, false), reader);
         const auto found = pieces_of(live);
         frozen.freeze(rank.disk());

@@ -113,7 +113,7 @@ TEST(CheckpointPayload, OfACopyIsWhatTheStateWas) {
     for (size_t b = 0; b < made.plan.buffers.size(); ++b) {
       for (std::byte& byte : view.bytes(int32_t(b))) byte = std::byte(++value & 0x3f);
     }
-    PieceReader reader(made.plan);
+    PieceReader reader;
     LivePayload live(view, state::saved_parts(made.plan, false), reader);
     PayloadCopy copy(made.plan, state::saved_parts(made.plan, false));
     copy.copy(live);
@@ -162,7 +162,7 @@ TEST(CheckpointPayload, FilesHoldItsPieces) {
     for (size_t b = 0; b < made.plan.buffers.size(); ++b) {
       for (std::byte& byte : held.view().bytes(int32_t(b))) byte = std::byte(++value % 61);
     }
-    PieceReader reader(made.plan);
+    PieceReader reader;
     LivePayload live(held.view(), state::saved_parts(made.plan, false), reader);
     require_written(made.plan, live, live);
     PayloadCopy copy(made.plan, state::saved_parts(made.plan, false));

@@ -67,7 +67,7 @@ class RankStates {
     manifest.step = 1;
     manifest.ranks = int32_t(held_.size());
     std::vector<std::vector<int64_t>> offsets;
-    save::PieceReader reader(plan_);
+    save::PieceReader reader;
     for (int rank = 0; rank < manifest.ranks; ++rank) {
       save::LivePayload live(held_[size_t(rank)]->view(), state::saved_parts(plan_, false), reader);
       checkpoint::ShardWriter file(folder.descriptor(), checkpoint::rank_file_name(rank),
