@@ -102,7 +102,7 @@ class Machine:
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
 
     def edit(self, before, after):
-        path = self.tree / "tools/first_light_lines.sh"
+        path = self.tree / "tools/first_light.sh"
         text = path.read_text()
         expect(before in text, f"{before} is in {path}")
         path.write_text(text.replace(before, after))

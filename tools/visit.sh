@@ -1,23 +1,24 @@
 # shellcheck shell=bash
-# The lines of tools/first_light.sh and how one is run. Sourced behind gpu_checks.sh, never run.
-# first_light.sh sets zeroapp, tests, rates, launcher, root, lists and end, a value of SECONDS.
+# A visit to a machine with a GPU: its arguments, how one line is run, and the lines that visits
+# share. Sourced behind common.sh, never run. A script of visits sets `series`, its own name, defines
+# seconds_of CALL and run_1 to run_3, and ends with visit_main "$@".
 
-work='' earlier='' visit=${visit:-} running='' current=''
+work='' earlier='' visit=${visit:-} series=${series:-} running='' current=''
 needed=()
 declare -A outcome numbers
 
 # begin_results FOLDER VISIT TAR: an empty folder of results, and of an earlier call what measured
 # products are kept in, and which lines failed.
 begin_results() {
-  work=$1/first_light_$2
+  work=$1/${series}_$2
   earlier=$work.earlier
   rm -rf "$work" "$earlier"
   mkdir -p "$work/cache" "$earlier"
   printf '%s\n' "$root" "$work" > "$work/places.txt"
   if [ -n "$3" ]; then
     tar -xzf "$3" -C "$earlier" --strip-components=1 || fail 2 "$3: no tar of an earlier call"
-  elif [ "$2" -gt 1 ] && [ -e "$1/first_light_1.tar.gz" ]; then
-    tar -xzf "$1/first_light_1.tar.gz" -C "$earlier" --strip-components=1
+  elif [ "$2" -gt 1 ] && [ -e "$1/${series}_1.tar.gz" ]; then
+    tar -xzf "$1/${series}_1.tar.gz" -C "$earlier" --strip-components=1
   fi
   cp "$earlier"/cache/*.txt "$work/cache/" 2> /dev/null || true
   export XDG_CACHE_HOME=$work/cache
@@ -31,7 +32,7 @@ finish_results() {
   tar -czf "$work.tar.gz" -C "$(dirname "$work")" "$(basename "$work")"
   rm -rf "$work" "$earlier"
   cat "$work.txt"
-  say "first light: all output is in $work.tar.gz"
+  say "${series/_/ }: all output is in $work.tar.gz"
 }
 
 # end_from_outside: what runs is ended, and what is known is packed.
@@ -47,7 +48,7 @@ end_from_outside() {
 # summary: a line each, and the end of what those said that did not pass.
 summary() {
   local name file
-  say "first light, call $visit, $(date -u +%Y-%m-%dT%H:%MZ), $(describe_gpu)"
+  say "${series/_/ }, call $visit, $(date -u +%Y-%m-%dT%H:%MZ), $(describe_gpu)"
   for name in "${order[@]}"; do printf '%-64s %s\n' "$name" "${outcome[$name]}"; done
   say "$(count_outcomes passed) passed, $(count_outcomes FAILED) failed," \
     "$(count_outcomes cut) cut, $(count_outcomes not) not run"
@@ -124,7 +125,7 @@ has_passed() { [ -n "$lists" ] || [[ ${outcome[$1]:-} == passed* ]]; }
 # function_line NAME SHARE FUNCTION: one of this file, in a process that can be ended.
 function_line() {
   line "$1" "$2" bash -c ". '$root/tools/common.sh'; . '$root/tools/gpu_checks.sh';
-    . '$root/tools/first_light_lines.sh'; zeroapp='$zeroapp' tests='$tests' rates='$rates' $3"
+    . '$root/tools/visit.sh'; zeroapp='$zeroapp' tests='$tests' rates='$rates' $3"
 }
 
 # tell COMMAND...: a fact of the machine, or why there is none.
@@ -236,85 +237,54 @@ trains() {
   return 1
 }
 
-run_1() {
-  function_line "the machine" 60 machine
-  line "zeroapp --version" 20 "$zeroapp" --version
-  line "doctor" 40 "$zeroapp" doctor
-  line "two ranks start" 20 "$launcher" --oversubscribe --bind-to none -np 2 "$zeroapp" --version
-  tiny "tiny training, fp32" 30
-  tiny "tiny training, bf16" 30 bf16.enabled=true
-  find_a_way
-  of_runs "losses of the host" 60 known_losses.py
-  if trains; then
-    speed 70 gpt2 16
-    speed 100 gpt2-xl 16 --tokens 131072 --steps 6
-    speed 100 gpt2-xl 16 --tokens 131072 --steps 6 --trace "${work:-.}/xl_trace.json"
-  fi
-  line "rates of shapes" 120 "$rates" 16384 "${work:-.}/rates.jsonl"
-  line "rates of torch" 100 python3 "$root/perf/device/torch_rates.py" \
-    "${work:-.}/torch_rates.jsonl"
-  gtest "device_test" 40 1 device_test
-  gtest "kernels_test" 120 1 kernels_test
-  gtest "comm_test" 40 1 comm_test
+has_gpu() { have nvidia-smi && [[ $(nvidia-smi --list-gpus 2> /dev/null) == GPU* ]]; }
+
+# read_arguments ARGUMENT...: sets visit, out, from, seconds and lists.
+read_arguments() {
+  out=$root/build/${series//_/-} from='' seconds=''
+  while [ $# -gt 0 ]; do
+    case $1 in
+      [123]) visit=$1 ;;
+      --list) lists=yes ;;
+      --out | --from | --seconds)
+        [ $# -ge 2 ] || fail 2 "$1 lacks its value"
+        case $1 in
+          --out) out=$2 ;;
+          --from) from=$2 ;;
+          --seconds) seconds=$2 ;;
+        esac
+        shift
+        ;;
+      *) fail 2 "unknown argument '$1'; write 1, 2 or 3, --out, --from, --seconds or --list" ;;
+    esac
+    shift
+  done
+  [ -n "$visit" ] || fail 2 "write 1, 2 or 3: which of the three calls; see the head of the script"
+  seconds=${seconds:-$(seconds_of "$visit")}
+  [[ $seconds =~ ^[1-9][0-9]{1,4}$ ]] || fail 2 "--seconds '$seconds': a number from 10 on"
 }
 
-# once_more NAME FILE: a line of the first call that failed, from its output. Of a test program what
-# failed of it.
-once_more() {
-  local command places failures words
-  mapfile -t places < "$earlier/places.txt"
-  read -r command < "$2"
-  command=${command//"${places[1]}"/"$work"}
-  command=${command//"${places[0]}"/"$root"}
-  eval "words=($command)"
-  failures=$(sed -n 's/^\[  FAILED  \] \([A-Za-z0-9_/]*\.[A-Za-z0-9_/]*\).*/\1/p' "$2" | sort -u |
-    head -n 20 | paste -sd :)
-  if [ -n "$failures" ]; then words+=("--gtest_filter=$failures"); fi
-  sanitized "$1" 150 "${words[@]}"
-}
-
-failures_once_more() {
-  if [ -n "$lists" ]; then say "150 sanitized: each failure of call 1" && return 0; fi
-  if [ ! -e "$earlier/results.tsv" ]; then
-    set_outcome "sanitized: failures of call 1" "not run: --from names no tar of call 1"
-    return 0
+# visit_main ARGUMENT...: one call.
+visit_main() {
+  read_arguments "$@"
+  if [ -z "$lists" ] && ! has_gpu; then
+    say "${series/_/ }: no GPU found: nothing was run"
+    exit 77
   fi
-  local name result number=0 file
-  while IFS=$'\t' read -r name result; do
-    number=$((number + 1))
-    [[ $result == FAILED* ]] || continue
-    case $name in sanitized:* | rates* | speed* | "the machine") continue ;; esac
-    file=$(find "$earlier" -name "$(printf '%02d' $number)-*.txt")
-    once_more "$name" "$file"
-  done < "$earlier/results.tsv"
-}
-
-run_2() {
-  local xl=(gpt2-xl 16 --tokens 131072 --steps 6)
-  tiny "tiny training, bf16" 30 bf16.enabled=true
-  find_a_way
-  failures_once_more
-  local ranks
-  for ranks in 2 4; do gtest "comm_test, $ranks ranks" 60 $ranks comm_test; done
-  of_runs "bits of bf16, all stages and homes, ranks: 4" 200 offload.py bf16 4
-  if trains; then
-    speed 100 "${xl[@]}"
-    speed 100 "${xl[@]}" numerics.attention=fast
-    speed 100 "${xl[@]}" numerics.reproducible=true
+  end=$((SECONDS + seconds - 20))  # packing takes the last ones
+  find_programs
+  prepare_environment
+  if [ -n "$lists" ]; then
+    "run_$visit"
+    exit 0
   fi
-}
-
-run_3() {
-  local host=zero.offload_optimizer.device=cpu stage=zero.stage=2
-  tiny "tiny training, bf16" 30 bf16.enabled=true
-  find_a_way
-  if trains; then
-    speed 180 gpt2-xl 32 --tokens 524288 --steps 5
-    speed 90 gpt2 64 --tokens 524288 --steps 8
-    speed 90 gpt2-medium 32 --tokens 524288 --steps 6
-    speed 120 gpt2-large 32 --tokens 524288 --steps 6
-    speed 130 gpt2-xl 16 --tokens 262144 --steps 5 $stage $host
-    speed 130 gpt2-xl 16 --tokens 262144 --steps 5 $stage
-  fi
-  line "calibrate" 90 "$zeroapp" calibrate --out "${work:-.}/machine.toml"
+  [ -x "$zeroapp" ] || fail 2 "neither build/cuda-release nor build/bundle has programs:" \
+    "tools/bundle.sh makes a bundle where nvcc is"
+  mkdir -p "$out"
+  out=$(cd "$out" && pwd)
+  begin_results "$out" "$visit" "$from"
+  trap finish_results EXIT
+  trap end_from_outside INT TERM
+  "run_$visit"
+  exit "$(end_status)"
 }
