@@ -3,7 +3,9 @@
 # nothing else installed: zeroapp and the tests of build/cuda-release, stripped, Open MPI with its
 # launcher, and the shared libraries that these load, but for the C and C++ libraries and CUDA's
 # large ones, which the machine has. The bundle runs wherever the tree and it are copied to.
-# usage: tools/bundle.sh   (into build/bundle; at most 60 MB)
+# usage: tools/bundle.sh [--base PROGRAM]   (into build/bundle; at most 60 MB)
+#   --base  a zeroapp of an earlier commit, built for GPUs, which tools/next_visit.sh times beside
+#           this one
 set -euo pipefail
 # shellcheck source=tools/common.sh
 . "$(dirname "$0")/common.sh"
@@ -92,13 +94,20 @@ encode_pieces() {
   rm -r "$trial"
 }
 
-if [ $# -gt 0 ]; then fail 2 "usage: tools/bundle.sh"; fi
+base=
+if [ $# -eq 2 ] && [ "$1" = --base ]; then
+  base=$2
+elif [ $# -gt 0 ]; then
+  fail 2 "usage: tools/bundle.sh [--base PROGRAM]"
+fi
+[ -z "$base" ] || [ -x "$base" ] || fail 2 "--base '$base': no program"
 build_cuda zeroapp "${gpu_tests[@]}" "$gpu_rates"
 rm -rf "$bundle"
 mkdir -p "$bundle/lib"
 add_program "$cuda_folder/src/zeroapp" zeroapp
 for test in "${gpu_tests[@]}"; do add_program "$cuda_folder/tests/$test" "$test"; done
 add_program "$cuda_folder/perf/$gpu_rates" "$gpu_rates"
+if [ -n "$base" ]; then add_program "$base" base; fi
 add_open_mpi
 find "$bundle" -type f \( -name '*.so*' -o -path '*/programs/*' \) -exec strip --strip-unneeded {} +
 
