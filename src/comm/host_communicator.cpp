@@ -20,17 +20,6 @@ std::string piece_text(const Call& call) {
               call.shard_numel);
 }
 
-void require_reduction(const Communicator::Reduction& reduction) {
-  const Dtype in = reduction.in;
-  ZERO_REQUIRE(in == Dtype::f32 || in == Dtype::bf16 || in == Dtype::f16, "reduce_scatter of ",
-               name_of(in), ": sums take fp32, bf16 or fp16");
-  ZERO_REQUIRE(reduction.out == Dtype::f32 || reduction.out == in, "reduce_scatter of ",
-               name_of(in), " into ", name_of(reduction.out), ": sums are stored as fp32 or as ",
-               name_of(in));
-  ZERO_REQUIRE(reduction.store == Communicator::Store::write || reduction.out == Dtype::f32,
-               "reduce_scatter adds to ", name_of(reduction.out), ": only fp32 can be added to");
-}
-
 bool adds(const Call& call) { return call.store == Communicator::Store::add; }
 
 /// One pass of the tree.
@@ -185,6 +174,22 @@ void require_piece(const Piece& piece) {
       piece.numel >= 1 && piece.begin >= 0 && piece.numel <= piece.shard_numel - piece.begin,
       "piece [", piece.begin, ", ", piece.begin + piece.numel, ") of a shard of ",
       piece.shard_numel, " elements: need at least one element, all inside the shard");
+}
+
+void require_reduction(const Communicator::Reduction& reduction) {
+  const Dtype in = reduction.in;
+  ZERO_REQUIRE(in == Dtype::f32 || in == Dtype::bf16 || in == Dtype::f16, "reduce_scatter of ",
+               name_of(in), ": sums take fp32, bf16 or fp16");
+  ZERO_REQUIRE(reduction.out == Dtype::f32 || reduction.out == in, "reduce_scatter of ",
+               name_of(in), " into ", name_of(reduction.out), ": sums are stored as fp32 or as ",
+               name_of(in));
+  ZERO_REQUIRE(reduction.store == Communicator::Store::write || reduction.out == Dtype::f32,
+               "reduce_scatter adds to ", name_of(reduction.out), ": only fp32 can be added to");
+}
+
+int64_t part_numel(int64_t staging_bytes, int64_t element_bytes) {
+  const int64_t most = staging_bytes / element_bytes;
+  return most < kPartElements ? most : most / kPartElements * kPartElements;
 }
 
 void place_own_piece(const Call& call, int rank, const std::byte* shard, std::byte* full) {

@@ -81,6 +81,17 @@ class HostCommunicator : public Communicator {
 /// Throws Error(kInternal) unless the piece has an element and lies inside its shard.
 void require_piece(const Piece& piece);
 
+/// Throws Error(kInternal) unless the dtypes can be summed, stored and added to.
+void require_reduction(const Communicator::Reduction& reduction);
+
+/// Parts of a piece begin at multiples of so many elements, at least 128 bytes, whatever the number
+/// of ranks: copies and sums then move 16 bytes at a time.
+inline constexpr int64_t kPartElements = 64;
+
+/// Returns how many elements of a piece travel at once where each takes `element_bytes` of the
+/// staging: a multiple of kPartElements, unless the staging has no room for as many.
+int64_t part_numel(int64_t staging_bytes, int64_t element_bytes);
+
 /// Copies this rank's piece from its shard to its place in `full`, unless it is there already.
 void place_own_piece(const Call& call, int rank, const std::byte* shard, std::byte* full);
 

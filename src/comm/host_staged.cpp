@@ -31,7 +31,7 @@ class HostStaged final : public Communicator {
   HostStaged(std::unique_ptr<Communicator> host, int64_t staging_bytes)
       : host_(std::move(host)),
         name_(text("host-staged ", host_->backend())),
-        most_(staging_bytes / bytes_per_element(host_->ranks())),
+        most_(part_numel(staging_bytes, bytes_per_element(host_->ranks()))),
         staging_(staging_bytes, Place::pinned) {}
 
   int rank() const override { return host_->rank(); }
