@@ -35,7 +35,7 @@ for source in "$root"/kernels/*.cpp "$root"/kernels/vendor/*.cpp "$root"/kernels
   "$root"/src/*/gpu/*.cpp; do
   [ -e "$source" ] || continue
   [[ $source =~ _absent\.cpp$ ]] && continue
-  if [[ $source == */gpu/nccl.cpp ]] && ! has_nccl; then
+  if [[ $source == */gpu/nccl*.cpp ]] && ! has_nccl; then
     say "cuda check: SKIP src/comm/gpu/nccl.cpp: no nccl.h"
     continue
   fi

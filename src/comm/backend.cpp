@@ -25,6 +25,7 @@ class Self final : public HostCommunicator {
 }  // namespace
 
 Backend backend_for(const BackendFacts& facts) {
+  if (facts.want_nccl) return Backend::nccl;
   if (facts.count == 1) return Backend::self;
   if (!facts.drive_devices) return Backend::host;
   return facts.share_a_device || !facts.have_nccl ? Backend::staged : Backend::nccl;

@@ -32,6 +32,9 @@ constexpr double kParts = 1000;
 /// What takes long is repeated so often. As all numbers of repetitions it is odd, so that the one
 /// in the middle is the median.
 constexpr int kFewRepetitions = 3;
+/// The place among a run's communicators of the one that makes sums.
+constexpr size_t kSumming =
+    size_t(std::ranges::find(plan::kCollectiveLanes, plan::Lane::reduce) - plan::kCollectiveLanes);
 
 double seconds_of(const std::function<void()>& work) {
   const auto begin = std::chrono::steady_clock::now();
@@ -279,7 +282,7 @@ void Measurements::collectives() {
     add_row({"collectives", "", 0}, "not measured: one rank; mpirun -n 2 zeroapp calibrate does");
     return;
   }
-  Collective collective(std::move(state::make_communicators(session_).front()));
+  Collective collective(std::move(state::make_communicators(session_)[kSumming]));
   figures_.all_gather = measure({"all_gather, sent by a rank", "GB/s", kGiga, 15},
                                 [&] { return collective.gather_rate(); });
   figures_.reduce_scatter = measure({"reduce_scatter, likewise", "GB/s", kGiga, 15},

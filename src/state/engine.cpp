@@ -24,9 +24,19 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-bool wants_mpi() {
+bool wants(const std::string& back_end) {
   const char* wanted = std::getenv("ZERO_COMM");
-  return wanted && std::string(wanted) == "mpi";
+  return wanted && wanted == back_end;
+}
+
+/// Lane reduce alone receives parts to add. Lane small speaks while lane gather hardly does, so the
+/// two use one set of NCCL's connections. Lane reduce has its own, since connections that are
+/// shared would let gathers wait for sums.
+comm::NcclOptions nccl_options(plan::Lane lane, const comm::Communicator* gather) {
+  comm::NcclOptions options;
+  if (lane != plan::Lane::reduce) options.staging_bytes = 0;
+  if (lane == plan::Lane::small) options.shares_with = gather;
+  return options;
 }
 
 /// Where measured choices among algorithms are kept for later runs.
@@ -56,14 +66,15 @@ bool works(std::span<const run::LaneProgress> progress) {
 
 std::vector<std::unique_ptr<comm::Communicator>> make_communicators(
     const launch::Session& session) {
-  const bool one_node = session.ranks() > 1 && !wants_mpi() && comm::all_ranks_share_a_node();
+  const bool one_node = session.ranks() > 1 && !wants("mpi") && comm::all_ranks_share_a_node();
   const auto of_host = [&] { return one_node ? comm::make_shm({}) : comm::make_mpi({}); };
   const comm::Backend backend = comm::backend_for({.count = session.ranks(),
                                                    .drive_devices = drives_devices(),
                                                    .share_a_device = session.shares_devices(),
-                                                   .have_nccl = comm::has_nccl()});
+                                                   .have_nccl = comm::has_nccl(),
+                                                   .want_nccl = wants("nccl")});
   std::vector<std::unique_ptr<comm::Communicator>> comms;
-  for (size_t channel = 0; channel < std::size(plan::kCollectiveLanes); ++channel) {
+  for (const plan::Lane lane : plan::kCollectiveLanes) {
     switch (backend) {
       case comm::Backend::self:
         comms.push_back(comm::make_self());
@@ -75,7 +86,8 @@ std::vector<std::unique_ptr<comm::Communicator>> make_communicators(
         comms.push_back(comm::make_host_staged(of_host(), {}));
         break;
       case comm::Backend::nccl:
-        comms.push_back(comm::make_nccl({}));
+        comms.push_back(
+            comm::make_nccl(nccl_options(lane, comms.empty() ? nullptr : comms.front().get())));
         break;
     }
   }

@@ -26,5 +26,16 @@ TEST(Backend, StagesThroughTheHostWhatNcclWouldRefuse) {
       Backend::staged);
 }
 
+TEST(Backend, IsNcclWhereTheUserSaysSo) {
+  for (const int ranks : {1, 2}) {
+    EXPECT_EQ(backend_for({.count = ranks,
+                           .drive_devices = true,
+                           .share_a_device = true,
+                           .have_nccl = true,
+                           .want_nccl = true}),
+              Backend::nccl);
+  }
+}
+
 }  // namespace
 }  // namespace zero::comm

@@ -4,6 +4,7 @@
 #include <mpi.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -15,19 +16,39 @@
 #include "tests/support/thread_group.hpp"
 #include "zero/comm/backends.hpp"
 #include "zero/comm/communicator.hpp"
+#include "zero/device/device.hpp"
 
 namespace zero::testing {
+
+inline int processes() {
+  int count = 1;
+  MPI_Comm_size(MPI_COMM_WORLD, &count);
+  return count;
+}
+
+/// True if NCCL is there and each process has a device of its own, or ZERO_COMM=nccl in the
+/// environment says that they may share one (tools/nccl_on_one_gpu.sh). Takes the device.
+inline bool has_nccl_for_all() {
+  if (!comm::has_nccl()) return false;
+  if (!drives_devices()) return true;
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  const int devices = int(usable_devices().size());
+  const char* const wanted = std::getenv("ZERO_COMM");
+  if (processes() > devices && (!wanted || std::string(wanted) != "nccl")) return false;
+  use_device(rank % devices);
+  return true;
+}
 
 struct RankGroup {
   std::string backend;
   int threads = 0;               ///< ranks of "thread"; other back ends take what they find
   int64_t staging_bytes = 1024;  ///< small, so that small pieces travel in several chunks
 
-  /// False where this launch has the wrong number of processes for it.
+  /// False where this launch has the wrong number of processes or of devices for it.
   bool fits() const {
-    int processes = 1;
-    MPI_Comm_size(MPI_COMM_WORLD, &processes);
-    return processes == 1 || backend == "shm" || backend == "mpi";
+    if (backend == "nccl") return has_nccl_for_all();
+    return processes() == 1 || backend == "shm" || backend == "mpi";
   }
 };
 
@@ -38,7 +59,12 @@ inline std::ostream& operator<<(std::ostream& out, const RankGroup& group) {
 
 using Members = std::vector<std::unique_ptr<comm::Communicator>>;
 
-inline std::unique_ptr<comm::Communicator> join(const RankGroup& group) {
+/// `members` are those of this rank so far. NCCL's third uses the connections of its first.
+inline std::unique_ptr<comm::Communicator> join(const RankGroup& group, const Members& members) {
+  if (group.backend == "nccl") {
+    return comm::make_nccl({.staging_bytes = group.staging_bytes,
+                            .shares_with = members.size() == 2 ? members[0].get() : nullptr});
+  }
   if (group.backend == "shm") return comm::make_shm({.staging_bytes = group.staging_bytes});
   if (group.backend == "mpi") return comm::make_mpi({.staging_bytes = group.staging_bytes});
   return comm::make_self();
@@ -72,7 +98,7 @@ inline void as_every_rank(const RankGroup& group, int channels,
                           const std::function<void(Members&)>& body) {
   if (group.backend == "thread") return as_threads(group.threads, channels, body);
   Members members;
-  for (int c = 0; c < channels; ++c) members.push_back(join(group));
+  for (int c = 0; c < channels; ++c) members.push_back(join(group, members));
   body(members);
 }
 

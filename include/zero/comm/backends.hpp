@@ -17,10 +17,11 @@ struct BackendFacts {
   bool drive_devices = false;
   bool share_a_device = false;  ///< which NCCL refuses
   bool have_nccl = false;
+  bool want_nccl = false;  ///< ZERO_COMM=nccl, which counts whatever the rest says
 };
 
 /// One rank has no collective to run, so it makes no communicator of NCCL's, whose staging would
-/// take 64 MiB a lane.
+/// take 64 MiB.
 Backend backend_for(const BackendFacts& facts);
 
 struct MpiOptions {
@@ -71,9 +72,19 @@ std::unique_ptr<Communicator> make_host_staged(std::unique_ptr<Communicator> hos
 /// it exchanges through host memory (make_host_staged()).
 bool has_nccl();
 
+/// True if this NCCL can drive one GPU by several ranks (2.30 and later, when
+/// NCCL_MULTI_RANK_GPU_ENABLE=1), and tells parts of one GPU from each other. Throws as
+/// make_nccl().
+bool nccl_shares_devices();
+
 struct NcclOptions {
-  int64_t staging_bytes = int64_t(64) << 20;  ///< device memory that reduce_scatter receives in
+  /// Device memory that reduce_scatter receives in; 0 for a communicator that makes no sums.
+  int64_t staging_bytes = int64_t(64) << 20;
   int part = 0;  ///< ranks of the same part make one communicator; all parts are of one size
+  /// A communicator of make_nccl() and of the same ranks, whose connections and their buffers the
+  /// new one uses too, which saves their memory. Kernels of the two then run one behind the other.
+  /// Null: connections of its own.
+  const Communicator* shares_with = nullptr;
 };
 
 /// One GPU a rank, through NCCL, over all ranks of MPI_COMM_WORLD; a communicator of its own each
@@ -83,8 +94,13 @@ struct NcclOptions {
 ///
 /// A reduce_scatter is an all-to-all of shards and our own tree (kernels::stacked_sum), as on every
 /// other back end: NCCL's own sums are in the dtype that travels. That ranks call the same thing is
-/// not checked here: NCCL would wait. Collective. Throws Error(kUsage) on a build without NCCL and
-/// where two ranks drive one GPU, which NCCL refuses; make_host_staged() serves these.
+/// not checked here: NCCL would wait. Errors of NCCL end as kHang where a peer or a link was lost,
+/// as kDoesNotFit where memory ran out, else as kInternal. Destruction is collective, unless a
+/// failure was seen.
+///
+/// Collective. Throws Error(kUsage) on a build without NCCL, and where two ranks drive one GPU,
+/// which NCCL refuses; make_host_staged() serves these. Ranks that NCCL_HOSTID puts on different
+/// hosts may do so, and all where nccl_shares_devices() and the variable says so.
 std::unique_ptr<Communicator> make_nccl(const NcclOptions& options);
 
 }  // namespace zero::comm

@@ -39,8 +39,8 @@ std::string lane_table(const LaneUses& lanes);
 
 /// One communicator for each lane that communicates. On the host: of the rank alone, in shared
 /// memory where all ranks share a node, else MPI; ZERO_COMM=mpi in the environment forces the last,
-/// for tests. With devices: NCCL, or where ranks share a device what the host has, staged.
-/// Collective.
+/// for tests. With devices: NCCL, or where ranks share a device what the host has, staged;
+/// ZERO_COMM=nccl forces NCCL. Lane reduce's communicator alone makes sums. Collective.
 std::vector<std::unique_ptr<comm::Communicator>> make_communicators(const launch::Session& session);
 /// Each of them on its lane.
 run::LaneComms lane_comms(const std::vector<std::unique_ptr<comm::Communicator>>& comms);

@@ -1,10 +1,14 @@
 #include <nccl.h>
 
 #include <algorithm>
-#include <cstdio>
+#include <atomic>
 #include <cstdlib>
+#include <exception>
+#include <string>
 
+#include "src/comm/gpu/nccl_status.hpp"
 #include "src/comm/host_communicator.hpp"
+#include "zero/base/align.hpp"
 #include "zero/base/error.hpp"
 #include "zero/comm/backends.hpp"
 #include "zero/comm/mpi_world.hpp"
@@ -17,20 +21,6 @@
 namespace zero::comm {
 namespace {
 
-void check_nccl(ncclResult_t status, const char* what) {
-  if (status == ncclSuccess) return;
-  refuse(Exit::kInternal, what, " failed in NCCL: ", ncclGetErrorString(status), " - ",
-         ncclGetLastError(nullptr));
-}
-
-/// Ranks of a group call make one launch.
-template <class Calls>
-void group(const char* what, const Calls& calls) {
-  check_nccl(ncclGroupStart(), what);
-  calls();
-  check_nccl(ncclGroupEnd(), what);
-}
-
 /// From 2.26 on NCCL lets the kernels of several communicators begin in the order in which they
 /// were queued, which is one order on all ranks (needs_one_order()). A user's own word counts.
 void keep_queued_order() { setenv("NCCL_LAUNCH_ORDER_IMPLICIT", "1", 0); }
@@ -40,37 +30,58 @@ ncclComm_t join(const World& world) {
   ncclUniqueId mine{};
   if (world.rank() == 0) check_nccl(ncclGetUniqueId(&mine), "naming a communicator");
   const ncclUniqueId id = world.gather(mine).front();
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.splitShare = 1;
   ncclComm_t made = nullptr;
-  check_nccl(ncclCommInitRank(&made, world.ranks(), id, world.rank()), "making a communicator");
+  check_nccl(ncclCommInitRankConfig(&made, world.ranks(), id, world.rank(), &config),
+             "making a communicator");
   return made;
 }
 
+/// Shares connections, their buffers and the stream on which kernels follow each other.
+ncclComm_t split_from(ncclComm_t whole, int rank) {
+  ncclComm_t made = nullptr;
+  check_nccl(ncclCommSplit(whole, 0, rank, &made, nullptr), "splitting a communicator");
+  return made;
+}
+
+std::string variable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value ? value : "";
+}
+
+/// By what NCCL tells a rank's GPU from another's.
 struct DeviceName {
-  char text[80] = "";
+  char text[256] = "";
+  bool operator==(const DeviceName& other) const {
+    return std::equal(text, text + sizeof text, other.text);
+  }
 };
+
+DeviceName name_of_device() {
+  gpuDeviceProp properties{};
+  check_gpu(gpuGetDeviceProperties(&properties, device_in_use()), "asking what a device is");
+  DeviceName name;
+  std::copy_n(properties.uuid.bytes, sizeof properties.uuid.bytes, name.text);
+  // Ranks that name different hosts are on different nodes to NCCL, which then looks no further.
+  const std::string host = variable("NCCL_HOSTID");
+  host.copy(name.text + sizeof properties.uuid.bytes,
+            sizeof name.text - sizeof properties.uuid.bytes);
+  return name;
+}
 
 /// NCCL's own words for it come late and name no way out.
 void require_own_devices(const World& world) {
-  DeviceName mine;
-  gpuDeviceProp properties{};
-  check_gpu(gpuGetDeviceProperties(&properties, device_in_use()), "asking what a device is");
-  std::copy_n(properties.uuid.bytes, sizeof properties.uuid.bytes, mine.text);
-  const auto all = world.gather(mine);
+  const auto all = world.gather(name_of_device());
+  if (nccl_shares_devices() && variable("NCCL_MULTI_RANK_GPU_ENABLE") == "1") return;
   for (size_t r = 0; r < all.size(); ++r) {
-    for (size_t s = 0; s < r; ++s) {
-      if (!std::equal(all[r].text, all[r].text + 80, all[s].text)) continue;
-      refuse(Exit::kUsage, "ranks ", s, " and ", r,
-             " drive one GPU, which NCCL refuses: give each rank its own, or exchange through host "
-             "memory (run.share_device = true)");
-    }
+    const auto same = std::find(all.begin(), all.begin() + int64_t(r), all[r]) - all.begin();
+    if (same == int64_t(r)) continue;
+    refuse(Exit::kUsage, "ranks ", same, " and ", r,
+           " drive one GPU, which NCCL refuses: give each rank its own, or exchange through host "
+           "memory (run.share_device = true); to try NCCL all the same, start the ranks by "
+           "tools/nccl_on_one_gpu.sh");
   }
-}
-
-/// Where nothing can be thrown, so that it does not go through warn(), which may.
-void warn_nccl(ncclResult_t status, const char* what) noexcept {
-  if (status == ncclSuccess) return;
-  std::fprintf(stderr, "zeroapp: warning: %s failed in NCCL: %s\n", what,
-               ncclGetErrorString(status));
 }
 
 void give_shared_memory(std::byte* block) noexcept {
@@ -88,12 +99,11 @@ Arena take_shared_arena(int64_t bytes) {
 }
 
 /// Once: there is one for each lane and each block of memory.
-void warn_of_no_window(ncclResult_t status) {
+void warn_of_no_window() {
   static bool said = false;
   if (said) return;
   said = true;
-  warn("NCCL opens no windows (rank 0: ", ncclGetErrorString(status),
-       "): exchanges take copies of their own");
+  warn("NCCL opens no windows on these ranks: exchanges take copies of their own");
 }
 
 class NcclWindow final : public Window {
@@ -112,21 +122,27 @@ class NcclWindow final : public Window {
 
 class Nccl final : public Communicator {
  public:
-  Nccl(const World& world, int64_t staging_bytes)
-      : rank_(world.rank()),
-        ranks_(world.ranks()),
-        comm_(join(world)),
-        staging_(ranks_ > 1 ? take_shared_arena(staging_bytes)
-                            : Arena(staging_bytes, Place::device)),
+  /// `whole`: the communicator to share resources with, or none.
+  Nccl(std::unique_ptr<const World> world, int64_t staging_bytes, const Nccl* whole)
+      : world_(std::move(world)),
+        rank_(world_->rank()),
+        ranks_(world_->ranks()),
+        comm_(whole ? split_from(whole->comm_, rank_) : join(*world_)),
+        staging_(take_staging(staging_bytes, ranks_)),
         word_(sizeof(int64_t), Place::device),
         own_stream_(1) {
-    if (ranks_ > 1) staging_window_ = open_window(staging_);
+    if (ranks_ > 1 && staging_.bytes() > 0) staging_window_ = open_window(staging_);
   }
 
+  /// An end without a failure is waited for by all ranks. Behind a failure nobody would come.
   ~Nccl() override {
-    // The lanes have ended, or a peer has failed; then nobody would come to a proper farewell.
     staging_window_.reset();
-    static_cast<void>(ncclCommAbort(comm_));
+    if (failed_ || std::uncaught_exceptions() > exceptions_) {
+      warn_nccl(ncclCommAbort(comm_), "giving a communicator up");
+      return;
+    }
+    warn_nccl(ncclCommFinalize(comm_), "ending a communicator");
+    warn_nccl(ncclCommDestroy(comm_), "ending a communicator");
   }
 
   int rank() const override { return rank_; }
@@ -137,15 +153,18 @@ class Nccl final : public Communicator {
   Arena take_arena(int64_t bytes) const override { return take_shared_arena(bytes); }
 
   /// Whatever NCCL can make of it: kernels that read peers' memory within one NVLink domain, sends
-  /// without staging, or nothing, which it says by no handle. All ranks have a window or none.
+  /// without staging, or nothing, which it says by success without a handle. All ranks have a
+  /// window or none.
   std::unique_ptr<Window> open_window(const Arena& block) override {
     ncclWindow_t made = nullptr;
     const ncclResult_t status = ncclCommWindowRegister(comm_, block.data(), size_t(block.bytes()),
                                                        &made, NCCL_WIN_COLL_SYMMETRIC);
     std::unique_ptr<Window> window;
     if (made != nullptr) window = std::make_unique<NcclWindow>(comm_, made);
-    if (World().all(made != nullptr)) return window;
-    if (rank_ == 0) warn_of_no_window(status);
+    const bool all_have_one = world_->all(made != nullptr);
+    check(status, "registering memory");  // here, so that no peer waits for this rank
+    if (all_have_one) return window;
+    if (rank_ == 0) warn_of_no_window();
     return nullptr;
   }
 
@@ -154,9 +173,9 @@ class Nccl final : public Communicator {
     require_piece(piece);
     const int64_t bytes = int64_t(bytes_of(dtype));
     if (piece.numel == piece.shard_numel) {
-      check_nccl(ncclAllGather(shard, full, size_t(piece.numel * bytes), ncclUint8, comm_,
-                               native_stream(stream)),
-                 "an all_gather");
+      check(ncclAllGather(shard, full, size_t(piece.numel * bytes), ncclUint8, comm_,
+                          native_stream(stream)),
+            "an all_gather");
     } else {
       gather_pieces(stream, piece, bytes, shard, full);
     }
@@ -166,14 +185,19 @@ class Nccl final : public Communicator {
   void reduce_scatter(Stream& stream, const Reduction& reduction, const Piece& piece,
                       const void* full, void* shard) override {
     require_piece(piece);
+    require_reduction(reduction);
+    ZERO_REQUIRE(staging_.bytes() > 0, "reduce_scatter by a communicator without staging");
     ZERO_REQUIRE(groups() == 1 || reduction.group_sums != nullptr, "reduce_scatter over ", ranks_,
                  " ranks without room for the sums of their groups");
     const int64_t bytes = int64_t(bytes_of(reduction.in));
-    const int64_t most = staging_.bytes() / (std::min(ranks_, kGroup) * bytes);
+    const int64_t most = part_numel(staging_.bytes(), std::min(ranks_, kGroup) * bytes);
     for (int64_t first = 0; first < piece.numel; first += most) {
-      const Piece part{piece.shard_numel, piece.begin + first, std::min(most, piece.numel - first)};
+      const int64_t numel = std::min(most, piece.numel - first);
+      const Piece part{piece.shard_numel, piece.begin + first, numel};
+      // The last part is as long as it is, and its rows begin where those of a whole one may.
+      const int64_t stride = std::min(most, round_up(numel, kPartElements));
       for (int number = 0; number < groups(); ++number) {
-        const Round round{reduction, part, number};
+        const Round round{reduction, part, stride, number};
         exchange(stream, round, static_cast<const std::byte*>(full));
         sum(stream, round, shard);
       }
@@ -182,27 +206,49 @@ class Nccl final : public Communicator {
   }
 
   void all_reduce(Stream& stream, std::span<int64_t> words) override {
-    check_nccl(ncclAllReduce(words.data(), words.data(), words.size(), ncclInt64, ncclSum, comm_,
-                             native_stream(stream)),
-               "an all_reduce");
+    ZERO_REQUIRE(!words.empty(), "all_reduce of 0 words: need at least one");
+    check(ncclAllReduce(words.data(), words.data(), words.size(), ncclInt64, ncclSum, comm_,
+                        native_stream(stream)),
+          "an all_reduce");
     count(traffic_.all_reduce, int64_t(words.size()) * (ranks_ - 1), sizeof(int64_t));
   }
 
   void broadcast(Stream& stream, std::span<std::byte> bytes, int root) override {
-    check_nccl(ncclBroadcast(bytes.data(), bytes.data(), bytes.size(), ncclUint8, root, comm_,
-                             native_stream(stream)),
-               "a broadcast");
+    ZERO_REQUIRE(!bytes.empty(), "broadcast of 0 bytes: need at least one");
+    check(ncclBroadcast(bytes.data(), bytes.data(), bytes.size(), ncclUint8, root, comm_,
+                        native_stream(stream)),
+          "a broadcast");
     count(traffic_.broadcast, rank_ == root ? int64_t(bytes.size()) * (ranks_ - 1) : 0, 1);
   }
 
   void barrier() override {
-    check_nccl(ncclAllReduce(word_.data(), word_.data(), 1, ncclInt64, ncclSum, comm_,
-                             native_stream(own_stream_)),
-               "a barrier");
+    check(ncclAllReduce(word_.data(), word_.data(), 1, ncclInt64, ncclSum, comm_,
+                        native_stream(own_stream_)),
+          "a barrier");
     own_stream_.wait();
   }
 
  private:
+  /// Memory that peers could reach where there are any; none for a communicator without sums.
+  static Arena take_staging(int64_t bytes, int ranks) {
+    if (bytes == 0) return {};
+    return ranks > 1 ? take_shared_arena(bytes) : Arena(bytes, Place::device);
+  }
+
+  void check(ncclResult_t status, const char* what) {
+    if (status != ncclSuccess) failed_ = true;
+    check_nccl(status, what);
+  }
+  template <class Calls>
+  void group(const char* what, const Calls& calls) {
+    check(ncclGroupStart(), what);
+    const ncclResult_t called = calls();
+    // A group ends in any case, since NCCL counts open ones by thread.
+    const ncclResult_t ended = ncclGroupEnd();
+    check(called, what);
+    check(ended, what);
+  }
+
   /// Pieces of all shards do not lie side by side: each comes from its own root.
   void gather_pieces(Stream& stream, const Piece& piece, int64_t bytes, const void* shard,
                      void* full) {
@@ -211,10 +257,12 @@ class Nccl final : public Communicator {
       for (int r = 0; r < ranks_; ++r) {
         std::byte* const to =
             static_cast<std::byte*>(full) + (r * piece.shard_numel + piece.begin) * bytes;
-        check_nccl(ncclBroadcast(r == rank_ ? mine : to, to, size_t(piece.numel * bytes), ncclUint8,
-                                 r, comm_, native_stream(stream)),
-                   "an all_gather");
+        const ncclResult_t status =
+            ncclBroadcast(r == rank_ ? mine : to, to, size_t(piece.numel * bytes), ncclUint8, r,
+                          comm_, native_stream(stream));
+        if (status != ncclSuccess) return status;
       }
+      return ncclSuccess;
     });
   }
 
@@ -227,6 +275,7 @@ class Nccl final : public Communicator {
   struct Round {
     const Reduction& reduction;
     Piece part;
+    int64_t stride;  ///< elements from one rank's row in the staging to the next
     int number;
   };
   struct Ranks {
@@ -248,18 +297,20 @@ class Nccl final : public Communicator {
     const auto of_rank = [&](int r) {
       return full + (r * part.shard_numel + part.begin) * element;
     };
-    const auto staged = [&](int r) { return staging_.data() + size_t(r - from.first) * bytes; };
+    const auto staged = [&](int r) {
+      return staging_.data() + (r - from.first) * round.stride * element;
+    };
     group("a reduce_scatter", [&] {
-      for (int r = to.first; r < to.last; ++r) {
-        if (r == rank_) continue;
-        check_nccl(ncclSend(of_rank(r), bytes, ncclUint8, r, comm_, native_stream(stream)),
-                   "sending");
+      ncclResult_t status = ncclSuccess;
+      for (int r = to.first; r < to.last && status == ncclSuccess; ++r) {
+        if (r != rank_)
+          status = ncclSend(of_rank(r), bytes, ncclUint8, r, comm_, native_stream(stream));
       }
-      for (int r = from.first; r < from.last; ++r) {
-        if (r == rank_) continue;
-        check_nccl(ncclRecv(staged(r), bytes, ncclUint8, r, comm_, native_stream(stream)),
-                   "receiving");
+      for (int r = from.first; r < from.last && status == ncclSuccess; ++r) {
+        if (r != rank_)
+          status = ncclRecv(staged(r), bytes, ncclUint8, r, comm_, native_stream(stream));
       }
+      return status;
     });
     if (round.number == 0) copy_bytes(stream, {of_rank(rank_), bytes}, staged(rank_));
   }
@@ -267,11 +318,7 @@ class Nccl final : public Communicator {
   void sum(Stream& stream, const Round& round, void* shard) {
     const Reduction& reduction = round.reduction;
     const bool to_fp32 = reduction.out == Dtype::f32;
-    ZERO_REQUIRE(to_fp32 || reduction.out == reduction.in, "reduce_scatter of ",
-                 name_of(reduction.in), " into ", name_of(reduction.out));
     switch (reduction.in) {
-      case Dtype::f32:
-        return sum_as<float, float>(stream, round, shard);
       case Dtype::bf16:
         return to_fp32 ? sum_as<bf16, float>(stream, round, shard)
                        : sum_as<bf16, bf16>(stream, round, shard);
@@ -279,8 +326,7 @@ class Nccl final : public Communicator {
         return to_fp32 ? sum_as<f16, float>(stream, round, shard)
                        : sum_as<f16, f16>(stream, round, shard);
       default:
-        ZERO_REQUIRE(false, "reduce_scatter of ", name_of(reduction.in),
-                     ": sums take fp32, bf16 or fp16");
+        return sum_as<float, float>(stream, round, shard);
     }
   }
 
@@ -288,7 +334,7 @@ class Nccl final : public Communicator {
   void sum_as(Stream& stream, const Round& round, void* shard) {
     const int64_t numel = round.part.numel;
     const Ranks from = group_at(round.number);
-    const kernels::Stack stack{from.last - from.first, numel};
+    const kernels::Stack stack{from.last - from.first, round.stride};
     const T* const staged = reinterpret_cast<const T*>(staging_.data());
     Out* const out = static_cast<Out*>(shard) + round.part.begin;
     const bool add = round.reduction.store == Store::add;
@@ -305,7 +351,10 @@ class Nccl final : public Communicator {
     verb.bytes_sent += elements * bytes;
   }
 
+  const std::unique_ptr<const World> world_;
   int rank_, ranks_;
+  const int exceptions_ = std::uncaught_exceptions();
+  std::atomic<bool> failed_{false};
   ncclComm_t comm_;
   Arena staging_, word_;
   std::unique_ptr<Window> staging_window_;
@@ -316,16 +365,25 @@ class Nccl final : public Communicator {
 
 bool has_nccl() { return true; }
 
+bool nccl_shares_devices() {
+  int version = 0;
+  check_nccl(ncclGetVersion(&version), "asking for its version");
+  return version >= 23000;
+}
+
 std::unique_ptr<Communicator> make_nccl(const NcclOptions& options) {
-  const World world(options.part);
-  require_ranks(world.ranks());
-  const int64_t least = 4 * std::min(world.ranks(), kernels::kMaxTreeSources);
-  if (options.staging_bytes < least) {
-    refuse(Exit::kUsage, "staging of ", options.staging_bytes, " bytes for ", world.ranks(),
+  auto world = std::make_unique<const World>(options.part);
+  require_ranks(world->ranks());
+  const int64_t least = 4 * std::min(world->ranks(), kernels::kMaxTreeSources);
+  if (options.staging_bytes != 0 && options.staging_bytes < least) {
+    refuse(Exit::kUsage, "staging of ", options.staging_bytes, " bytes for ", world->ranks(),
            " ranks: need at least ", least);
   }
-  require_own_devices(world);
-  return std::make_unique<Nccl>(world, options.staging_bytes);
+  const auto* const whole = dynamic_cast<const Nccl*>(options.shares_with);
+  ZERO_REQUIRE(whole != nullptr || options.shares_with == nullptr,
+               "a communicator of NCCL shares resources with NCCL's alone");
+  if (whole == nullptr) require_own_devices(*world);
+  return std::make_unique<Nccl>(std::move(world), options.staging_bytes, whole);
 }
 
 }  // namespace zero::comm
