@@ -12,11 +12,13 @@
 
 namespace zero::kernels {
 
-/// e^x to within 1.1 ulp, subnormal results included; 0 at -inf, inf where it overflows, NaN at
-/// NaN.
-ZERO_HOST_DEVICE ZERO_INLINE float exp_f32(float x) {
-  constexpr float kLowest = -104.0f, kHighest = 89.0f;  // 0 below, infinity above
-  x = x < kLowest ? kLowest : x > kHighest ? kHighest : x;
+/// e^x as a product of a polynomial and a power of two.
+struct ExpParts {
+  float p;        ///< in [0.7, 1.5]
+  uint32_t bits;  ///< 0x4b400000 plus the power
+};
+
+ZERO_HOST_DEVICE ZERO_INLINE ExpParts exp_parts(float x) {
   // Adding 1.5 * 2^23 leaves the nearest integer in the low bits of the sum; unlike a conversion to
   // int it is defined for NaN.
   constexpr float kToInteger = 12582912.0f;
@@ -30,13 +32,30 @@ ZERO_HOST_DEVICE ZERO_INLINE float exp_f32(float x) {
   p = std::fma(p, r, 4.1665795894e-2f);
   p = std::fma(p, r, 1.6666665459e-1f);
   p = std::fma(p, r, 5.0000001201e-1f);
-  p = std::fma(p, r * r, r) + 1.0f;
+  return {std::fma(p, r * r, r) + 1.0f, std::bit_cast<uint32_t>(shifted)};
+}
+
+/// e^x to within 1.1 ulp, subnormal results included; 0 at -inf, inf where it overflows, NaN at
+/// NaN.
+ZERO_HOST_DEVICE ZERO_INLINE float exp_f32(float x) {
+  constexpr float kLowest = -104.0f, kHighest = 89.0f;  // 0 below, infinity above
+  const ExpParts parts = exp_parts(x < kLowest ? kLowest : x > kHighest ? kHighest : x);
   // 2^n in two factors, because n reaches from -150 to 128 and one exponent does not.
-  const int32_t power = int32_t(std::bit_cast<uint32_t>(shifted) - 0x4b400000u);
+  const int32_t power = int32_t(parts.bits - 0x4b400000u);
   const int32_t half = power >> 1;
   const float first = std::bit_cast<float>(uint32_t(half + 127) << 23);
   const float second = std::bit_cast<float>(uint32_t(power - half + 127) << 23);
-  return p * first * second;
+  return parts.p * first * second;
+}
+
+/// The least x of exp_near_f32().
+inline constexpr float kLeastNear = -86.0f;
+/// exp_f32(x) to the bit, in two thirds of its instructions.
+/// REQUIRES: kLeastNear <= x <= 0.
+ZERO_HOST_DEVICE ZERO_INLINE float exp_near_f32(float x) {
+  const ExpParts parts = exp_parts(x);
+  // The result is normal, so the power is added to the exponent; the rest is shifted out.
+  return std::bit_cast<float>(std::bit_cast<uint32_t>(parts.p) + (parts.bits << 23));
 }
 
 /// Natural logarithm to within 1.1 ulp, subnormal arguments included; -inf at 0, NaN below and at

@@ -69,10 +69,14 @@ struct RowGradient {
   float spread;     ///< with options: what label smoothing takes from every class
 
   ZERO_HOST_DEVICE float operator()(int64_t j, float exponential) const {
+    return counted && j < vocabulary ? of_class(exponential) : 0.0f;
+  }
+  /// Of a class, in a row that counts.
+  ZERO_HOST_DEVICE float of_class(float exponential) const {
     if constexpr (Loss::kOptions)
-      return counted && j < vocabulary ? std::fma(exponential, factor, -spread) : 0.0f;
+      return std::fma(exponential, factor, -spread);
     else
-      return counted && j < vocabulary ? exponential * factor : 0.0f;
+      return exponential * factor;
   }
 };
 
@@ -146,65 +150,71 @@ inline bool holds_rows(const Logits& logits) {
          takes_runs(reinterpret_cast<const float*>(logits.memory));
 }
 
-/// Block r has row r. The exponentials are the host's to the bit; their sum is added along the runs
-/// of a thread, then a warp, then the block.
+/// What a block of threads does with a row that its registers hold. The exponentials are the host's
+/// to the bit; their sum is added along the runs of a thread, then a warp, then the block.
 template <class T, class Loss = PlainLoss>
-struct SoftmaxBlock {
+struct HeldRow {
   static constexpr int kThreads = kSoftmaxWarps * kWarpLanes;
+  /// Floats that the threads share.
   static constexpr int64_t kSharedNumel = (Loss::kOptions ? 3 : 2) * kSoftmaxWarps;
   Logits logits;
   LossRows rows;
   bool gradient;
   Loss loss = {};
 
-  template <class Block>
-  ZERO_DEVICE_ONLY void operator()(const Block& block) const {
-    const int64_t r = block.index();
-    const RowTarget<Loss> target = target_of(logits, rows, loss, r);
-    Run<float> held[kSoftmaxRuns];
-    load(block, r, held);
-    const RowSoftmax softmax = exponentials(block, held);
-    if (block.thread() == 0) rows.losses[r] = target.value(softmax);
-    if (gradient) write(block, r, gradient_of(logits, rows, target, softmax), held);
-  }
-
- private:
   /// The first logit of a run, or its element of the gradient.
   template <class Block>
   ZERO_DEVICE_ONLY static int first_of(const Block& block, int run) {
     return (run * kThreads + block.thread()) * int(kRunNumel);
   }
 
-  /// What is no class counts as minus infinity.
-  template <class Block>
-  ZERO_DEVICE_ONLY void load(const Block& block, int64_t r, Run<float>* held) const {
-    const auto* const x = reinterpret_cast<const float*>(logits.row(r));
+  /// Makes logits of the products run_of(b), b < kSoftmaxRuns. Those that are no classes count as
+  /// minus infinity, and a run without any is not asked for.
+  template <class Block, class RunOf>
+  ZERO_DEVICE_ONLY void hold(const Block& block, const RunOf& run_of, Run<float>* held) const {
     const int classes = int(logits.vocabulary);
 #pragma unroll
     for (int b = 0; b < kSoftmaxRuns; ++b) {
       const int first = first_of(block, b);
+      if (first < classes) held[b] = run_of(b);
       if (first + int(kRunNumel) <= classes) {
-        held[b] = run_at(x, first);
 #pragma unroll
         for (int k = 0; k < kRunNumel; ++k) held[b].at[k] = loss.logit(held[b].at[k], first + k);
       } else {
 #pragma unroll
-        for (int k = 0; k < kRunNumel; ++k)
-          held[b].at[k] = first + k < classes ? loss.logit(x[first + k], first + k) : -INFINITY;
+        for (int k = 0; k < kRunNumel; ++k) {
+          const bool is_class = first + k < classes;
+          held[b].at[k] = is_class ? loss.logit(held[b].at[k], first + k) : -INFINITY;
+        }
       }
     }
   }
 
-  /// Leaves the exponentials in place of the logits. The block has read the row when this returns.
-  template <class Block>
-  ZERO_DEVICE_ONLY RowSoftmax exponentials(const Block& block, Run<float>* held) const {
-    float* const shared = block.shared();
+  ZERO_DEVICE_ONLY static float largest_of(const Run<float>* held) {
     float most = -FLT_MAX;  // beside which a logit of minus infinity vanishes
 #pragma unroll
     for (int b = 0; b < kSoftmaxRuns; ++b) {
 #pragma unroll
-      for (int k = 0; k < kRunNumel; ++k) most = most < held[b].at[k] ? held[b].at[k] : most;
+      for (int k = 0; k < kRunNumel; ++k) most = std::fmax(most, held[b].at[k]);
     }
+    return most;
+  }
+
+  /// Writes the loss of row r and in place of its logits, which the block has read, the gradient.
+  /// `most` is the thread's largest.
+  template <class Block>
+  ZERO_DEVICE_ONLY void finish(const Block& block, int64_t r, const RowTarget<Loss>& target,
+                               float most, Run<float>* held) const {
+    const RowSoftmax softmax = exponentials(block, most, held);
+    if (block.thread() == 0) rows.losses[r] = target.value(softmax);
+    if (gradient) write(block, r, gradient_of(logits, rows, target, softmax), held);
+  }
+
+ private:
+  /// Leaves the exponentials in place of the logits. The block has read the row when this returns.
+  template <class Block>
+  ZERO_DEVICE_ONLY RowSoftmax exponentials(const Block& block, float most, Run<float>* held) const {
+    float* const shared = block.shared();
     most = warp_maximum(block, most);
     if (block.lane() == 0) shared[block.warp()] = most;
     block.sync();
@@ -213,12 +223,7 @@ struct SoftmaxBlock {
     float sum = 0.0f;
 #pragma unroll
     for (int b = 0; b < kSoftmaxRuns; ++b) {
-      if (first_of(block, b) >= logits.vocabulary) continue;
-#pragma unroll
-      for (int k = 0; k < kRunNumel; ++k) {
-        held[b].at[k] = exp_f32(held[b].at[k] - most);
-        sum += held[b].at[k];
-      }
+      if (first_of(block, b) < logits.vocabulary) sum = add_exponentials(most, sum, held[b]);
     }
     sum = warp_sum(block, sum);
     if (block.lane() == 0) shared[kSoftmaxWarps + block.warp()] = sum;
@@ -226,6 +231,27 @@ struct SoftmaxBlock {
     float total = 0.0f;
     for (int w = 0; w < kSoftmaxWarps; ++w) total += shared[kSoftmaxWarps + w];
     return {most, total, below};
+  }
+
+  /// Returns `sum` and what it leaves in place of a run. A run far below the maximum is rare, and
+  /// so is one with NaN.
+  ZERO_DEVICE_ONLY static float add_exponentials(float most, float sum, Run<float>& run) {
+    bool near = true;
+#pragma unroll
+    for (int k = 0; k < kRunNumel; ++k) {
+      run.at[k] -= most;
+      near = near && run.at[k] >= kLeastNear;
+    }
+    if (near) [[likely]] {
+#pragma unroll
+      for (int k = 0; k < kRunNumel; ++k) run.at[k] = exp_near_f32(run.at[k]);
+    } else {
+#pragma unroll
+      for (int k = 0; k < kRunNumel; ++k) run.at[k] = exp_f32(run.at[k]);
+    }
+#pragma unroll
+    for (int k = 0; k < kRunNumel; ++k) sum += run.at[k];
+    return sum;
   }
 
   /// The sum of most - logit over the classes.
@@ -252,18 +278,43 @@ struct SoftmaxBlock {
   ZERO_DEVICE_ONLY void write(const Block& block, int64_t r, const RowGradient<Loss>& numbers,
                               const Run<float>* held) const {
     auto* const to = reinterpret_cast<T*>(logits.row(r));
-    const int columns = int(numbers.padded_vocabulary);
+    const int columns = int(numbers.padded_vocabulary), classes = int(numbers.vocabulary);
 #pragma unroll
     for (int b = 0; b < kSoftmaxRuns; ++b) {
       const int first = first_of(block, b);
       if (first >= columns) continue;
       Run<T> run;
+      if (numbers.counted && first + int(kRunNumel) <= classes) {
 #pragma unroll
-      for (int k = 0; k < kRunNumel; ++k) run.at[k] = T(numbers(first + k, held[b].at[k]));
+        for (int k = 0; k < kRunNumel; ++k) run.at[k] = T(numbers.of_class(held[b].at[k]));
+      } else {
+#pragma unroll
+        for (int k = 0; k < kRunNumel; ++k) run.at[k] = T(numbers(first + k, held[b].at[k]));
+      }
       set_run(to, first, run);
     }
-    block.sync();
-    if (block.thread() == 0 && numbers.target >= 0) to[numbers.target] = T(numbers.at_target);
+    // The thread that has written the target's run writes there again.
+    const int64_t own = numbers.target / kRunNumel % kThreads;
+    if (numbers.target >= 0 && block.thread() == own) to[numbers.target] = T(numbers.at_target);
+  }
+};
+
+/// Block r has row r, and waits for it.
+template <class T, class Loss = PlainLoss>
+struct SoftmaxBlock {
+  static constexpr int kThreads = HeldRow<T, Loss>::kThreads;
+  static constexpr int64_t kSharedNumel = HeldRow<T, Loss>::kSharedNumel;
+  HeldRow<T, Loss> row;
+
+  template <class Block>
+  ZERO_DEVICE_ONLY void operator()(const Block& block) const {
+    const int64_t r = block.index();
+    const RowTarget<Loss> target = target_of(row.logits, row.rows, row.loss, r);
+    const auto* const x = reinterpret_cast<const float*>(row.logits.row(r));
+    Run<float> held[kSoftmaxRuns];
+    row.hold(
+        block, [&](int b) { return run_at(x, row.first_of(block, b)); }, held);
+    row.finish(block, r, target, row.largest_of(held), held);
   }
 };
 

@@ -46,6 +46,16 @@ TEST(ExpF32, EndsInZeroAndInfinity) {
   EXPECT_TRUE(std::isnan(exp_f32(kNaN)));
 }
 
+TEST(ExpNear, HasTheBitsOfExpWhereItIsAllowed) {
+  const uint32_t end = std::bit_cast<uint32_t>(kLeastNear);
+  EXPECT_EQ(exp_near_f32(0.0f), 1.0f);
+  for (uint32_t bits = std::bit_cast<uint32_t>(-0.0f); bits <= end; bits += 997) {
+    const float x = std::bit_cast<float>(bits);
+    ASSERT_EQ(std::bit_cast<uint32_t>(exp_near_f32(x)), std::bit_cast<uint32_t>(exp_f32(x))) << x;
+  }
+  EXPECT_EQ(exp_near_f32(kLeastNear), exp_f32(kLeastNear));
+}
+
 TEST(LogF32, IsWithinElevenTenthsOfAUnit) {
   const auto exact = [](double x) { return std::log(x); };
   EXPECT_LT(worst_units(0x1p-149f, std::numeric_limits<float>::max(), 997, log_f32, exact), 1.1);
