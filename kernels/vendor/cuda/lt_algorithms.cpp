@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <mutex>
 
+#include "kernels/vendor/hot_times.hpp"
 #include "zero/base/error.hpp"
 #include "zero/device/gpu_runtime.hpp"
 
@@ -71,6 +74,7 @@ LtDescription describe(const GemmSpec& spec, bool fuses_bias) {
 }
 
 constexpr int kRepeats = 5;
+constexpr float kNever = std::numeric_limits<float>::infinity();
 
 static_assert(sizeof(cublasLtMatmulAlgo_t) == sizeof(Algorithm::description));
 
@@ -110,6 +114,28 @@ class Stopwatch {
   cudaStream_t stream_;
   GpuEvent begin_{cudaEventDefault}, end_{cudaEventDefault};
 };
+
+/// The device is still hot from the measurement before if that was a moment ago.
+HotRules rules_now() {
+  using Clock = std::chrono::steady_clock;
+  constexpr auto kMoment = std::chrono::milliseconds(500);
+  static std::mutex mutex;
+  static std::optional<Clock::time_point> last;
+  const std::lock_guard lock(mutex);
+  const Clock::time_point now = Clock::now();
+  HotRules rules;
+  if (last && now - *last < kMoment) rules.load = rules.turn;
+  last = now;
+  return rules;
+}
+
+/// Of a run of each contender; those of a burst choose who is measured under load.
+std::vector<float> times_under_load(size_t contenders, const RunBurst& run) {
+  std::vector<float> cool(contenders, kNever);
+  for (size_t which = 0; which < contenders; ++which)
+    for (int i = 0; i < kRepeats; ++i) cool[which] = std::min(cool[which], run(which, 1));
+  return hot_times(cool, run, rules_now());
+}
 
 }  // namespace
 
@@ -199,26 +225,35 @@ std::vector<cublasLtMatmulAlgo_t> named_algorithms(const LtProduct& product, int
   return algorithms;
 }
 
-float least_microseconds(cudaStream_t stream, const std::function<void()>& work) {
+float hot_microseconds(cudaStream_t stream, const std::function<void()>& work) {
   const Stopwatch watch(stream);
-  float least = std::numeric_limits<float>::infinity();
-  for (int i = 0; i < kRepeats; ++i) least = std::min(least, watch.microseconds(work));
-  return least;
+  const RunBurst run = [&](size_t, int count) {
+    return watch.microseconds([&] {
+      for (int i = 0; i < count; ++i) work();
+    });
+  };
+  return times_under_load(1, run).front();
 }
 
 std::optional<Algorithm> measure_lt(const LtQueue& queue, const LtProduct& product,
                                     const GemmOperands& operands, int candidates) {
-  std::optional<Algorithm> best;
-  for (const cublasLtMatmulAlgo_t& algorithm : named_algorithms(product, candidates)) {
+  const std::vector<cublasLtMatmulAlgo_t> named = named_algorithms(product, candidates);
+  const Stopwatch watch(queue.stream);
+  const RunBurst run = [&](size_t which, int count) {
     cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
-    const float least = least_microseconds(queue.stream, [&] {
-      if (status == CUBLAS_STATUS_SUCCESS) status = run_lt(queue, product, algorithm, operands);
+    const float time = watch.microseconds([&] {
+      for (int i = 0; i < count && status == CUBLAS_STATUS_SUCCESS; ++i)
+        status = run_lt(queue, product, named[which], operands);
     });
-    // What is named may still be refused: then the next one has to do.
-    if (status != CUBLAS_STATUS_SUCCESS || (best && least >= best->microseconds)) continue;
-    best = Algorithm{.description = {}, .microseconds = least};
-    std::memcpy(best->description.data(), &algorithm, sizeof algorithm);
-  }
+    // What is named may still be refused: then another one has to do.
+    return status == CUBLAS_STATUS_SUCCESS ? time : kNever;
+  };
+  const std::vector<float> times = times_under_load(named.size(), run);
+  const auto least = std::ranges::min_element(times);
+  if (least == times.end() || *least == kNever) return std::nullopt;
+  Algorithm best{.description = {}, .microseconds = *least};
+  std::memcpy(best.description.data(), &named[size_t(least - times.begin())],
+              sizeof best.description);
   return best;
 }
 

@@ -75,15 +75,15 @@ cublasStatus_t run_lt(const LtQueue& queue, const LtProduct& product,
 /// none. The product's epilogue operands are set.
 std::vector<cublasLtMatmulAlgo_t> named_algorithms(const LtProduct& product, int most);
 
-/// The fastest of so many, the least of some runs each, which write to `operands`; none: the
-/// library can do it with none of them. Returns when the device is done.
+/// Returns the fastest of so many under load (hot_times.hpp); none: the library can do it with none
+/// of them. The runs write to `operands`. Returns when the device is done.
 std::optional<Algorithm> measure_lt(const LtQueue& queue, const LtProduct& product,
                                     const GemmOperands& operands, int candidates);
 
 /// The algorithm that was measured before, if the library still takes it.
 std::optional<cublasLtMatmulAlgo_t> recall_lt(const LtProduct& product, const Algorithm& kept);
 
-/// The least time of some runs of what `work` queues, in microseconds on the device.
-float least_microseconds(cudaStream_t stream, const std::function<void()>& work);
+/// Returns the time of what `work` queues, in microseconds on the device, under load.
+float hot_microseconds(cudaStream_t stream, const std::function<void()>& work);
 
 }  // namespace zero::kernels::vendor
