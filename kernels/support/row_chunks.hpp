@@ -32,4 +32,14 @@ struct RowChunks {
   }
 };
 
+/// `count` chunks, at most as many as rows, whose lengths differ by one at most.
+struct EvenChunks {
+  int64_t rows;
+  int64_t count;
+
+  ZERO_HOST_DEVICE Interval operator[](int64_t chunk) const {
+    return {chunk * rows / count, (chunk + 1) * rows / count};
+  }
+};
+
 }  // namespace zero::kernels

@@ -8,8 +8,11 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
+#include <deque>
 #include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 namespace zero::testing {
@@ -30,6 +33,13 @@ class HostBlockThread {
   void add(int64_t& sum, int64_t more) const { sum += more; }
   template <class Value>
   Value shuffle(Value value, int source) const;
+  /// What is copied reads as rubbish until its group is waited for.
+  void copy_async(void* to, const void* from, size_t bytes) const;
+  void commit_copies() const;
+  template <int kPending>
+  void wait_copies() const;
+  template <class Value>
+  void keep_as_it_is(Value&) const {}
 
  private:
   HostBlock& block_;
@@ -60,6 +70,11 @@ class HostBlock {
   static constexpr size_t kStackBytes = size_t(64) << 10;
   static constexpr float kPoison = 1e30f;
 
+  struct Copy {
+    void* to;
+    const void* from;
+    size_t bytes;
+  };
   // A context begins a thread; from then on jumps are used, which cost no system call.
   struct Fiber {
     ucontext_t context;
@@ -68,6 +83,8 @@ class HostBlock {
     bool begun = false;
     State state = State::ready;
     int turn = 0;
+    std::vector<Copy> copies;               ///< in no group yet
+    std::deque<std::vector<Copy>> pending;  ///< groups, the eldest first
   };
   struct Slot {
     double value[2];  ///< which holds every float, too
@@ -129,6 +146,12 @@ class HostBlock {
     for (size_t t = first; t < last; ++t) fibers_[t].state = State::ready;
   }
 
+  void finish_copies(int thread, size_t pending) {
+    auto& groups = fibers_[size_t(thread)].pending;
+    for (; groups.size() > pending; groups.pop_front())
+      for (const Copy& copy : groups.front()) std::memcpy(copy.to, copy.from, copy.bytes);
+  }
+
   void wait(int thread, State state) {
     Fiber& fiber = fibers_[size_t(thread)];
     fiber.state = state;
@@ -146,6 +169,18 @@ class HostBlock {
 inline int64_t HostBlockThread::index() const { return block_.index_; }
 inline float* HostBlockThread::shared() const { return block_.shared_.data(); }
 inline void HostBlockThread::sync() const { block_.wait(thread_, HostBlock::State::in_sync); }
+inline void HostBlockThread::copy_async(void* to, const void* from, size_t bytes) const {
+  std::memset(to, 0x7f, bytes);
+  block_.fibers_[size_t(thread_)].copies.push_back({to, from, bytes});
+}
+inline void HostBlockThread::commit_copies() const {
+  HostBlock::Fiber& fiber = block_.fibers_[size_t(thread_)];
+  fiber.pending.push_back(std::exchange(fiber.copies, {}));
+}
+template <int kPending>
+void HostBlockThread::wait_copies() const {
+  block_.finish_copies(thread_, kPending);
+}
 template <class Value>
 Value HostBlockThread::shuffle(Value value, int source) const {
   const int turn = block_.fibers_[size_t(thread_)].turn ^= 1;

@@ -1,0 +1,329 @@
+#pragma once
+/// The gradients of layer norm and RMS norm as a GPU computes them where rows are whole runs: a few
+/// warps have a row, each thread the same columns of every row of its block, so that the sums over
+/// rows stay in registers. Templates over a thread of a block, so that the host runs them in tests.
+
+#include <cmath>
+
+#include "kernels/support/row_chunks.hpp"
+#include "kernels/support/warp_runs.hpp"
+#include "zero/kernels/layernorm.hpp"
+
+namespace zero::kernels {
+
+/// How blocks share the rows.
+struct NormGradShape {
+  int rows, width;
+  int chunks;  ///< blocks: each has a chunk of consecutive rows
+  int warps;   ///< of a group, which works on one row
+  int groups;  ///< of a block
+
+  ZERO_HOST_DEVICE int threads_of_group() const { return warps * kWarpLanes; }
+  ZERO_HOST_DEVICE int threads() const { return groups * threads_of_group(); }
+  ZERO_HOST_DEVICE Interval rows_of(int64_t chunk) const { return EvenChunks{rows, chunks}[chunk]; }
+};
+
+/// Threads of a multiprocessor for which it has registers: 72 a thread.
+inline constexpr int kNormGradThreads = 896;
+
+/// Four rows a block at least, and as many blocks as 132 multiprocessors hold at once, since a last
+/// round of a few blocks takes as long as a full one. A function of the shape alone, as bits are.
+inline NormGradShape norm_grad_shape(const NormExtents& extents) {
+  constexpr int64_t kProcessors = 132, kMostChunks = 1024, kLeastRows = 4;
+  const int64_t warps = ceil_div(extents.width, kWarpLanes * kRunNumel);
+  const int64_t held = kNormGradThreads / kWarpLanes / warps;
+  const int64_t chunks = least(kProcessors * (held < 1 ? 1 : held), kMostChunks);
+  return {.rows = int(extents.rows),
+          .width = int(extents.width),
+          .chunks = int(least(chunks, ceil_div(extents.rows, kLeastRows))),
+          .warps = int(warps),
+          .groups = 1};
+}
+
+/// Where a row's operands come from: asked for when they are used, a row before that into
+/// registers, or kRows before that into shared memory.
+enum class Ahead { none, registers, shared };
+
+/// Adds a row's two numbers over a warp at the price of one: half of the lanes have the first's sum
+/// in the end, the others the second's.
+template <class Block>
+ZERO_DEVICE_ONLY float warp_sum_of_two(const Block& block, float first, float second) {
+  constexpr int kHalf = kWarpLanes / 2;
+  const bool low = block.lane() < kHalf;
+  float sum = low ? first : second;
+  sum += block.shuffle(low ? second : first, block.lane() ^ kHalf);
+  for (int step = kHalf / 2; step > 0; step /= 2) sum += block.shuffle(sum, block.lane() ^ step);
+  return sum;
+}
+
+/// A thread that has kRuns runs of eight columns. kCentred: layer norm; else RMS norm, whose mean
+/// is 0 and which has no bias. Its inverse root of the mean square is `rstd`.
+template <class T, int kRuns, Ahead kAhead, int kRows, bool kCentred, class Block>
+class NormGradThread {
+ public:
+  using Arrays = LayerNormGradArrays<T>;
+
+  ZERO_DEVICE_ONLY NormGradThread(const Block& block, const NormGradShape& shape,
+                                  const Arrays& arrays)
+      : block_(block),
+        shape_(shape),
+        arrays_(arrays),
+        group_(block.warp() / shape.warps),
+        column_((block.thread() - group_ * shape.threads_of_group()) * int(kRunNumel)) {
+    const Interval rows = shape.rows_of(block.index());
+    first_ = int(rows.begin) + group_;
+    end_ = int(rows.end);
+    for (int i = 0; i < kRuns; ++i) {
+      const Run<T> weight = has(i) ? run_at(arrays.weight, column(i)) : none();
+      if (kShared)
+        run_of_thread(kSlots * kArrays * kRuns + i) = weight;
+      else
+        weight_[i] = weight;
+    }
+  }
+
+  /// All groups take as many steps, as their threads meet: the last rows may not exist.
+  ZERO_DEVICE_ONLY void run() {
+    begin();
+    for (int row = first_; row - group_ < end_; row += shape_.groups) {
+      const Statistics statistics = next_;
+      next_ = statistics_of(row + shape_.groups);
+      slot_ = slot_ + 1 < kSlots ? slot_ + 1 : 0;
+      take(row);
+      add_row(row, statistics);
+    }
+    finish();
+  }
+
+ private:
+  enum Array { kDy, kX, kMore, kArrays };
+  struct Statistics {
+    float mean, rstd;
+  };
+  struct Sums {
+    float h, along;
+  };
+  static constexpr int kSlots = kRows + 1;
+  static_assert(kSlots >= 2);
+  static constexpr bool kShared = kAhead == Ahead::shared;
+
+  ZERO_DEVICE_ONLY static Run<T> none() {
+    Run<T> zeros;
+    for (int e = 0; e < kRunNumel; ++e) zeros.at[e] = T(0.0f);
+    return zeros;
+  }
+  ZERO_DEVICE_ONLY int column(int i) const {
+    return column_ + i * shape_.threads_of_group() * int(kRunNumel);
+  }
+  ZERO_DEVICE_ONLY bool has(int i) const { return column(i) < shape_.width; }
+  ZERO_DEVICE_ONLY int64_t at(int row, int i) const {
+    return int64_t(row) * shape_.width + column(i);
+  }
+  ZERO_DEVICE_ONLY const T* array(int which) const {
+    return which == kDy ? arrays_.dy : which == kX ? arrays_.x : arrays_.add;
+  }
+  ZERO_DEVICE_ONLY bool has(int row, int i, int which) const {
+    return row < end_ && has(i) && (which != kMore || arrays_.add != nullptr);
+  }
+
+  ZERO_DEVICE_ONLY Statistics statistics_of(int row) const {
+    if (row >= end_) return {0.0f, 0.0f};
+    return {kCentred ? arrays_.mean[row] : 0.0f, arrays_.rstd[row]};
+  }
+
+  /// A thread reads what it copied itself, so that it waits for no other.
+  ZERO_DEVICE_ONLY Run<T>& slot(int number, int which, int i) const {
+    return run_of_thread((number * kArrays + which) * kRuns + i);
+  }
+  ZERO_DEVICE_ONLY Run<T>& run_of_thread(int run) const {
+    return reinterpret_cast<Run<T>*>(block_.shared())[run * shape_.threads() + block_.thread()];
+  }
+
+  ZERO_DEVICE_ONLY void copy(int number, int row) const {
+    for (int which = 0; which < kArrays; ++which) {
+      for (int i = 0; i < kRuns; ++i) {
+        if (has(row, i, which))
+          block_.copy_async(&slot(number, which, i), array(which) + at(row, i), sizeof(Run<T>));
+        else
+          slot(number, which, i) = none();
+      }
+    }
+    block_.commit_copies();
+  }
+
+  ZERO_DEVICE_ONLY void load(Run<T> (&held)[kArrays][kRuns], int row) const {
+    for (int which = 0; which < kArrays; ++which) {
+      for (int i = 0; i < kRuns; ++i)
+        held[which][i] = has(row, i, which) ? run_at(array(which), at(row, i)) : none();
+    }
+  }
+
+  ZERO_DEVICE_ONLY void begin() {
+    next_ = statistics_of(first_);
+    if (kAhead == Ahead::registers) load(ahead_, first_);
+    if constexpr (kShared) {
+      for (int k = 0; k < kRows; ++k) copy(k, first_ + k * shape_.groups);
+    }
+  }
+
+  /// Waits for a row, and asks for a later one.
+  ZERO_DEVICE_ONLY void take(int row) {
+    if (kAhead == Ahead::none) return load(now_, row);
+    if (kAhead == Ahead::registers) {
+      for (int which = 0; which < kArrays; ++which)
+        for (int i = 0; i < kRuns; ++i) now_[which][i] = ahead_[which][i];
+      return load(ahead_, row + shape_.groups);
+    }
+    if constexpr (kShared) {
+      copy(slot_ > 0 ? slot_ - 1 : kSlots - 1, row + kRows * shape_.groups);
+      block_.template wait_copies<kRows>();
+    }
+  }
+
+  /// In shared memory a row is read again for its dx, which takes fewer registers than to hold it.
+  ZERO_DEVICE_ONLY Run<T> operand(int which, int i) const {
+    return kShared ? slot(slot_, which, i) : now_[which][i];
+  }
+
+  ZERO_DEVICE_ONLY Run<T> weight(int i) const {
+    return kShared ? run_of_thread(kSlots * kArrays * kRuns + i) : weight_[i];
+  }
+
+  /// dx = rstd (h - mean(h) - xhat mean(h xhat)) + add,  h = dy weight
+  ZERO_DEVICE_ONLY void add_row(int row, const Statistics& s) {
+    Sums sums{0.0f, 0.0f};
+    for (int i = 0; i < kRuns; ++i) {
+      const Run<T> dys = operand(kDy, i), xs = operand(kX, i), weights = weight(i);
+      for (int e = 0; e < kRunNumel; ++e) {
+        const float dy = float(dys.at[e]), xhat = (float(xs.at[e]) - s.mean) * s.rstd;
+        const float h = dy * float(weights.at[e]);
+        sums.h += h;
+        sums.along = std::fma(h, xhat, sums.along);
+        dweight_[i].at[e] = std::fma(dy, xhat, dweight_[i].at[e]);
+        if (kCentred) dbias_[i].at[e] += dy;
+      }
+    }
+    write(row, s, means_of_row(sums));
+  }
+
+  ZERO_DEVICE_ONLY void write(int row, const Statistics& s, const Sums& mean) {
+    for (int i = 0; i < kRuns; ++i) {
+      const Run<T> dys = operand(kDy, i), xs = operand(kX, i), adds = operand(kMore, i),
+                   weights = weight(i);
+      Run<T> dx;
+      for (int e = 0; e < kRunNumel; ++e) {
+        const float xhat = (float(xs.at[e]) - s.mean) * s.rstd;
+        const float h = float(dys.at[e]) * float(weights.at[e]);
+        const float across = kCentred ? h - mean.h : h;
+        dx.at[e] = T(std::fma(std::fma(-xhat, mean.along, across), s.rstd, float(adds.at[e])));
+        dx_[i].at[e] += float(dx.at[e]);
+      }
+      if (row < end_ && has(i)) set_run(arrays_.dx, at(row, i), dx);
+    }
+  }
+
+  /// Sums of warps lie behind the rows that are under way, in slots too: a warp may begin the next
+  /// row while another still reads this one's.
+  ZERO_DEVICE_ONLY Sums means_of_row(const Sums& mine) const {
+    constexpr int kHalf = kWarpLanes / 2;
+    const float sum = warp_sum_of_two(block_, mine.h, mine.along);
+    Sums total{0.0f, 0.0f};
+    if (shape_.warps == 1) {
+      total = {block_.shuffle(sum, 0), block_.shuffle(sum, kHalf)};
+    } else {
+      float* const of_block =
+          block_.shared() + ring_numel(shape_) + slot_ * 2 * shape_.groups * shape_.warps;
+      if (block_.lane() % kHalf == 0) of_block[2 * block_.warp() + block_.lane() / kHalf] = sum;
+      block_.sync();
+      const float* const of_warps = of_block + 2 * group_ * shape_.warps;
+      for (int w = 0; w < shape_.warps; ++w) {
+        total.h += of_warps[2 * w];
+        total.along += of_warps[2 * w + 1];
+      }
+    }
+    return {total.h / float(shape_.width), total.along / float(shape_.width)};
+  }
+
+  /// Adds the groups' sums in order; the last one writes them.
+  ZERO_DEVICE_ONLY void finish() {
+    for (int g = 0; g < shape_.groups; ++g) {
+      block_.sync();
+      if (group_ != g) continue;
+      for (int i = 0; i < kRuns; ++i) {
+        pass_on(0, i, dweight_[i]);
+        if (kCentred) pass_on(1, i, dbias_[i]);
+        if (arrays_.dx_sum != nullptr) pass_on(kCentred ? 2 : 1, i, dx_[i]);
+      }
+    }
+  }
+
+  ZERO_DEVICE_ONLY void pass_on(int s, int i, Run<float> sum) const {
+    if (!has(i)) return;
+    float* const between = block_.shared() + s * shape_.width;
+    if (group_ > 0) {
+      const Run<float> before = run_at(between, column(i));
+      for (int e = 0; e < kRunNumel; ++e) sum.at[e] = before.at[e] + sum.at[e];
+    }
+    if (group_ + 1 < shape_.groups) return set_run(between, column(i), sum);
+    const int64_t vector = block_.index() * sums_of(arrays_) + s;
+    set_run(arrays_.scratch, vector * shape_.width + column(i), sum);
+  }
+
+ public:
+  /// Sums of a chunk in the scratch, [chunks, sums, width]: dweight, dbias and perhaps those of dx.
+  ZERO_HOST_DEVICE static int sums_of(const Arrays& arrays) {
+    return (kCentred ? 2 : 1) + (arrays.dx_sum == nullptr ? 0 : 1);
+  }
+  ZERO_HOST_DEVICE static int ring_numel(const NormGradShape& shape) {
+    return kShared ? (kSlots * kArrays + 1) * kRuns * shape.threads() * int(sizeof(Run<T>) / 4) : 0;
+  }
+
+ private:
+  const Block& block_;
+  const NormGradShape& shape_;
+  const Arrays& arrays_;
+  const int group_, column_;
+  int first_, end_;        ///< rows
+  int slot_ = kSlots - 1;  ///< of the row that is worked on
+  Run<T> weight_[kRuns];
+  Run<float> dweight_[kRuns] = {}, dbias_[kRuns] = {}, dx_[kRuns] = {};
+  Statistics next_;
+  Run<T> now_[kArrays][kRuns], ahead_[kArrays][kRuns];
+};
+
+template <class T, int kRuns, Ahead kAhead, int kRows, bool kCentred>
+struct NormGradRows {
+  NormGradShape shape;
+  LayerNormGradArrays<T> arrays;
+
+  template <class Block>
+  using Thread = NormGradThread<T, kRuns, kAhead, kRows, kCentred, Block>;
+
+  int sums() const { return Thread<int>::sums_of(arrays); }
+
+  /// Returns the floats of shared memory that a block uses: rows under way and sums of warps, or
+  /// sums between groups.
+  int64_t shared_numel() const {
+    const int rows = Thread<int>::ring_numel(shape) + 2 * (kRows + 1) * shape.groups * shape.warps;
+    const int between = shape.groups > 1 ? sums() * shape.width : 0;
+    return rows < between ? between : rows;
+  }
+
+  /// True if registers and shared memory of a block suffice.
+  bool fits() const {
+    constexpr int64_t kSharedBytes = int64_t(160) << 10;
+    return shape.threads() <= kNormGradThreads &&
+           shared_numel() * int64_t(sizeof(float)) <= kSharedBytes;
+  }
+
+  template <class Block>
+  ZERO_DEVICE_ONLY void operator()(const Block& block) const {
+    Thread<Block>(block, shape, arrays).run();
+  }
+};
+
+/// As GPUs run it: two rows under way reach memory's speed.
+template <class T, bool kCentred>
+using NormGradInUse = NormGradRows<T, 1, Ahead::shared, 2, kCentred>;
+
+}  // namespace zero::kernels
