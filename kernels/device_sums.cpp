@@ -85,7 +85,7 @@ void add_chunks(Stream& stream, const Chunks& chunks) {
 
 }  // namespace
 
-int order_of_sums() { return kHostSpace ? 1 : 2; }
+int order_of_sums() { return kHostSpace ? 1 : 3; }
 
 int64_t column_sum_scratch_numel(int64_t rows, int64_t columns) {
   return RowChunks{rows}.count() * columns;

@@ -1,10 +1,12 @@
 #include "zero/kernels/layernorm.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "kernels/support/norm_block.hpp"
 #include "kernels/support/row_sums.hpp"
 #include "kernels/support/rows.hpp"
+#include "kernels/vendor/row_kernels.hpp"
 #include "zero/base/error.hpp"
 #include "zero/kernels/product.hpp"
 
@@ -114,6 +116,7 @@ struct ChunkGradients {
 template <class T>
 struct ParameterTrees {
   static constexpr int kMost = 3;
+  static constexpr int kThreads = 256;  ///< of a team of a GPU
   ColumnTree<T> tree[kMost];
 
   KOKKOS_FUNCTION void operator()(const Row& row, int64_t group) const {
@@ -124,13 +127,13 @@ struct ParameterTrees {
 
 /// Adds the chunks of the first `vectors` of dweight, dbias and dx_sum.
 template <class T>
-void add_chunks(Stream& stream, const RowChunks& chunks, int64_t width, int vectors,
+void add_chunks(Stream& stream, int64_t chunks, int64_t width, int vectors,
                 const LayerNormGradArrays<T>& arrays) {
   T* const out[] = {arrays.dweight, arrays.dbias, arrays.dx_sum};
   ParameterTrees<T> trees;
   for (int v = 0; v < ParameterTrees<T>::kMost; ++v)
-    trees.tree[v] = {chunks.count(), vectors * width, width, arrays.scratch + v * width, out[v]};
-  for_each_row(stream, kTrees, vectors * trees.tree[0].groups(), trees);
+    trees.tree[v] = {chunks, vectors * width, width, arrays.scratch + v * width, out[v]};
+  for_each_row(stream, kTrees, vectors * trees.tree[0].groups(), trees, trees.kThreads);
 }
 
 template <class T>
@@ -139,7 +142,7 @@ void backward_on_host(Stream& stream, const NormExtents& extents,
   const RowChunks chunks{extents.rows};
   for_each_row(stream, kBackward, chunks.count(),
                ChunkGradients<T>{chunks, {extents.width, arrays}});
-  add_chunks(stream, chunks, extents.width, 2, arrays);
+  add_chunks(stream, chunks.count(), extents.width, 2, arrays);
   if (arrays.dx_sum == nullptr) return;
   column_sum<T>(stream, extents.rows, extents.width, arrays.dx, arrays.dx_sum, arrays.scratch);
 }
@@ -156,7 +159,18 @@ void backward_on_device(Stream& stream, const NormExtents& extents,
                         const LayerNormGradArrays<T>& arrays) {
   const NormGradBlock<T, kWhole> code{RowChunks{extents.rows}, extents.width, arrays};
   launch_blocks<kNormGradWarps * kWarpLanes>(stream, kBackward, code.chunks.count(), code);
-  add_chunks(stream, code.chunks, extents.width, code.sums(), arrays);
+  add_chunks(stream, code.chunks.count(), extents.width, code.sums(), arrays);
+}
+
+/// False, and nothing done, where rows are too wide for a block's registers and shared memory.
+template <class T>
+bool backward_in_registers(Stream& stream, const NormExtents& extents,
+                           const LayerNormGradArrays<T>& arrays) {
+  const NormGradInUse<T, true> code{norm_grad_shape(extents), arrays};
+  if (!code.fits()) return false;
+  vendor::norm_gradient<T, true>(stream, code);
+  add_chunks(stream, code.shape.chunks, extents.width, code.sums(), arrays);
+  return true;
 }
 
 }  // namespace
@@ -177,7 +191,10 @@ void layernorm(Stream& stream, const NormExtents& extents, float epsilon,
 }
 
 int64_t layernorm_scratch_numel(const NormExtents& extents, bool dx_sum) {
-  return RowChunks{extents.rows}.count() * (dx_sum ? 3 : 2) * extents.width;
+  const int64_t chunks = RowChunks{extents.rows}.count();
+  const int64_t most =
+      kHostSpace ? chunks : std::max<int64_t>(chunks, norm_grad_shape(extents).chunks);
+  return most * (dx_sum ? 3 : 2) * extents.width;
 }
 
 template <class T>
@@ -189,7 +206,8 @@ void layernorm_backward(Stream& stream, const NormExtents& extents,
   } else if (takes_runs(arrays.scratch) &&
              takes_whole_runs<T>(extents.width,
                                  {arrays.dy, arrays.x, arrays.weight, arrays.add, arrays.dx})) {
-    backward_on_device<true>(stream, extents, arrays);
+    if (!backward_in_registers(stream, extents, arrays))
+      backward_on_device<true>(stream, extents, arrays);
   } else {
     backward_on_device<false>(stream, extents, arrays);
   }

@@ -1,8 +1,10 @@
+#include <algorithm>
 #include <cmath>
 
 #include "kernels/support/norm_block.hpp"
 #include "kernels/support/row_sums.hpp"
 #include "kernels/support/rows.hpp"
+#include "kernels/vendor/row_kernels.hpp"
 #include "zero/base/error.hpp"
 #include "zero/kernels/layernorm.hpp"
 
@@ -94,11 +96,34 @@ void forward_on_device(Stream& stream, const NormExtents& extents, float epsilon
   launch_blocks<kNormWarps * kWarpLanes>(stream, kForward, code.blocks(), code);
 }
 
+/// Returns the number of chunks.
 template <bool kWhole, class T>
-void backward_on_device(Stream& stream, const NormExtents& extents,
-                        const RmsNormGradArrays<T>& arrays) {
+int64_t backward_on_device(Stream& stream, const NormExtents& extents,
+                           const RmsNormGradArrays<T>& arrays) {
   const RmsGradBlock<T, kWhole> code{RowChunks{extents.rows}, extents.width, arrays};
   launch_blocks<kNormGradWarps * kWarpLanes>(stream, kBackward, code.chunks.count(), code);
+  return code.chunks.count();
+}
+
+/// The same; 0, and nothing done, where rows are too wide for a block's registers and shared
+/// memory.
+template <class T>
+int64_t backward_in_registers(Stream& stream, const NormExtents& extents,
+                              const RmsNormGradArrays<T>& arrays) {
+  const NormGradInUse<T, false> code{norm_grad_shape(extents),
+                                     {.dy = arrays.dy,
+                                      .x = arrays.x,
+                                      .weight = arrays.weight,
+                                      .mean = nullptr,
+                                      .rstd = arrays.rrms,
+                                      .add = arrays.add,
+                                      .dx = arrays.dx,
+                                      .dweight = arrays.dweight,
+                                      .dbias = nullptr,
+                                      .scratch = arrays.scratch}};
+  if (!code.fits()) return 0;
+  vendor::norm_gradient<T, false>(stream, code);
+  return code.shape.chunks;
 }
 
 }  // namespace
@@ -117,26 +142,30 @@ void rmsnorm(Stream& stream, const NormExtents& extents, float epsilon,
 }
 
 int64_t rmsnorm_scratch_numel(const NormExtents& extents) {
-  return RowChunks{extents.rows}.count() * extents.width;
+  const int64_t chunks = RowChunks{extents.rows}.count();
+  const int64_t most =
+      kHostSpace ? chunks : std::max<int64_t>(chunks, norm_grad_shape(extents).chunks);
+  return most * extents.width;
 }
 
 template <class T>
 void rmsnorm_backward(Stream& stream, const NormExtents& extents,
                       const RmsNormGradArrays<T>& arrays) {
   check(extents);
-  const RowChunks chunks{extents.rows};
+  int64_t count = 0;
   if constexpr (kHostSpace) {
-    for_each_row(stream, kBackward, chunks.count(),
-                 ChunkGradients<T>{chunks, extents.width, arrays});
+    const RowChunks chunks{extents.rows};
+    count = chunks.count();
+    for_each_row(stream, kBackward, count, ChunkGradients<T>{chunks, extents.width, arrays});
   } else if (takes_runs(arrays.scratch) &&
              takes_whole_runs<T>(extents.width,
                                  {arrays.dy, arrays.x, arrays.weight, arrays.add, arrays.dx})) {
-    backward_on_device<true>(stream, extents, arrays);
+    count = backward_in_registers(stream, extents, arrays);
+    if (count == 0) count = backward_on_device<true>(stream, extents, arrays);
   } else {
-    backward_on_device<false>(stream, extents, arrays);
+    count = backward_on_device<false>(stream, extents, arrays);
   }
-  const ColumnTree<T> tree{chunks.count(), extents.width, extents.width, arrays.scratch,
-                           arrays.dweight};
+  const ColumnTree<T> tree{count, extents.width, extents.width, arrays.scratch, arrays.dweight};
   for_each_row(stream, kTree, tree.groups(), tree);
 }
 

@@ -42,15 +42,15 @@ struct LayerNormGradArrays {
   T* dweight;           ///< [width], written
   T* dbias;             ///< [width], written
   float* scratch;       ///< [layernorm_scratch_numel(extents, dx_sum != nullptr)]
-  T* dx_sum = nullptr;  ///< [width], written: column_sum() of dx, bit by bit; or null
+  T* dx_sum = nullptr;  ///< [width], written: the sums of dx over rows, or null
 };
 
 /// Elements of fp32 scratch that layernorm_backward wants, with or without the columns of dx.
 int64_t layernorm_scratch_numel(const NormExtents& extents, bool dx_sum);
 
 /// Gradient of layernorm. Parameter gradients are sums over rows in fp32 along a tree that depends
-/// on `rows` alone, rounded once. The columns of dx are the bias gradient of a linear layer whose
-/// dy it is. Asynchronous on `stream`.
+/// on the extents alone, rounded once. The columns of dx are the bias gradient of a linear layer
+/// whose dy it is; on a host they have the bits of column_sum(). Asynchronous on `stream`.
 template <class T>
 void layernorm_backward(Stream& stream, const NormExtents& extents,
                         const LayerNormGradArrays<T>& arrays);
@@ -85,7 +85,7 @@ struct RmsNormGradArrays {
 /// Elements of fp32 scratch that rmsnorm_backward wants.
 int64_t rmsnorm_scratch_numel(const NormExtents& extents);
 
-/// Gradient of rmsnorm. dweight is a sum over rows in fp32 along a tree that depends on `rows`
+/// Gradient of rmsnorm. dweight is a sum over rows in fp32 along a tree that depends on the extents
 /// alone, rounded once. Asynchronous on `stream`.
 template <class T>
 void rmsnorm_backward(Stream& stream, const NormExtents& extents,

@@ -54,8 +54,7 @@ const char* product_library();
 const char* product_isa();
 
 /// A number for the order in which this build's kernels add, for the record of arithmetic choices.
-/// A change of that order raises it. A GPU's is 2 since layer norm, softmax and gradients of biases
-/// add by warps and blocks.
+/// A change of that order raises it. A GPU's is 3 since gradients of norms add rows by more blocks.
 int order_of_sums();
 
 /// fp32 elements of scratch that column_sum wants.

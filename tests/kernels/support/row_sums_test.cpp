@@ -62,7 +62,7 @@ struct SumCase {
 TEST(ColumnTree, OfATeamHasTheBitsOfOneThread) {
   constexpr int64_t kWide = 300;
   Stream stream(2);
-  for (int64_t chunks : {1, 2, 3, 5, 31, 32, 33, 64, 97, 127, 128}) {
+  for (int64_t chunks : {1, 2, 3, 5, 31, 32, 33, 64, 97, 127, 128, 528, 1024}) {
     SumCase one, team;
     const ColumnTree<float> tree = one.tree(chunks, kWide);
     for (int64_t group = 0; group < tree.groups(); ++group) tree(HostRow(), group);
