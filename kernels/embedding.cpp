@@ -2,6 +2,7 @@
 
 #include "kernels/support/row_sums.hpp"
 #include "kernels/support/rows.hpp"
+#include "kernels/support/token_chains.hpp"
 #include "zero/base/error.hpp"
 #include "zero/kernels/gradients.hpp"
 
@@ -9,21 +10,20 @@ namespace zero::kernels {
 namespace {
 
 const std::string kForward = "zero::embedding", kForwardAt = "zero::embedding_at",
-                  kClear = "zero::embedding_clear", kChain = "zero::embedding_chain",
-                  kTokens = "zero::embedding_dtokens", kPositions = "zero::embedding_dpositions";
+                  kClear = "zero::embedding_clear", kMark = "zero::embedding_mark",
+                  kChain = "zero::embedding_chain", kTokens = "zero::embedding_dtokens",
+                  kPositions = "zero::embedding_dpositions";
 
 /// Columns that one thread sums at a time, in registers or the first-level cache.
 constexpr int64_t kColumns = kHostSpace ? 256 : 4;
 
-/// The rows of each token, linked in row order: a stable sort by token that moves nothing.
-struct Chains {
-  int32_t* last;   ///< [vocabulary] the token's row seen last, -1: none; the host's alone
-  int32_t* next;   ///< [rows] the next row with the same token, -1: none
-  int32_t* first;  ///< [rows] 1: no earlier row has this token
-};
+/// The host has one number for a token, a GPU the bits of segments.
+int64_t numel_of_tokens(const EmbeddingExtents& extents) {
+  return extents.vocabulary * (kHostSpace ? 1 : TokenSegments::kWords);
+}
 
 Chains chains_of(const EmbeddingExtents& extents, int32_t* scratch) {
-  int32_t* const next = scratch + extents.vocabulary;
+  int32_t* const next = scratch + numel_of_tokens(extents);
   return {.last = scratch, .next = next, .first = next + extents.samples * extents.length};
 }
 
@@ -72,19 +72,6 @@ struct Link {
   }
 };
 
-/// Links row r on a thread of its own, after first[] has been set to 1.
-struct LinkRow {
-  int64_t rows;
-  const int32_t* tokens;
-  Chains chains;
-
-  KOKKOS_FUNCTION void operator()(int64_t r) const {
-    const int64_t next = next_equal(tokens, r, rows);
-    chains.next[r] = int32_t(next);
-    if (next >= 0) chains.first[next] = 0;
-  }
-};
-
 void link_rows(Stream& stream, const EmbeddingExtents& extents, const int32_t* tokens,
                const Chains& chains) {
   const int64_t rows = extents.samples * extents.length;
@@ -97,9 +84,12 @@ void link_rows(Stream& stream, const EmbeddingExtents& extents, const int32_t* t
     for_each_element(
         stream, kChain, 1, KOKKOS_LAMBDA(int64_t) { link(); });
   } else {
+    clear_bytes(stream, numel_of_tokens(extents) * int64_t(sizeof(int32_t)), last);
     for_each_element(
         stream, kClear, rows, KOKKOS_LAMBDA(int64_t r) { first[r] = 1; });
-    for_each_element(stream, kChain, rows, LinkRow{rows, tokens, chains});
+    const TokenSegments segments{rows, tokens, reinterpret_cast<uint32_t*>(last)};
+    for_each_element(stream, kMark, rows, MarkSegments{segments});
+    for_each_element(stream, kChain, rows, LinkRow{segments, chains});
   }
 }
 
@@ -194,7 +184,7 @@ void embedding_at(Stream& stream, const EmbeddingExtents& extents, const DecodeI
 }
 
 int64_t embedding_scratch_numel(const EmbeddingExtents& extents) {
-  return extents.vocabulary + 2 * extents.samples * extents.length;
+  return numel_of_tokens(extents) + 2 * extents.samples * extents.length;
 }
 
 template <class T>

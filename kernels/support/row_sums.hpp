@@ -136,17 +136,16 @@ struct ColumnChunks {
   }
 };
 
-/// The first row after r with its token, -1: none.
-KOKKOS_INLINE_FUNCTION int64_t next_equal(const int32_t* tokens, int64_t r, int64_t rows) {
+/// The first of the rows with this token, -1: none.
+KOKKOS_INLINE_FUNCTION int64_t first_equal(const int32_t* tokens, int32_t token, Interval rows) {
   constexpr int kAtOnce = 16;
-  const int32_t token = tokens[r];
-  int64_t from = r + 1;
-  for (; from + kAtOnce <= rows; from += kAtOnce) {
+  int64_t from = rows.begin;
+  for (; from + kAtOnce <= rows.end; from += kAtOnce) {
     int found = kAtOnce;
     for (int k = kAtOnce - 1; k >= 0; --k) found = tokens[from + k] == token ? k : found;
     if (found < kAtOnce) return from + found;
   }
-  for (; from < rows; ++from) {
+  for (; from < rows.end; ++from) {
     if (tokens[from] == token) return from;
   }
   return -1;

@@ -120,20 +120,20 @@ TYPED_TEST(ColumnChunksOf, SeveralColumnsAreReadAtOnceWhereTheyLieSo) {
   EXPECT_FALSE(Wide::takes(8, x.data(), partial.data() + 2));
 }
 
-TEST(NextEqual, FindsTheNearestRowBehind) {
+TEST(FirstEqual, FindsTheNearestRowBehind) {
   const std::vector<int32_t> tokens = {5, 7, 5, 5, 7};
-  EXPECT_EQ(next_equal(tokens.data(), 0, 5), 2);
-  EXPECT_EQ(next_equal(tokens.data(), 1, 5), 4);
-  EXPECT_EQ(next_equal(tokens.data(), 2, 5), 3);
-  EXPECT_EQ(next_equal(tokens.data(), 3, 5), -1);
-  EXPECT_EQ(next_equal(tokens.data(), 0, 1), -1);
+  EXPECT_EQ(first_equal(tokens.data(), tokens[0], {1, 5}), 2);
+  EXPECT_EQ(first_equal(tokens.data(), tokens[1], {2, 5}), 4);
+  EXPECT_EQ(first_equal(tokens.data(), tokens[2], {3, 5}), 3);
+  EXPECT_EQ(first_equal(tokens.data(), tokens[3], {4, 5}), -1);
+  EXPECT_EQ(first_equal(tokens.data(), tokens[0], {1, 1}), -1);
 }
 
-TEST(NextEqual, FindsItAtEveryDistance) {
+TEST(FirstEqual, FindsItAtEveryDistance) {
   for (size_t distance = 1; distance < 70; ++distance) {
     std::vector<int32_t> tokens(80, 1);
     tokens[3] = tokens[3 + distance] = tokens[3 + distance + 5] = 2;
-    EXPECT_EQ(next_equal(tokens.data(), 3, 80), 3 + int64_t(distance));
+    EXPECT_EQ(first_equal(tokens.data(), tokens[3], {4, 80}), 3 + int64_t(distance));
   }
 }
 
