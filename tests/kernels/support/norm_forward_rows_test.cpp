@@ -1,0 +1,75 @@
+// Ranks: 1
+
+#include "kernels/support/norm_forward_rows.hpp"
+
+#include <gtest/gtest.h>
+
+#include "kernels/support/norm_block.hpp"
+#include "tests/support/arrays.hpp"
+#include "tests/support/device_block.hpp"
+#include "tests/support/matrix_reference.hpp"
+#include "tests/support/reference.hpp"
+#include "zero/base/error.hpp"
+
+namespace zero::kernels {
+namespace {
+
+using testing::doubles;
+using testing::noise;
+using testing::poisoned;
+using testing::same_bits;
+
+constexpr float kForwardEpsilon = 1e-5f;
+
+template <class T>
+struct ForwardCase {
+  NormExtents extents;
+  std::vector<T> x, weight, bias, y;
+  std::vector<float> mean, rstd;
+
+  explicit ForwardCase(NormExtents e)
+      : extents(e),
+        x(noise<T>(e.rows * e.width, 1, 2.0)),
+        weight(noise<T>(e.width, 2)),
+        bias(noise<T>(e.width, 3)),
+        y(poisoned<T>(e.rows * e.width)),
+        mean(poisoned<float>(e.rows)),
+        rstd(poisoned<float>(e.rows)) {}
+
+  template <class Code>
+  void run(int warps) {
+    const Code code{extents,
+                    kForwardEpsilon,
+                    {x.data(), weight.data(), bias.data(), y.data(), mean.data(), rstd.data()}};
+    for (int64_t index = code.blocks() - 1; index >= 0; --index) {
+      testing::HostBlock(index, warps * kWarpLanes, 0, [&](const testing::HostBlockThread& block) {
+        code(block);
+      }).run();
+    }
+  }
+};
+
+template <class T>
+class NormForward : public ::testing::Test {};
+using ForwardElements = ::testing::Types<float, bf16, f16>;
+TYPED_TEST_SUITE(NormForward, ForwardElements);
+
+TYPED_TEST(NormForward, OfHeldRowsHasTheBitsOfThreePasses) {
+  using T = TypeParam;
+  for (const NormExtents extents :
+       {NormExtents{1, 8}, {9, 104}, {33, 768}, {5, 1000}, {21, 1024}}) {
+    SCOPED_TRACE(text(extents.rows, " x ", extents.width));
+    ForwardCase<T> passes(extents), one(extents), two(extents);
+    passes.template run<NormForwardBlock<T, true>>(kNormWarps);
+    one.template run<NormForwardRows<T, 4, 1, 4>>(4);
+    two.template run<NormForwardRows<T, 4, 2, 8>>(8);
+    for (const ForwardCase<T>* c : {&one, &two}) {
+      EXPECT_TRUE(same_bits(c->y, passes.y));
+      EXPECT_TRUE(same_bits(c->mean, passes.mean));
+      EXPECT_TRUE(same_bits(c->rstd, passes.rstd));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace zero::kernels
