@@ -63,9 +63,7 @@ struct NormForwardRows {
   ZERO_DEVICE_ONLY Run<T> load(const Block& block, int64_t r, int b) const {
     if (r < extents.rows && has(block, b))
       return run_at(arrays.x, r * extents.width + column(block, b));
-    Run<T> none;
-    for (int k = 0; k < kRunNumel; ++k) none.at[k] = T(0.0f);
-    return none;
+    return {};
   }
 
   /// Or the compiler would hold the elements as they are in fp32, in twice as many registers.

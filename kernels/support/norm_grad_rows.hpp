@@ -107,11 +107,7 @@ class NormGradThread {
   static_assert(kSlots >= 2);
   static constexpr bool kShared = kAhead == Ahead::shared;
 
-  ZERO_DEVICE_ONLY static Run<T> none() {
-    Run<T> zeros;
-    for (int e = 0; e < kRunNumel; ++e) zeros.at[e] = T(0.0f);
-    return zeros;
-  }
+  ZERO_DEVICE_ONLY static Run<T> none() { return {}; }
   ZERO_DEVICE_ONLY int column(int i) const {
     return column_ + i * shape_.threads_of_group() * int(kRunNumel);
   }
