@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "kernels/support/elements.hpp"
 #include "zero/base/philox.hpp"
 #include "zero/base/text.hpp"
 
