@@ -93,7 +93,8 @@ class Rank {
     session_.start_threads(config_.run.threads, config_.run.share_device);
     build_ = state::build(config_, {.ranks = session.ranks(), .threads = session.threads()});
     parts_ = state::saved_parts(build_.plan, config_.checkpoint.weights_only);
-    engine_.emplace(session_, build_, state::rules_of(config_, rates_),
+    comms_ = state::ready_communicators(session_);
+    engine_.emplace(session_, comms_, build_, state::rules_of(config_, rates_),
                     state::Engine::Options{.seed = 1, .disk = state::disk_homes(config_)});
     fill_moments(engine_->view());
     checkpointer_.emplace(session_, config_, build_.plan,
@@ -220,6 +221,7 @@ class Rank {
   launch::Peers control_;
   state::Build build_;
   std::span<const state::SavedPart> parts_;
+  state::Communicators comms_;
   std::optional<state::Engine> engine_;
   std::optional<save::Checkpointer> checkpointer_;
   int64_t share_ = 0, step_ = 0;

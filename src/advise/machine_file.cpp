@@ -31,6 +31,7 @@ const std::array kLines = {
     Line{"ranks", &Figures::ranks, kRequired},
     Line{"threads", &Figures::threads, kRequired},
     Line{"device_bytes", &Figures::device_bytes, kRequired},
+    Line{"communicator_bytes", &Figures::communicator_bytes},
     Line{"gpus_per_node", &Figures::gpus_per_node},
     Line{"host_bytes", &Figures::host_bytes},
     Line{"link_gb", &Figures::link_gb},
@@ -222,6 +223,7 @@ plan::Machine machine_of(const Figures& figures, Dtype compute, const std::strin
   }
   plan::Machine machine{
       .name = name, .device_bytes = figures.device_bytes, .product_flops = share * flops};
+  machine.communicators.measured = figures.communicator_bytes;
   machine.memory_bandwidth = share * figures.stream;
   machine.has_memory = figures.host_stream > 0;
   machine.host_bandwidth = or_default(figures.host_stream, figures.stream);

@@ -64,6 +64,32 @@ MemoryLimit device_of(const plan::Machine& machine) {
   return limit;
 }
 
+CommunicatorShare communicators_of(const plan::Machine& machine, int64_t node_ranks,
+                                   int64_t ranks) {
+  if (!machine.has_memory) return {};
+  const bool measured = machine.communicators.measured > 0;
+  return {.bytes = machine.communicators.of(ranks, node_ranks),
+          .ranks = ranks,
+          .source = measured ? "as " + machine.name + " says"
+                             : text("of NCCL by published figures, ",
+                                    counted(std::min(ranks, node_ranks), "rank"), " of a node"),
+          .others = machine.communicators,
+          .gpus_per_node = machine.gpus_per_node};
+}
+
+/// Leaves room for communicators where nobody has said what a plan may have.
+MemoryLimit beside_communicators(MemoryLimit limit, bool said) {
+  if (said) {
+    limit.communicators.others = {};
+    return limit;
+  }
+  const int64_t taken = limit.communicators.bytes;
+  if (taken == 0) return limit;
+  limit.bytes = std::max<int64_t>(1, limit.bytes - taken);
+  limit.source += text(", less ", bytes_text(double(taken)), " for communicators");
+  return limit;
+}
+
 std::string shared_by(int node_ranks) {
   return text(" / ", counted(node_ranks, "rank"), " of the node");
 }
@@ -76,14 +102,26 @@ MemoryLimit with_host(MemoryLimit device, int64_t share, const std::string& sour
 
 }  // namespace
 
-MemoryLimit machine_limit(const RunConfig& config, const plan::Machine& machine, int node_ranks) {
+MemoryLimit machine_limit(const RunConfig& config, const plan::Machine& machine, int node_ranks,
+                          int64_t ranks) {
   const bool said = config.memory.host_limit > 0;
   const std::string source =
       said ? "memory.host_limit"
            : text("machine ", machine.name, ", ", bytes_text(double(machine.host_bytes)));
-  return with_host(config.memory.device_limit > 0 ? configured(config) : device_of(machine),
+  const bool device_said = config.memory.device_limit > 0;
+  MemoryLimit limit = device_said ? configured(config) : device_of(machine);
+  limit.communicators = communicators_of(machine, node_ranks, ranks);
+  return with_host(beside_communicators(std::move(limit), device_said),
                    (said ? config.memory.host_limit : machine.host_bytes) / node_ranks,
                    source + shared_by(node_ranks));
+}
+
+int64_t device_room(const MemoryLimit& limit, int64_t ranks) {
+  const CommunicatorShare& share = limit.communicators;
+  const bool is_known = share.others.of(2, 2) > 0;
+  if (limit.bytes == 0 || ranks == share.ranks || !is_known) return limit.bytes;
+  const int64_t node = plan::ranks_on_a_node({.gpus_per_node = share.gpus_per_node}, ranks);
+  return std::max<int64_t>(1, limit.bytes + share.bytes - share.others.of(ranks, node));
 }
 
 MemoryLimit host_limit_from(int64_t available, const std::string& cgroup_max, int node_ranks) {

@@ -182,7 +182,8 @@ int64_t host_bytes(const state::Build& build) {
 }
 
 bool fits(const state::Build& build, const MemoryLimit& limit) {
-  const bool in_device = limit.bytes == 0 || counted_bytes(build, limit) <= limit.bytes;
+  const int64_t room = device_room(limit, build.plan.request.ranks);
+  const bool in_device = room == 0 || counted_bytes(build, limit) <= room;
   const bool in_host = limit.host_bytes == 0 || host_bytes(build) <= limit.host_bytes;
   const bool in_process = limit.process_bytes == 0 || all_bytes(build) <= limit.process_bytes;
   return in_device && in_host && in_process && build.disk_bytes() <= room_on_disk(build, limit);
@@ -266,6 +267,9 @@ std::string memory_table(const PlanReport& report) {
   if (const int64_t slots = slot_bytes(*report.build)) {
     out += memory_row("second slots", slots) + "   on nvme, of checkpoint.async\n";
   }
+  if (const CommunicatorShare& share = report.limit.communicators; share.bytes > 0) {
+    out += memory_row("communicators", share.bytes) + "   beside the plan, " + share.source + "\n";
+  }
   return out + limit_rows(report);
 }
 
@@ -334,6 +338,7 @@ std::string plan_json(const PlanReport& report) {
                                  {"arena_bytes", report.device_bytes()},
                                  {"limit_bytes", report.limit.bytes},
                                  {"limit_source", report.limit.source},
+                                 {"communicator_bytes", report.limit.communicators.bytes},
                                  {"fits", report.fits()}};
   json["batch"] = {{"train", report.build->batch.train},
                    {"micro", report.build->batch.micro},

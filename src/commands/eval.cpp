@@ -78,11 +78,12 @@ void load(state::Engine& engine, const Model& model) {
   state::warm_up_disk(engine, {});
 }
 
-state::Evaluation evaluate(Session& session, const Model& model) {
+state::Evaluation evaluate(Session& session, const state::Communicators& comms,
+                           const Model& model) {
   const std::vector<float> rates = state::learning_rates(model.config);
   state::DiskHomes disk;
   session.on_every_rank([&] { disk = state::disk_homes(model.config); });
-  state::Engine engine(session, model.build, state::rules_of(model.config, rates),
+  state::Engine engine(session, comms, model.build, state::rules_of(model.config, rates),
                        {.disk = disk, .draws_weights = false});
   load(engine, model);
   session.lookout().enter(launch::Milestone::steps);
@@ -157,7 +158,8 @@ int eval(const CommandLine& line, int& argc, char**& argv) {
           models::evaluation_config(line.catalogue->models, *model.stored, line.overrides);
     });
     session.start_threads(model.config.run.threads, model.config.run.share_device);
-    // 2. The plan of an evaluation, and the data.
+    // 2. The plan of an evaluation, within what communicators leave, and the data.
+    const state::Communicators comms = state::ready_communicators(session);
     const state::World world{
         .ranks = session.ranks(), .threads = session.threads(), .gpus = drives_devices()};
     place(session, world, line, model);
@@ -167,7 +169,7 @@ int eval(const CommandLine& line, int& argc, char**& argv) {
     });
     launch::require_same(session, "the plan", text(model.build.plan.hash()));
     // 3. The weights, and their loss.
-    const state::Evaluation result = evaluate(session, model);
+    const state::Evaluation result = evaluate(session, comms, model);
     session.on_every_rank([&] {
       if (std::isfinite(result.loss)) return;
       refuse(Exit::kNumerics, model.stored->path(), ": the loss is not finite: the weights are ",

@@ -16,7 +16,7 @@
 #include "zero/models/generator.hpp"
 #include "zero/models/score_rules.hpp"
 #include "zero/models/stored_model.hpp"
-#include "zero/state/engine.hpp"
+#include "zero/state/communicators.hpp"
 
 namespace zero::commands {
 namespace {
@@ -244,16 +244,16 @@ int generate_on_ranks(const CommandLine& line, int& argc, char**& argv, Clock::t
   session.require_whole_launch();
   // Where this rank fails alone, the others may still wait for it through these.
   Opened opened;
-  std::vector<std::unique_ptr<comm::Communicator>> comms;
+  state::Communicators comms;
   session.end_all_on_error([&] {
     session.on_every_rank([&] { require_options_that_act(line); });
     opened.model = models::open_model(session, *line.catalogue, line.input);
     session.on_every_rank([&] { opened.look_at(line); });
     session.start_threads(0, /*share_device=*/true);
     session.lookout().enter(launch::Milestone::steps);
-    comms = state::make_communicators(session);
+    comms = state::ready_communicators(session);
     const auto together =
-        models::weights_together(session, request_for(session.ranks()), state::lane_comms(comms));
+        models::weights_together(session, request_for(session.ranks()), comms.lanes());
     const WritingRanks ranks{.session = session, .together = *together};
     write_what_is_asked(line, opened.writer(session.threads(), &ranks), start);
   });

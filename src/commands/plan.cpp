@@ -105,7 +105,7 @@ advise::MemoryLimit limit_of(const CommandLine& line, const RunConfig& config,
     limit.disk = advise::disk_room(config, node);
     return limit;
   }
-  return advise::machine_limit(config, machine, int(machine.node_ranks));
+  return advise::machine_limit(config, machine, int(machine.node_ranks), line.ranks);
 }
 
 bool rests_in_host_memory(const RunConfig& config) {

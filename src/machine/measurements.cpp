@@ -20,6 +20,7 @@
 #include "zero/io/tiers/disk_probe.hpp"
 #include "zero/kernels/tree_sum.hpp"
 #include "zero/machine/machine.hpp"
+#include "zero/state/communicators.hpp"
 #include "zero/state/engine.hpp"
 #include "zero/state/timed_steps.hpp"
 
@@ -282,7 +283,12 @@ void Measurements::collectives() {
     add_row({"collectives", "", 0}, "not measured: one rank; mpirun -n 2 zeroapp calibrate does");
     return;
   }
-  Collective collective(std::move(state::make_communicators(session_)[kSumming]));
+  state::Communicators comms = state::ready_communicators(session_);
+  figures_.communicator_bytes = session_.peers().largest(comms.device_bytes);
+  if (figures_.communicator_bytes > 0) {
+    add_row({"memory of collectives", "", 0}, bytes_text(double(figures_.communicator_bytes)));
+  }
+  Collective collective(std::move(comms.all[kSumming]));
   figures_.all_gather = measure({"all_gather, sent by a rank", "GB/s", kGiga, 15},
                                 [&] { return collective.gather_rate(); });
   figures_.reduce_scatter = measure({"reduce_scatter, likewise", "GB/s", kGiga, 15},

@@ -14,6 +14,16 @@ constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
 /// rest is for products and attention.
 constexpr double kContextGib = 0.5;
 
+/// NCCL's buffers beside a plan, of cards whose links reach as many channels as it has. On 8 H100 a
+/// first all-to-all takes 3.28 GB of each (nccl issue 1685): 32 channels to each of 7 peers, with
+/// blocks of 10 and 2 MiB. A group that adds takes 688 MB of an A100 (issue 964). Both are linear
+/// in the channels, which follow from the links' rate, and no longer grow beyond a node (issue
+/// 986).
+constexpr double kPeerBytes = 3.28e9 / 7, kRingBytes = 688e6;
+constexpr double kPeerLinkGb = 360, kRingLinkGb = 240;
+/// Where the shards of a reduce_scatter arrive.
+constexpr int64_t kStagingBytes = int64_t(64) << 20;
+
 /// A node as it is sold or as an article describes it.
 struct Node {
   int64_t gpus;
@@ -62,12 +72,20 @@ constexpr std::array kCards{
     Card{"b200_192g", "B200", "", 178.3, 75, 2250, 7670, 720, 50, 60, kDgxH100},
 };
 
+CommunicatorMemory communicators_of(const Card& card) {
+  const auto share = [&](double link_gb) { return std::min(1.0, card.link_gb / link_gb); };
+  return {.ring_bytes = int64_t(kRingBytes * share(kRingLinkGb)),
+          .peer_bytes = int64_t(kPeerBytes * share(kPeerLinkGb)),
+          .own_bytes = kStagingBytes};
+}
+
 Machine machine_of(const Card& card, Dtype compute) {
   // Large products reach about three quarters of the data sheet.
   const double tflops = compute == Dtype::f32 ? card.fp32_tflops : card.half_tflops;
   return {.name = card.name,
           .device_bytes = int64_t(card.gib * kGiB),
           .context_bytes = int64_t(kContextGib * kGiB),
+          .communicators = communicators_of(card),
           .product_flops = 0.75e12 * tflops,
           .has_memory = true,
           .memory_bandwidth = 0.8e9 * card.memory_gb,
@@ -81,6 +99,12 @@ Machine machine_of(const Card& card, Dtype compute) {
 }
 
 }  // namespace
+
+int64_t CommunicatorMemory::of(int64_t ranks, int64_t node_ranks) const {
+  if (ranks <= 1) return 0;
+  if (measured > 0) return measured;
+  return ring_bytes + (std::min(ranks, node_ranks) - 1) * peer_bytes + own_bytes;
+}
 
 std::string profile_of(const std::string& device) {
   const auto has = [&](const char* part) { return device.find(part) != device.npos; };

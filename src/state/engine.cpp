@@ -47,10 +47,17 @@ std::string product_cache() {
   return home && *home ? text(home, "/.cache/zeroapp-products.txt") : "";
 }
 
-void add(comm::Traffic& sum, const comm::Traffic& part) {
-  sum.calls += part.calls;
-  sum.elements_sent += part.elements_sent;
-  sum.bytes_sent += part.bytes_sent;
+void add(comm::Traffic& sum, const comm::Traffic& part, int times = 1) {
+  sum.calls += times * part.calls;
+  sum.elements_sent += times * part.elements_sent;
+  sum.bytes_sent += times * part.bytes_sent;
+}
+
+void add(comm::TrafficTable& sum, const comm::TrafficTable& part, int times = 1) {
+  add(sum.all_gather, part.all_gather, times);
+  add(sum.reduce_scatter, part.reduce_scatter, times);
+  add(sum.all_reduce, part.all_reduce, times);
+  add(sum.broadcast, part.broadcast, times);
 }
 
 /// Whether a lane is in an op that needs no other rank.
@@ -102,11 +109,14 @@ run::LaneComms lane_comms(const std::vector<std::unique_ptr<comm::Communicator>>
   return lanes;
 }
 
-Engine::Engine(launch::Session& session, const Build& build, const run::Rules& rules,
-               const Options& options)
-    : session_(session), build_(build), watchdog_seconds_(options.watchdog_seconds) {
-  session_.end_all_on_error([&] { comms_ = make_communicators(session_); });
-  lane_comms_ = zero::state::lane_comms(comms_);
+Engine::Engine(launch::Session& session, const Communicators& comms, const Build& build,
+               const run::Rules& rules, const Options& options)
+    : session_(session),
+      comms_(comms.all),
+      lane_comms_(comms.lanes()),
+      build_(build),
+      watchdog_seconds_(options.watchdog_seconds) {
+  for (const auto& comm : comms_) sent_before_.push_back(comm->traffic());
   // What is measured may differ from run to run, and so may the bits that come of it.
   kernels::set_product_rules({.measure = !build_.fixed_products, .cache = product_cache()});
   kernels::set_attention_rules({.deterministic = !options.fast_attention});
@@ -255,7 +265,7 @@ LaneUses Engine::lanes() const {
   lanes[size_t(plan::Lane::disk_read)].bytes = disk_of_bodies_.read;
   lanes[size_t(plan::Lane::disk_write)].bytes = disk_of_bodies_.written;
   for (size_t i = 0; i < comms_.size(); ++i) {
-    const comm::TrafficTable sent = comms_[i]->traffic();
+    const comm::TrafficTable sent = sent_by(i);
     lanes[size_t(plan::kCollectiveLanes[i])].bytes =
         sent.all_gather.bytes_sent + sent.reduce_scatter.bytes_sent + sent.all_reduce.bytes_sent;
   }
@@ -281,13 +291,15 @@ double Engine::exposed_seconds() const {
 
 comm::TrafficTable Engine::traffic() const {
   comm::TrafficTable sum;
-  for (const auto& comm : comms_) {
-    add(sum.all_gather, comm->traffic().all_gather);
-    add(sum.reduce_scatter, comm->traffic().reduce_scatter);
-    add(sum.all_reduce, comm->traffic().all_reduce);
-    add(sum.broadcast, comm->traffic().broadcast);
-  }
+  for (size_t i = 0; i < comms_.size(); ++i) add(sum, sent_by(i));
   return sum;
+}
+
+/// Communicators may have been warmed up, or have served another engine.
+comm::TrafficTable Engine::sent_by(size_t comm) const {
+  comm::TrafficTable sent = comms_[comm]->traffic();
+  add(sent, sent_before_[comm], -1);
+  return sent;
 }
 
 std::string Engine::backend() const { return std::string(comms_.front()->backend()); }

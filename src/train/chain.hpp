@@ -45,7 +45,7 @@ struct Input {
   ConfigInput settings;
 };
 
-/// 3. The plan, which every rank compiles to the same bytes, and which fits.
+/// 3. The communicators and the plan, which every rank compiles to the same bytes, and which fits.
 struct Planned {
   Planned(Context& context, Input input);
   Planned(const Planned&) = delete;
@@ -67,7 +67,8 @@ struct Planned {
 
   ConfigInput settings;  ///< as they are told: what was left open stays so, with what was chosen
   RunConfig config;      ///< of this launch: nothing is left open
-  advise::MemoryLimit limit;  ///< of a rank, the least of all
+  state::Communicators comms;  ///< made before the limit is read, which counts what they take
+  advise::MemoryLimit limit;   ///< of a rank, the least of all
   state::Build build;
   advise::PlanReport report;  ///< of `build`
   state::DiskHomes disk;
@@ -133,7 +134,7 @@ struct Opened {
   bool other_batches_ = false;  ///< a checkpoint that was examined used another batch size
 };
 
-/// 6. Memory, communicators, and the state that the steps begin with.
+/// 6. Memory, and the state that the steps begin with.
 struct Live {
   /// Throws if a part cannot be made. Parts already made stay until their owner releases them.
   void begin(Context& context, Planned& planned, Data& data, Opened& opened);

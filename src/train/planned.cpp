@@ -90,7 +90,11 @@ Planned::Planned(Context& context, Input input)
   launch::Session& session = context.session;
   const state::World world = world_of(session);
   const int64_t nodes_most = session.peers().largest(session.node_ranks());
+  comms = state::ready_communicators(session);
   limit = least_limit(session, config, nodes_most);
+  limit.communicators = {.bytes = session.peers().largest(comms.device_bytes),
+                         .ranks = session.ranks(),
+                         .source = "measured"};
   RunConfig asked;
   plan::Machine machine = this->machine(context);
   machine.node_ranks = nodes_most;

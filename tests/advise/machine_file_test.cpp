@@ -110,12 +110,14 @@ TEST(MachineFile, KnowsNodes) {
               AllOf(Not(HasSubstr("gpus_per_node")), Not(HasSubstr("link_gb"))))
       << "of one node";
   nodes.gpus_per_node = 8;
+  nodes.communicator_bytes = int64_t(3) << 30;
   nodes.host_bytes = int64_t(1) << 40;
   nodes.link_gb = 240;
   nodes.node_link_gb = 100;
   EXPECT_EQ(read(machine_text(nodes)), nodes);
   const plan::Machine machine = machine_of(nodes, Dtype::bf16, "m.toml");
   EXPECT_EQ(machine.gpus_per_node, 8);
+  EXPECT_EQ(machine.communicators.of(8, 8), int64_t(3) << 30);
   EXPECT_EQ(machine.host_bytes, int64_t(1) << 40);
   EXPECT_EQ(machine.link_bandwidth, 240e9) << "and not that over all nodes";
   EXPECT_EQ(machine.node_link_bandwidth, 100e9);

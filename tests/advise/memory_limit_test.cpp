@@ -143,6 +143,56 @@ TEST(MemoryLimit, OfAMachineIsWhatContextAndLibrariesLeave) {
   EXPECT_EQ(machine_limit(config, card).bytes, 6 << 10) << "what is said holds";
 }
 
+constexpr int64_t kKiB = 1 << 10;
+
+plan::Machine eight_cards() {
+  return {.name = "m",
+          .device_bytes = 100 * kKiB,
+          .communicators = {.ring_bytes = 10 * kKiB, .peer_bytes = kKiB, .own_bytes = 2 * kKiB},
+          .has_memory = true,
+          .gpus_per_node = 8};
+}
+
+TEST(MemoryLimit, OfAMachineLeavesRoomForCommunicators) {
+  const MemoryLimit alone = machine_limit({}, eight_cards(), 1, 1);
+  EXPECT_EQ(alone.bytes, 100 * kKiB);
+  EXPECT_EQ(alone.communicators.bytes, 0);
+  const MemoryLimit node = machine_limit({}, eight_cards(), 8, 16);
+  EXPECT_EQ(node.communicators.bytes, 19 * kKiB) << "7 peers of the node";
+  EXPECT_EQ(node.communicators.source, "of NCCL by published figures, 8 ranks of a node");
+  EXPECT_EQ(node.bytes, 81 * kKiB);
+  EXPECT_EQ(node.source, "machine m, less 19.00 KiB for communicators");
+  plan::Machine host = eight_cards();
+  host.has_memory = false;
+  EXPECT_EQ(machine_limit({}, host, 8, 8).bytes, 100 * kKiB) << "a host has no such library";
+}
+
+TEST(MemoryLimit, OfAMachineTakesMeasuredCommunicators) {
+  plan::Machine measured = eight_cards();
+  measured.communicators.measured = 5 * kKiB;
+  const MemoryLimit limit = machine_limit({}, measured, 8, 8);
+  EXPECT_EQ(limit.bytes, 95 * kKiB);
+  EXPECT_EQ(limit.communicators.source, "as m says");
+  EXPECT_EQ(device_room(limit, 16), 95 * kKiB);
+}
+
+TEST(MemoryLimit, OfMoreRanksLeavesRoomForTheirCommunicators) {
+  const MemoryLimit one = machine_limit({}, eight_cards(), 1, 1);
+  EXPECT_EQ(device_room(one, 1), 100 * kKiB);
+  EXPECT_EQ(device_room(one, 2), 87 * kKiB);
+  EXPECT_EQ(device_room(one, 8), 81 * kKiB);
+  const MemoryLimit eight = machine_limit({}, eight_cards(), 8, 8);
+  EXPECT_EQ(device_room(eight, 8), 81 * kKiB);
+  EXPECT_EQ(device_room(eight, 32), 81 * kKiB) << "nodes stay as they are";
+  RunConfig config;
+  config.memory.device_limit = 99 * kKiB;
+  const MemoryLimit said = machine_limit(config, eight_cards(), 8, 8);
+  EXPECT_EQ(said.bytes, 99 * kKiB) << "what is said holds";
+  EXPECT_EQ(said.communicators.bytes, 19 * kKiB) << "which is beside it";
+  EXPECT_EQ(device_room(said, 16), 99 * kKiB);
+  EXPECT_EQ(device_room({}, 16), 0) << "no limit is known";
+}
+
 TEST(MemoryLimit, ATighterLimitOfTheNodeIsSharedByItsRanks) {
   RunConfig config;
   config.memory.host_limit = 12;

@@ -174,6 +174,22 @@ TEST(PlanReport, SaysOfEachKnownLimitWhetherThePlanFits) {
   EXPECT_THAT(said(limit), AllOf(HasSubstr("a card: does not fit\n"), HasSubstr("a host: fits\n")));
 }
 
+TEST(PlanReport, HasARowOfWhatCommunicatorsTake) {
+  const state::Build made = state::build(tiny(2), {.ranks = 8});
+  const plan::Machine card = plan::machine_profile("h100_80g", Dtype::bf16);
+  const MemoryLimit limit = machine_limit({}, card, 8, 8);
+  EXPECT_THAT(memory_table(report_plan(made, card, limit)),
+              ContainsRegex("\n  communicators +3\\.7. GiB   beside the plan, of NCCL by published "
+                            "figures, 8 ranks of a node\n  limit "));
+  const int64_t asked = counted_bytes(made, limit);
+  MemoryLimit least = limit;
+  least.bytes = asked;
+  EXPECT_TRUE(fits(made, least));
+  const state::Build one = state::build(tiny(2), {.ranks = 1});
+  EXPECT_THAT(memory_table(report_plan(one, card, machine_limit({}, card, 1, 1))),
+              Not(HasSubstr("communicators")));
+}
+
 TEST(PlanReport, HasAReasonForEveryDifference) {
   for (int bits = 0; bits < 64; ++bits) {
     RunConfig config = tiny(bits & 3);

@@ -221,6 +221,17 @@ TEST(MachineProfile, IsFoundByTheNameOfADevice) {
   EXPECT_FALSE(machine_profile("host", Dtype::bf16).has_memory);
 }
 
+TEST(MachineProfile, KnowsWhatCommunicatorsTake) {
+  const CommunicatorMemory h100 = machine_profile("h100_80g", Dtype::bf16).communicators;
+  EXPECT_EQ(h100.of(1, 1), 0) << "one rank has no peer";
+  // 688 MB of a ring and 3.28 GB of an all-to-all, with 64 MiB where shards arrive.
+  EXPECT_NEAR(double(h100.of(8, 8)), 688e6 + 3.28e9 + 67e6, 1e6);
+  EXPECT_EQ(h100.of(32, 8), h100.of(8, 8)) << "a node decides";
+  const CommunicatorMemory pcie = machine_profile("titan_rtx_24g", Dtype::f16).communicators;
+  EXPECT_LT(pcie.of(2, 2), 128 << 20) << "slow links have few channels";
+  EXPECT_EQ(machine_profile("host", Dtype::f32).communicators.of(8, 8), 0);
+}
+
 TEST(MachineProfile, ListsTheKnownMachinesWhenItRefuses) {
   const Machine titan = machine_profile("titan_rtx_24g", Dtype::f16);
   EXPECT_EQ(titan.device_bytes / (1 << 20), 24217) << "23.65 GiB";

@@ -14,9 +14,12 @@ namespace zero::advise {
 struct MachineFigures {
   std::string host;
   int64_t ranks = 1;
-  int64_t threads = 1;        ///< of each rank
-  int64_t device_bytes = 0;   ///< that a rank may use
-  int64_t gpus_per_node = 0;  ///< or ranks of a host; this and what follows: 0 = not known
+  int64_t threads = 1;       ///< of each rank
+  int64_t device_bytes = 0;  ///< that a rank may use
+  /// Memory of the device that communicators of these ranks took beside it. Here and below 0 is
+  /// not known.
+  int64_t communicator_bytes = 0;
+  int64_t gpus_per_node = 0;  ///< or ranks of a host
   int64_t host_bytes = 0;     ///< of a node, beside the memory of its devices
   double link_gb = 0;         ///< 1e9 bytes a second that a rank sends within its node
   double node_link_gb = 0;    ///< that all ranks of a node together send to other nodes

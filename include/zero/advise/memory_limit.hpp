@@ -18,6 +18,16 @@ struct DiskRoom {
   std::string source = {};
 };
 
+/// Device memory that communicators take beside a plan.
+struct CommunicatorShare {
+  int64_t bytes = 0;  ///< 0: none, or not known
+  int64_t ranks = 1;  ///< of the run that they are for
+  std::string source = {};
+  /// What a run of other ranks would take; none where memory.device_limit is the plan's alone.
+  plan::CommunicatorMemory others = {};
+  int64_t gpus_per_node = 0;  ///< as in plan::Machine
+};
+
 /// The bytes that a rank may use, and where the number comes from.
 struct MemoryLimit {
   int64_t bytes = 0;  ///< 0: no limit is known
@@ -30,13 +40,18 @@ struct MemoryLimit {
   int64_t process_bytes = 0;
   std::string process_source = {};
   DiskRoom disk = {};
+  CommunicatorShare communicators = {};  ///< which `bytes` leaves room for, or was read beside
 };
 
+/// What a plan of `ranks` may have of `limit`.bytes, which is for a run of limit.communicators.
+int64_t device_room(const MemoryLimit& limit, int64_t ranks);
+
 /// memory.device_limit if it is given; else what a rank of the named machine has, less what its
-/// context and libraries take. For host memory the limit is a rank's share of memory.host_limit, or
-/// else of the memory of a node of that machine.
-MemoryLimit machine_limit(const RunConfig& config, const plan::Machine& machine,
-                          int node_ranks = 1);
+/// context and libraries take and, of a run of several ranks, its communicators. For host memory
+/// the limit is a rank's share of memory.host_limit, or else of the memory of a node of that
+/// machine.
+MemoryLimit machine_limit(const RunConfig& config, const plan::Machine& machine, int node_ranks = 1,
+                          int64_t ranks = 1);
 
 /// memory.device_limit if it is given, and memory.host_limit, divided by the ranks of the node, of
 /// what lies in host memory. Else, since devices here have the host's memory, one limit of both:
@@ -50,9 +65,9 @@ MemoryLimit host_limit(const RunConfig& config, int node_ranks);
 /// folder that does not exist where a home is "auto"; else what that folder has is unknown.
 DiskRoom disk_room(const RunConfig& config, int node_ranks);
 
-/// The limit of a rank that is about to train: with devices of their own memory, what is free
-/// there, divided by `device_ranks` that drive one device, less what libraries take; and
-/// host_limit() for what lies in host memory.
+/// The limit of a rank that is about to train and has warmed its communicators up: with devices of
+/// their own memory, what is free there, divided by `device_ranks` that drive one device, less what
+/// libraries take; and host_limit() for what lies in host memory.
 MemoryLimit rank_limit(const RunConfig& config, int node_ranks, int device_ranks);
 
 /// What is free on a device, and what its contexts and other programs use already.

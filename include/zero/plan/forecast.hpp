@@ -8,11 +8,24 @@
 
 namespace zero::plan {
 
+/// Device memory that the communicators of a rank take beside its plan.
+struct CommunicatorMemory {
+  int64_t measured = 0;    ///< of all of them, at the ranks that measured; 0: by the next two
+  int64_t ring_bytes = 0;  ///< of the connections by which ranks gather and add words
+  int64_t peer_bytes = 0;  ///< for each peer of the node that shards are exchanged with
+  int64_t own_bytes = 0;   ///< of the program's own, where shards arrive
+
+  /// Returns the bytes in a run of `ranks`, `node_ranks` of them on a full node. One rank alone has
+  /// no communicator that takes any.
+  int64_t of(int64_t ranks, int64_t node_ranks) const;
+};
+
 /// What a machine can do; measured by `calibrate`, or a published figure of a named card.
 struct Machine {
   std::string name;
-  int64_t device_bytes = 0;        ///< that a process sees
-  int64_t context_bytes = 0;       ///< of these for its context and libraries, in no plan
+  int64_t device_bytes = 0;   ///< that a process sees
+  int64_t context_bytes = 0;  ///< of these for its context and libraries, in no plan
+  CommunicatorMemory communicators = {};
   double product_flops = 1e11;     ///< a second, in the compute dtype
   bool has_memory = false;         ///< its device has a memory of its own, beside the host's
   double memory_bandwidth = 2e10;  ///< bytes a second

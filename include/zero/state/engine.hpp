@@ -14,6 +14,7 @@
 #include "zero/plan/plan.hpp"
 #include "zero/run/executor.hpp"
 #include "zero/state/build.hpp"
+#include "zero/state/communicators.hpp"
 #include "zero/state/disk.hpp"
 #include "zero/state/state_view.hpp"
 
@@ -45,7 +46,7 @@ std::vector<std::unique_ptr<comm::Communicator>> make_communicators(const launch
 /// Each of them on its lane.
 run::LaneComms lane_comms(const std::vector<std::unique_ptr<comm::Communicator>>& comms);
 
-/// This rank's memory, lanes and communicators: what runs the bodies of a plan. As long as it lives
+/// This rank's memory and lanes: what runs the bodies of a plan. As long as it lives
 /// a watchdog is over the bodies, and over the session's peers wherever they wait for each other.
 class Engine {
  public:
@@ -58,11 +59,11 @@ class Engine {
     bool fast_attention = false;   ///< of this process: numerics.attention
   };
   /// Takes the memory and the disk and fills in the step state and the initial weights, which
-  /// are zeros where they are not drawn. `session`,
+  /// are zeros where they are not drawn. `session`, `comms`,
   /// `build` and what `rules` views outlive it. Throws Ended where a rank has not the memory.
   /// Collective.
-  Engine(launch::Session& session, const Build& build, const run::Rules& rules,
-         const Options& options);
+  Engine(launch::Session& session, const Communicators& comms, const Build& build,
+         const run::Rules& rules, const Options& options);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -102,7 +103,7 @@ class Engine {
   double exposed_seconds() const;
   /// What each lane has done in all runs, evaluations among them.
   LaneUses lanes() const;
-  /// What all lanes have sent, by verb; and through which back end.
+  /// What all lanes have sent since the engine began, by verb; and through which back end.
   comm::TrafficTable traffic() const;
   std::string backend() const;
   /// Bytes that went to and from this rank's disk: in bodies; with them the start, checkpoints and
@@ -120,6 +121,7 @@ class Engine {
 
  private:
   launch::Board& board() const;
+  comm::TrafficTable sent_by(size_t comm) const;
   DiskBytes moved_by_lanes() const { return disk_ ? disk_->moved() : DiskBytes{}; }
   DiskBytes disk_moved() const;
   run::LaneDisks open_disk(const Options& options);
@@ -129,9 +131,10 @@ class Engine {
   void look_at_disk();
 
   launch::Session& session_;
+  const std::vector<std::unique_ptr<comm::Communicator>>& comms_;
+  const run::LaneComms lane_comms_;
+  std::vector<comm::TrafficTable> sent_before_ = {};  ///< by each communicator
   const Build& build_;
-  std::vector<std::unique_ptr<comm::Communicator>> comms_;
-  run::LaneComms lane_comms_{};
   std::shared_ptr<Disk> disk_;
   std::optional<DiskPace> pace_;
   DiskBytes disk_of_bodies_, kernel_before_;

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "zero/comm/communicator.hpp"
+#include "zero/launch/session.hpp"
+#include "zero/run/executor.hpp"
+
+namespace zero::state {
+
+/// The communicators of a rank, one for each of plan::kCollectiveLanes.
+struct Communicators {
+  std::vector<std::unique_ptr<comm::Communicator>> all;
+  /// Bytes that they take of the device, in no plan; 0 where the device is the host.
+  int64_t device_bytes = 0;
+
+  run::LaneComms lanes() const;
+};
+
+/// Runs every verb of each lane once. `all` as in Communicators. Collective.
+void warm_up(const std::vector<std::unique_ptr<comm::Communicator>>& all);
+
+/// Makes the communicators and warms them up. A limit that is read afterwards counts what they
+/// take, so that a plan within it has its memory in every step. An error on this rank ends all.
+/// Collective.
+Communicators ready_communicators(launch::Session& session);
+
+}  // namespace zero::state

@@ -1,0 +1,52 @@
+#include "zero/comm/warm_up.hpp"
+
+#include "zero/kernels/tree_sum.hpp"
+
+namespace zero::comm {
+namespace {
+
+/// Every back end takes parts of so many elements without a rest.
+constexpr int64_t kFewElements = 64;
+
+Piece whole(int64_t numel) { return {.shard_numel = numel, .begin = 0, .numel = numel}; }
+
+void gather(Communicator& comm, Stream& stream, int64_t numel) {
+  const int64_t bytes = int64_t(bytes_of(Dtype::bf16));
+  Arena full(comm.ranks() * numel * bytes, Place::device);
+  comm.all_gather(stream, Dtype::bf16, whole(numel), full.data() + comm.rank() * numel * bytes,
+                  full.data());
+  stream.wait();
+}
+
+void reduce(Communicator& comm, Stream& stream) {
+  Arena full(comm.ranks() * kFewElements * int64_t(bytes_of(Dtype::bf16)), Place::device);
+  Arena shard(kFewElements * int64_t(sizeof(float)), Place::device);
+  Arena sums(kernels::group_sums(comm.ranks()) * kFewElements * int64_t(sizeof(float)),
+             Place::device);
+  const Communicator::Reduction reduction{
+      .in = Dtype::bf16, .out = Dtype::f32, .group_sums = reinterpret_cast<float*>(sums.data())};
+  comm.reduce_scatter(stream, reduction, whole(kFewElements), full.data(), shard.data());
+  stream.wait();
+}
+
+void sum(Communicator& comm, Stream& stream) {
+  Arena words(kFewElements * int64_t(sizeof(int64_t)), Place::device);
+  comm.all_reduce(stream, {reinterpret_cast<int64_t*>(words.data()), size_t(kFewElements)});
+  stream.wait();
+}
+
+}  // namespace
+
+void warm_up(Communicator& comm, const Verbs& verbs, int64_t most_bytes) {
+  Stream stream(1);
+  if (verbs.gathers) {
+    gather(comm, stream, kFewElements);
+    const int64_t element = int64_t(bytes_of(Dtype::bf16)) * comm.ranks();
+    const int64_t many = most_bytes / element / kFewElements * kFewElements;
+    if (many > kFewElements) gather(comm, stream, many);
+  }
+  if (verbs.reduces) reduce(comm, stream);
+  if (verbs.sums) sum(comm, stream);
+}
+
+}  // namespace zero::comm
