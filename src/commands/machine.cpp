@@ -64,8 +64,9 @@ void print_and_write(const machine::Measurements& made, const std::string& path)
 int doctor(const CommandLine& line, int& argc, char**& argv) {
   if (line.card) {
     // Batch scripts call this before MPI is available, so MPI is not started.
-    std::printf("%s\n",
-                machine::card_name(drives_devices(), usable_devices(), device_trouble()).c_str());
+    std::printf("%s\n", machine::card_name(drives_devices(), usable_devices(), device_trouble(),
+                                           exit_of_device_trouble())
+                            .c_str());
     return 0;
   }
   const launch::Launch launch = launch::current_launch();

@@ -34,6 +34,8 @@ size_t device_count(const NodeDevices& node) {
 }
 
 [[noreturn]] void refuse_none(const NodeDevices& node) {
+  if (node.exit == Exit::kDevice)
+    refuse(node.exit, "no usable CUDA device found on ", node.host, ": ", node.trouble);
   refuse(Exit::kUsage, "no usable CUDA device found on ", node.host, " (", node.trouble,
          ") - this build trains on one GPU a rank: run it where there is one, or build for the "
          "host (cmake --preset host-release); zeroapp plan works here too");

@@ -12,7 +12,10 @@ namespace {
 
 /// For a process that is no rank: the first device that nobody has named.
 void take_any_device() {
-  NodeDevices here{.host = "this host", .of_rank = {{}}, .trouble = device_trouble()};
+  NodeDevices here{.host = "this host",
+                   .of_rank = {{}},
+                   .trouble = device_trouble(),
+                   .exit = exit_of_device_trouble()};
   for (const DeviceInfo& device : usable_devices()) here.of_rank[0].push_back(device.id);
   use_device(choose_device(here, 0));
 }

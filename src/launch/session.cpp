@@ -158,7 +158,11 @@ void Session::require_threads() const {
 std::pair<NodeDevices, int> Session::node_devices(bool share) {
   std::string mine = host_;
   for (const DeviceInfo& device : usable_devices()) mine += "\t" + device.id;
-  NodeDevices node{.host = host_, .of_rank = {}, .trouble = device_trouble(), .share = share};
+  NodeDevices node{.host = host_,
+                   .of_rank = {},
+                   .trouble = device_trouble(),
+                   .exit = exit_of_device_trouble(),
+                   .share = share};
   int node_rank = 0;
   const std::vector<std::string> all = peers_->share(mine);
   for (size_t r = 0; r < all.size(); ++r) {

@@ -58,11 +58,11 @@ Finding device_finding(const NodeDevices& node, int node_rank,
 }
 
 std::string card_name(bool drives, const std::vector<DeviceInfo>& devices,
-                      const std::string& trouble) {
+                      const std::string& trouble, Exit exit) {
   constexpr const char* kInstead =
       "zeroapp calibrate --out FILE measures it, for plan --machine FILE";
   if (!drives) return "host";
-  if (devices.empty()) refuse(Exit::kUsage, "no GPU that this build can use: ", trouble);
+  if (devices.empty()) refuse(exit, "no GPU that this build can use: ", trouble);
   const DeviceInfo& device = devices.front();
   const std::string name = plan::profile_of(device.name);
   if (name == "host") {

@@ -81,6 +81,15 @@ TEST(DeviceChoice, WithoutADeviceItSaysWhyAndWhatWorks) {
   }
 }
 
+TEST(DeviceChoice, AFaultOfTheNodeHasItsOwnStatus) {
+  NodeDevices node = node_of(1, {});
+  node.exit = Exit::kDevice;
+  node.trouble = "system not yet initialized - start again on another node";
+  EXPECT_EQ(testing_support::refusal_of(Exit::kDevice, [&] { choose_device(node, 0); }),
+            "no usable CUDA device found on n1: system not yet initialized - start again on "
+            "another node");
+}
+
 TEST(AddressSpace, ALimitOfItIsToldWhereCudaDoesNotStart) {
   EXPECT_EQ(address_space_hint(-1), "");
   EXPECT_THAT(address_space_hint(int64_t(3) << 30),

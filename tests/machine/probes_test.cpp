@@ -112,6 +112,8 @@ TEST(CardName, OfNoProfileIsRefusedWithWhatWorks) {
                                        [&] { card_name(true, devices, "no driver"); });
   };
   EXPECT_THAT(refusal({}), HasSubstr("no driver"));
+  const auto broken = [] { card_name(true, {}, "a fault of the node", Exit::kDevice); };
+  EXPECT_THAT(testing_support::refusal_of(Exit::kDevice, broken), HasSubstr("a fault of the node"));
   EXPECT_THAT(refusal({device_of("NVIDIA L40S", 44)}), HasSubstr("NVIDIA L40S: is none of titan"));
   EXPECT_THAT(refusal({device_of("Tesla V100-SXM2-16GB", 15.8)}),
               HasSubstr("has 15.80 GiB, v100_32g has 31.75 GiB; zeroapp calibrate --out FILE"));

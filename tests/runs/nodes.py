@@ -104,12 +104,43 @@ def host_memory_is_counted(program):
     check(two.status == 0, "so do two nodes", two)
 
 
+def job_goes_on_without_a_broken_node(script, tools, env):
+    """Where a rank says that its card is broken, a new job leaves its node out, but not for ever.
+    srun returns the status of the ranks that were killed, if that is higher."""
+    srun = tools / "srun"
+    whole = srun.read_text()
+    srun.write_text('#!/bin/sh\necho "step 3"\necho "zeroapp: error E1200 [rank 3 host n2.local '
+                    'step 3] a card broke" >&2\nexit 137\n')
+    for broken, excluded in (("", "n2"), ("n7,n8", "n7,n8,n2"), ("n6,n7,n8", None)):
+        ran = subprocess.run(["bash", str(script), "run.steps=5"], capture_output=True, text=True,
+                             env=dict(env, BROKEN_NODES=broken, SLURM_JOB_ID="7"), check=False)
+        line = f"sbatch: --exclude={excluded} --nodes=4 jobscripts/slurm/{script.name} run.steps=5"
+        check(ran.returncode == 137, f"{script.name}: status {ran.returncode}: {ran.stderr}")
+        check("step 3\n" in ran.stdout and "a card broke" in ran.stderr, "the log has all of it")
+        check((line in ran.stdout) == (excluded is not None) and
+              ("sbatch" in ran.stdout) == (excluded is not None),
+              f"{script.name} leaves {excluded} out: {ran.stdout}")
+    broken = tools / "broken"
+    broken.write_text("#!/bin/sh\nexit 12\n")
+    broken.chmod(0o755)
+    ran = subprocess.run(["bash", str(script)], env=dict(env, ZEROAPP=str(broken)), check=False,
+                         capture_output=True, text=True)
+    check(ran.returncode == 12 and "sbatch: --exclude=" in ran.stdout and "srun" not in ran.stdout,
+          f"a node without a usable card: {ran.stdout}")
+    srun.write_text("#!/bin/sh\nexit 85\n")
+    ran = subprocess.run(["bash", str(script)], env=dict(env, SLURM_JOB_ID="7"), check=False,
+                         capture_output=True, text=True)
+    check("scontrol: requeue 7\n" in ran.stdout and ran.returncode == 85, f"85 waits: {ran.stdout}")
+    srun.write_text(whole)
+
+
 def job_scripts_take_the_card_of_their_node(program):
     """With a program that calls its card something, and a launcher that only tells."""
     tools = program.folder / "tools"
     tools.mkdir()
+    told = ((name, f'echo "{name}: $*"') for name in ("srun", "sbatch", "scontrol"))
     for name, lines in (("zeroapp", 'case "$*" in "doctor --card") echo a100_80g ;; *) echo '
-                         f'"plan: $*" ;; esac'), ("srun", 'echo "srun: $*"')):
+                         f'"plan: $*" ;; esac'), *told):
         (tools / name).write_text(f"#!/bin/sh\n{lines}\n")
         (tools / name).chmod(0o755)
     job = program.folder / "job"
@@ -125,6 +156,7 @@ def job_scripts_take_the_card_of_their_node(program):
         check("--ranks 16 --ranks-per-node 4 --machine a100_80g run.steps=5\n" in said,
               f"{script.name} plans for its node: {said}")
         check(re.search(r"srun: --mpi=pmix .*run\.steps=5\n", said), f"and starts: {said}")
+        job_goes_on_without_a_broken_node(script, tools, env)
     card = program.alone("doctor", "--card")
     check(card.status == 0 and card.out.strip(), "the program has a name for it", card)
     named = program.alone("plan", "tiny.toml", "--machine", card.out.strip())

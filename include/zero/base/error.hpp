@@ -23,6 +23,7 @@ enum class Exit : int {
   kInUse = 9,
   kHang = 10,
   kInternal = 11,  ///< an invariant of the program itself
+  kDevice = 12,    ///< the card or its driver is broken: start again elsewhere
   kRequeue = 85,   ///< preempted with a committed checkpoint
 };
 

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "zero/base/error.hpp"
+
 namespace zero {
 
 /// One device that this process may use.
@@ -26,6 +28,8 @@ const char* device_kind();
 std::vector<DeviceInfo> usable_devices();
 /// Why usable_devices() is empty, as far as the driver says: "no CUDA-capable device is detected".
 std::string device_trouble();
+/// Returns kDevice where that is a fault of a card, a driver or their service; else kUsage.
+Exit exit_of_device_trouble();
 
 /// From now on this thread's work and allocations go to that of usable_devices(). Every thread that
 /// begins work of its own on a Stream calls adopt_threads(), which does the same.
@@ -48,16 +52,17 @@ struct NodeDevices {
   /// The devices that each rank of the node may use, by their own names, in its order; in rank
   /// order.
   std::vector<std::vector<std::string>> of_rank;
-  std::string trouble;  ///< why the asking rank sees none
-  bool share = false;   ///< run.share_device: several ranks may drive one device
+  std::string trouble;       ///< why the asking rank sees none
+  Exit exit = Exit::kUsage;  ///< of that trouble
+  bool share = false;        ///< run.share_device: several ranks may drive one device
 };
 
 /// The place in of_rank[node_rank] of the device that this rank drives: the first that no rank
 /// before it has taken, so rank r gets device r, and a rank that a launcher shows one device gets
 /// that one. With `share`, and none left, the one that the fewest have taken.
 ///
-/// Throws Error(kUsage) where the rank sees no device, or where the node has fewer devices than
-/// ranks and `share` is off; the text names what would work.
+/// Throws Error(node.exit) where the rank sees no device, and Error(kUsage) where the node has
+/// fewer devices than ranks and `share` is off; the text names what would work.
 int choose_device(const NodeDevices& node, int node_rank);
 
 /// Whether any two ranks drive the same device.

@@ -27,9 +27,23 @@ using gpuUUID_t = cudaUUID_t;
 #define gpuDeviceGetAttribute cudaDeviceGetAttribute
 #define gpuDeviceGetPCIBusId cudaDeviceGetPCIBusId
 #define gpuDriverGetVersion cudaDriverGetVersion
-#define gpuErrorUnloading cudaErrorCudartUnloading
+#define gpuErrorDevicesUnavailable cudaErrorDevicesUnavailable
+#define gpuErrorECCUncorrectable cudaErrorECCUncorrectable
+#define gpuErrorHardwareStackError cudaErrorHardwareStackError
+#define gpuErrorLaunchFailure cudaErrorLaunchFailure
 #define gpuErrorMemoryAllocation cudaErrorMemoryAllocation
+#define gpuErrorMpsClientTerminated cudaErrorMpsClientTerminated
+#define gpuErrorMpsConnectionFailed cudaErrorMpsConnectionFailed
+#define gpuErrorMpsMaxClientsReached cudaErrorMpsMaxClientsReached
+#define gpuErrorMpsMaxConnectionsReached cudaErrorMpsMaxConnectionsReached
+#define gpuErrorMpsRpcFailure cudaErrorMpsRpcFailure
+#define gpuErrorMpsServerNotReady cudaErrorMpsServerNotReady
 #define gpuErrorNotReady cudaErrorNotReady
+#define gpuErrorNvlinkUncorrectable cudaErrorNvlinkUncorrectable
+#define gpuErrorSystemDriverMismatch cudaErrorSystemDriverMismatch
+#define gpuErrorSystemNotReady cudaErrorSystemNotReady
+#define gpuErrorUnknown cudaErrorUnknown
+#define gpuErrorUnloading cudaErrorCudartUnloading
 #define gpuEventBlockingSync cudaEventBlockingSync
 #define gpuEventCreateWithFlags cudaEventCreateWithFlags
 #define gpuEventDestroy cudaEventDestroy
@@ -68,14 +82,22 @@ using gpuUUID_t = cudaUUID_t;
 #define gpuStreamWaitEvent cudaStreamWaitEvent
 #define gpuSuccess cudaSuccess
 
-/// Throws Error(kDoesNotFit) where memory has run out and Error(kInternal) for any other status but
-/// gpuSuccess, naming `what` and CUDA's own text. What is told here does not meet the next caller.
+/// cudaErrorContained by its number, since CUDA has the name from 12.9 on only.
+inline constexpr auto gpuErrorContained = static_cast<gpuError_t>(226);
+
+/// Returns kDoesNotFit where memory has run out, kDevice where the card, its driver or a service of
+/// theirs is broken or taken, and kInternal for any other status but gpuSuccess.
+Exit exit_of(gpuError_t status);
+/// Returns CUDA's own text and, for kDevice, the card, the fault and what an administrator looks
+/// at.
+std::string words_of(gpuError_t status);
+/// Keeps the words by which errors name the card in use. Called before lanes start.
+void name_card(const std::string& words);
+/// Throws the Error of a status that is not gpuSuccess, naming `what`. What is told here does not
+/// meet the next caller.
+[[noreturn]] void refuse_gpu(gpuError_t status, std::string_view what);
 inline void check_gpu(gpuError_t status, std::string_view what) {
-  if (status == gpuSuccess) return;
-  static_cast<void>(gpuGetLastError());
-  const bool full = status == gpuErrorMemoryAllocation;
-  refuse(full ? Exit::kDoesNotFit : Exit::kInternal, what,
-         " failed in CUDA: ", gpuGetErrorString(status), " (", gpuGetErrorName(status), ")");
+  if (status != gpuSuccess) refuse_gpu(status, what);
 }
 
 /// Where nothing can be thrown: a warning on stderr instead, not by warn(), which may throw.

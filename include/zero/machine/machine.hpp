@@ -33,10 +33,10 @@ struct Examination {
 Examination examine(launch::Session& session, const ExaminedFolders& folders);
 
 /// By which name `plan --machine` knows the devices of this node; "host" of a build for the host.
-/// Throws Error(kUsage) where there is none, and of devices that no profile describes, with less
-/// memory than theirs among them.
+/// Throws Error(exit) where there is none, and Error(kUsage) of devices that no profile describes,
+/// with less memory than theirs among them.
 std::string card_name(bool drives, const std::vector<DeviceInfo>& devices,
-                      const std::string& trouble);
+                      const std::string& trouble, Exit exit = Exit::kUsage);
 
 /// The measurements of `zeroapp calibrate`, one after the other; each fills its part of the figures
 /// and adds lines to the table. All ranks call each together.

@@ -32,6 +32,20 @@ std::string name_of(const gpuUUID_t& uuid) {
   return name;
 }
 
+/// As nvidia-smi writes it: digits in groups of 8, 4, 4, 4 and 12.
+std::string dashed(std::string digits) {
+  for (const size_t place : {20, 16, 12, 8}) digits.insert(place, "-");
+  return digits;
+}
+
+/// "NVIDIA H200 GPU-1b2c..., 0000:3b:00.0"; a part of a GPU says so in its name.
+std::string card_of(const DeviceInfo& device) {
+  const size_t space = device.id.find(' ');
+  const char* const kind = device.name.find("MIG") != device.name.npos ? " MIG-" : " GPU-";
+  return text(device.name, kind, dashed(device.id.substr(space + 1)), ", ",
+              device.id.substr(0, space));
+}
+
 DeviceInfo describe(int index) {
   gpuDeviceProp properties{};
   check_gpu(gpuGetDeviceProperties(&properties, index), "asking what a device is");
@@ -67,9 +81,16 @@ struct Memory {
 };
 
 Memory memory_in_use() {
+  use_chosen_device();
   Memory memory;
   check_gpu(gpuMemGetInfo(&memory.free, &memory.total), "asking for the device's free memory");
   return memory;
+}
+
+/// Where nothing can be thrown. A thread that never chose would give back to the first device, and
+/// make a context of half a GiB there.
+void prefer_chosen_device() noexcept {
+  if (chosen >= 0) warn_gpu(gpuSetDevice(chosen), "choosing a device");
 }
 
 }  // namespace
@@ -99,16 +120,24 @@ std::string device_trouble() {
   const gpuError_t status = gpuGetDeviceCount(&count);
   if (status != gpuSuccess) {
     static_cast<void>(gpuGetLastError());
-    return gpuGetErrorString(status) + address_space_hint(process_limit(RLIMIT_AS));
+    return words_of(status) + address_space_hint(process_limit(RLIMIT_AS));
   }
   if (count == 0) return "the driver shows no device";
   return text("none of ", count, " devices is of architecture ", kLeastMajor, ".0 or later");
+}
+
+Exit exit_of_device_trouble() {
+  int count = 0;
+  const gpuError_t status = gpuGetDeviceCount(&count);
+  static_cast<void>(gpuGetLastError());
+  return exit_of(status) == Exit::kDevice ? Exit::kDevice : Exit::kUsage;
 }
 
 void use_device(int index) {
   const std::vector<int> numbers = usable_numbers();
   ZERO_REQUIRE(index >= 0 && index < int(numbers.size()), "device ", index, " of ", numbers.size());
   chosen = numbers[size_t(index)];
+  name_card(card_of(describe(chosen)));
   use_chosen_device();
 }
 
@@ -151,6 +180,7 @@ void refuse_device_memory(int64_t bytes, const std::string& more) {
 }
 
 std::byte* take_device_memory(int64_t bytes) {
+  use_chosen_device();
   void* block = nullptr;
   const gpuError_t status = gpuMalloc(&block, size_t(bytes));
   if (status == gpuErrorMemoryAllocation) refuse_device_memory(bytes, "");
@@ -161,6 +191,7 @@ std::byte* take_device_memory(int64_t bytes) {
 
 /// On a stream of its own: to wait for all of the device would spoil what another thread records.
 void clear_device_memory(std::byte* block, int64_t bytes) {
+  use_chosen_device();
   gpuStream_t stream = nullptr;
   check_gpu(gpuStreamCreateWithFlags(&stream, gpuStreamNonBlocking), "clearing device memory");
   const gpuError_t queued = gpuMemsetAsync(block, 0, size_t(bytes), stream);
@@ -171,6 +202,7 @@ void clear_device_memory(std::byte* block, int64_t bytes) {
 }
 
 void give_device_memory(std::byte* block) noexcept {
+  prefer_chosen_device();
   warn_gpu(gpuFree(block), "giving device memory back");
 }
 
@@ -179,6 +211,7 @@ void pin_memory(std::byte* block, int64_t bytes) {
   const gpuError_t status =
       gpuHostRegister(block, size_t(bytes), gpuHostRegisterPortable | gpuHostRegisterMapped);
   if (status == gpuSuccess) return;
+  if (exit_of(status) == Exit::kDevice) refuse_gpu(status, "pinning host memory");
   static_cast<void>(gpuGetLastError());
   refuse(Exit::kDoesNotFit, bytes,
          " bytes of host memory cannot be pinned for the device: ", gpuGetErrorString(status),
@@ -186,6 +219,7 @@ void pin_memory(std::byte* block, int64_t bytes) {
 }
 
 void unpin_memory(std::byte* block) noexcept {
+  prefer_chosen_device();
   warn_gpu(gpuHostUnregister(block), "giving pinned memory back");
 }
 

@@ -22,6 +22,7 @@ const char* device_kind() { return "host"; }
 
 std::vector<DeviceInfo> usable_devices() { return {}; }
 std::string device_trouble() { return "this is a build for the host alone"; }
+Exit exit_of_device_trouble() { return Exit::kUsage; }
 
 void use_device(int index) {
   ZERO_REQUIRE(false, "device ", index, " of a build that drives none");
