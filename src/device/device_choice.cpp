@@ -77,6 +77,20 @@ bool shares_devices(const NodeDevices& node) {
   return false;
 }
 
+std::string hidden_devices_warning(const NodeDevices& node) {
+  const auto is_single = [](const std::vector<std::string>& devices) {
+    return devices.size() == 1;
+  };
+  const bool each_has_one = std::ranges::all_of(node.of_rank, is_single);
+  if (node.of_rank.size() < 2 || !each_has_one || device_count(node) < node.of_rank.size())
+    return "";
+  return text(
+      "each of the ", node.of_rank.size(), " ranks on ", node.host,
+      " sees one GPU alone, so NCCL may go through host memory at a tenth of the speed; let "
+      "all ranks see all GPUs: srun --gpu-bind=none with --gpus-per-node in place of "
+      "--gpus-per-task, and no CUDA_VISIBLE_DEVICES of a rank's own");
+}
+
 int choose_device(const NodeDevices& node, int node_rank) {
   ZERO_REQUIRE(node_rank >= 0 && size_t(node_rank) < node.of_rank.size(), "rank ", node_rank,
                " of a node with ", node.of_rank.size());

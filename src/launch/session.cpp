@@ -185,6 +185,8 @@ void Session::take_device(bool share) {
     use_device(device);
     stay_near(node.of_rank[size_t(node_rank)][size_t(device)]);
   });
+  const std::string hidden = hidden_devices_warning(node);
+  if (leads_node_ && !hidden.empty()) warn(hidden);
   shares_devices_ = peers_->largest(zero::shares_devices(node)) != 0;
   count_sharers();
 }

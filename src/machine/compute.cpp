@@ -51,10 +51,17 @@ Finding peak_finding(const char* subject, double flops, int threads) {
 
 Finding device_finding(const NodeDevices& node, int node_rank,
                        const std::vector<DeviceInfo>& devices) {
-  return asked("GPU", [&] {
+  Finding finding = asked("GPU", [&] {
     choose_device(node, node_rank);
     return text(devices.size(), " x ", words_of(devices.front()));
   });
+  const std::string hidden = hidden_devices_warning(node);
+  if (finding.verdict != Verdict::good || hidden.empty()) return finding;
+  const size_t advice = hidden.find("; ");
+  finding.verdict = Verdict::warning;
+  finding.found += ": " + hidden.substr(0, advice);
+  finding.advice = hidden.substr(advice + 2);
+  return finding;
 }
 
 std::string card_name(bool drives, const std::vector<DeviceInfo>& devices,

@@ -81,6 +81,21 @@ TEST(DeviceChoice, WithoutADeviceItSaysWhyAndWhatWorks) {
   }
 }
 
+TEST(DeviceChoice, RanksThatSeeOneDeviceEachAreWarnedOf) {
+  NodeDevices node = node_of(3, {});
+  node.of_rank = {{"c"}, {"a"}, {"b"}};
+  EXPECT_THAT(hidden_devices_warning(node),
+              AllOf(HasSubstr("each of the 3 ranks on n1 sees one GPU alone"),
+                    HasSubstr("srun --gpu-bind=none with --gpus-per-node")));
+  node.of_rank[1] = {"a", "b"};
+  EXPECT_EQ(hidden_devices_warning(node), "") << "a rank sees another's";
+  node.of_rank = {{"a"}, {"a"}, {"b"}};
+  EXPECT_EQ(hidden_devices_warning(node), "") << "ranks share one";
+  EXPECT_EQ(hidden_devices_warning(node_of(1, {"a"})), "") << "nobody else is there";
+  EXPECT_EQ(hidden_devices_warning(node_of(2, {})), "");
+  EXPECT_EQ(hidden_devices_warning(node_of(2, {"a", "b"})), "");
+}
+
 TEST(DeviceChoice, AFaultOfTheNodeHasItsOwnStatus) {
   NodeDevices node = node_of(1, {});
   node.exit = Exit::kDevice;

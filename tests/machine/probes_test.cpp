@@ -88,7 +88,10 @@ TEST(Devices, AreNamedAndTheirAbsenceEndsTraining) {
   EXPECT_THAT(few.advice, HasSubstr("run.share_device = true"));
   EXPECT_EQ(few.stops, Exit::kUsage);
   const Finding own = device_finding(node_of({{"a"}, {"b"}}), 1, {h200});
-  EXPECT_EQ(own.verdict, Verdict::good) << "a launcher may show each rank its own";
+  EXPECT_EQ(own.verdict, Verdict::warning) << "a launcher may show each rank its own, and runs";
+  EXPECT_EQ(own.stops, Exit::kFinished);
+  EXPECT_THAT(own.found, HasSubstr("each of the 2 ranks on n1 sees one GPU alone"));
+  EXPECT_THAT(own.advice, HasSubstr("srun --gpu-bind=none"));
 }
 
 DeviceInfo device_of(const std::string& name, double gib) {

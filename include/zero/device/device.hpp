@@ -68,6 +68,10 @@ int choose_device(const NodeDevices& node, int node_rank);
 /// Whether any two ranks drive the same device.
 bool shares_devices(const NodeDevices& node);
 
+/// Returns a warning where a launcher shows each of several ranks one device of its own, so that
+/// NCCL may not reach a peer's memory directly; with the line that mends it. "" elsewhere.
+std::string hidden_devices_warning(const NodeDevices& node);
+
 /// Advice to print after CUDA's error when an address-space limit, process_limit(RLIMIT_AS), stops
 /// it: it reserves as much as host and devices have memory, and then says that memory has run out.
 /// "" where there is no limit.
