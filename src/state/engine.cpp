@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdlib>
 
+#include "src/state/node_memory.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
 #include "zero/comm/backends.hpp"
@@ -120,6 +121,7 @@ Engine::Engine(launch::Session& session, const Communicators& comms, const Build
   // What is measured may differ from run to run, and so may the bits that come of it.
   kernels::set_product_rules({.measure = !build_.fixed_products, .cache = product_cache()});
   kernels::set_attention_rules({.deterministic = !options.fast_attention});
+  require_node_memory(session_, build_);
   session_.on_every_rank([&] {
     device_bytes_before_ = used_device_bytes();
     const run::LaneDisks disks = open_disk(options);
