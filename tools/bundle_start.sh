@@ -4,6 +4,15 @@
 # which the bundle lies, as build/bundle. Open MPI looks for its parts where it was installed unless
 # it is told another place. A bundle runs on one machine: mpirun needs no ssh for others then, and
 # NCCL no network but loopback; a rank that no launcher has started starts no daemon.
+nodes=${SLURM_STEP_NUM_NODES:-1}
+[ "${OMPI_COMM_WORLD_SIZE:-1}" = "${OMPI_COMM_WORLD_LOCAL_SIZE:-1}" ] || nodes=2
+if [ -z "${NCCL_SOCKET_IFNAME:-}" ] && [ "$nodes" -gt 1 ]; then
+  if [ "${OMPI_COMM_WORLD_RANK:-${SLURM_PROCID:-0}}" -eq 0 ]; then
+    echo "zeroapp: error E0200 a bundle runs on one machine, and these ranks are on several:" \
+      "build zeroapp there, or name the network's interface in NCCL_SOCKET_IFNAME" >&2
+  fi
+  exit 2
+fi
 here=$(cd "$(dirname "$0")/.." && pwd)
 export LD_LIBRARY_PATH="$here/lib:$here/cuda${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 export OPAL_BINDIR="$here/bin" OPAL_LIBDIR="$here/lib" OPAL_PKGLIBDIR="$here/openmpi/parts"

@@ -37,12 +37,32 @@ def start(program, bundle, *settings):
          "doctor"], {}))
 
 
+def is_refused_over_hosts(program, bundle):
+    """NCCL would look for the others on loopback for ever."""
+    link(bundle / "programs/echo", pathlib.Path("/bin/echo"))
+    link(bundle / "bin/echo", TOOLS / "bundle_start.sh")
+    spanning = {"OMPI_COMM_WORLD_SIZE": "4", "OMPI_COMM_WORLD_LOCAL_SIZE": "2"}
+    for env, status, told in (
+            (dict(spanning, OMPI_COMM_WORLD_RANK="0"), 2, True),
+            (dict(spanning, OMPI_COMM_WORLD_RANK="3"), 2, False),
+            ({"SLURM_STEP_NUM_NODES": "2", "SLURM_PROCID": "0"}, 2, True),
+            (dict(spanning, OMPI_COMM_WORLD_RANK="0", NCCL_SOCKET_IFNAME="ib0"), 0, False),
+            ({"OMPI_COMM_WORLD_SIZE": "2", "OMPI_COMM_WORLD_LOCAL_SIZE": "2"}, 0, False),
+            ({}, 0, False)):
+        result = program.wait(program.popen([str(bundle / "bin/echo"), "runs"], env))
+        check(result.status == status and ("runs" in result.out) == (status == 0),
+              f"status {status} with {env}", result)
+        check(("a bundle runs on one machine" in result.err) == told, f"one rank says so: {env}",
+              result)
+
+
 def main():
     program = Program(quick=False)
     bundle = program.folder / "bundle"
     launcher = subprocess.run(["which", program.mpiexec], text=True, check=True,
                               capture_output=True).stdout.strip()
     make_bundle(bundle, {"mpirun": launcher, "zeroapp": program.zeroapp})
+    is_refused_over_hosts(program, bundle)
     result = start(program, bundle)
     check("mpirun: 2 ranks" in result.out, "two ranks start by themselves", result)
     if "SKIP" in result.out:
