@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <array>
+#include <bit>
 #include <cmath>
 
 #include "kernels/support/elements.hpp"
@@ -103,6 +106,26 @@ StepState initial_step_state(const DecideRule& rule) {
 
 bool update_loss_scale(const LossScaling& rule, bool overflow, StepState& state) {
   return advance_scale(rule, overflow, state);
+}
+
+StepState guess_decision(const DecideRule& rule, const StepState& state) {
+  StepState guess = state;
+  guess.apply = 1;
+  guess.learning_rate = rule.learning_rates[std::min(state.updates, rule.learning_rate_count - 1)];
+  apply_update(rule, 0.0, guess);
+  return guess;
+}
+
+bool is_same_update(const StepState& guess, const StepState& decided) {
+  const auto read_by_updates = [](const StepState& state) {
+    return std::array{uint64_t(state.apply),
+                      uint64_t(state.updates),
+                      uint64_t(std::bit_cast<uint32_t>(state.grad_multiplier)),
+                      uint64_t(std::bit_cast<uint32_t>(state.learning_rate)),
+                      uint64_t(std::bit_cast<uint32_t>(state.unbias1)),
+                      uint64_t(std::bit_cast<uint32_t>(state.unbias2_sqrt))};
+  };
+  return read_by_updates(guess) == read_by_updates(decided);
 }
 
 void decide(Stream& stream, const DecideRule& rule, const StepInputs* inputs, StepSums* sums,

@@ -82,6 +82,18 @@ template <class T, class G>
 void update(Stream& stream, const OptimizerRule& rule, std::span<const OptimizerSegment> segments,
             const StepState* state, const OptimizerArrays<T, G>& arrays);
 
+/// As update(), which reads master and states of `from` and writes those of `to`, in memory apart;
+/// `to.grad` is not used. Segments begin at multiples of 32 elements, arrays of `to` at 64 bytes. On
+/// the host alone, whatever the stream; done when it returns.
+template <class T, class G>
+void update_into(Stream& stream, const OptimizerRule& rule,
+                 std::span<const OptimizerSegment> segments, const StepState* state,
+                 const OptimizerArrays<T, G>& from, const OptimizerArrays<T, G>& to);
+
+/// Copies as many bytes as `from` has to memory apart that begins at 64 bytes, by the host's
+/// threads; done when it returns.
+void copy_on_host(Stream& stream, std::span<const std::byte> from, std::byte* to);
+
 /// What a caller does with each piece of a slice around its update, on the thread that updates it
 /// and while the piece is in that thread's cache. Called by several threads at once.
 class AroundPieces {

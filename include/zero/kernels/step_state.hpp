@@ -88,6 +88,14 @@ struct StepState {
   StepReport report;
 };
 
+/// A unit's update that is made before its decision, in host memory beside its two copies of the
+/// optimizer's states, which take turns.
+struct Speculation {
+  int64_t second;  ///< 1: the states are in their second copies
+  int64_t made;    ///< 1: the other copies have the update by `guess`, which waits for its decision
+  StepState guess;
+};
+
 /// Dynamic loss scaling; enabled = false means a constant scale of `initial_scale`.
 struct LossScaling {
   bool enabled = false;  ///< fp16 with a dynamic scale
@@ -113,6 +121,13 @@ StepState initial_step_state(const DecideRule& rule);
 /// an overflow uses up hysteresis, then halves the scale; `window` good steps after the last
 /// overflow double it. Returns true when an overflow came with the scale at its minimum.
 bool update_loss_scale(const LossScaling& rule, bool overflow, StepState& state);
+
+/// Returns what decide() leaves of a state if the attempt in progress is neither clipped nor
+/// skipped, in all that an update reads; on the host, in memory that it reaches.
+StepState guess_decision(const DecideRule& rule, const StepState& state);
+
+/// True if an update by `guess` is that by `decided`, to the bit.
+bool is_same_update(const StepState& guess, const StepState& decided);
 
 /// Turns the sums of the pending attempt into a decision: norm, overflow, clip factor, next loss
 /// scale, learning rate, bias corrections, report; then clears `sums`. With inputs->pending == 0 it
