@@ -215,7 +215,10 @@ class MicroBatchWriter {
   }
   void finish_gradients(int32_t op, int32_t micro) {
     for (int32_t unit : uses_.gradients[size_t(op)]) {
-      if (uses_.last_gradient[size_t(unit)] == op) reducer_.finish(unit, micro);
+      if (uses_.last_gradient[size_t(unit)] != op) continue;
+      reducer_.finish(unit, micro);
+      const bool whole = micro == writer_.request().micro_batches - 1;
+      if (whole && updater_ != nullptr) updater_->speculate(unit);
     }
   }
 

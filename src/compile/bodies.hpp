@@ -117,6 +117,9 @@ class Updater {
   /// What this rank owns of unit u and, at stages 1 and 2, the gather of its weights. Returns where
   /// the new weight can be fetched from soonest, its home or a copy.
   Operand update(int32_t u);
+  /// The gradient of unit u is whole and on its way: makes the update of the next decision where
+  /// the unit is speculated.
+  void speculate(int32_t u);
   /// Where the weight of an updated unit can be fetched from again. On disk it is late where
   /// a use soon follows: of the last units that are staged a copy in host memory serves the rest of
   /// the body.
@@ -140,6 +143,15 @@ class Updater {
   /// A unit's updated().
   using States = std::vector<Staged>;
   void list_units();
+  Operand update_now(int32_t u);
+  /// Returns the weight, as update() does, which the settled one is sent to.
+  Operand settle(int32_t u);
+  /// An op on both copies of what an update changes.
+  void run_with_second(int32_t u, Kind kind);
+  /// What this rank updates of the weight.
+  Operand weight_at_home(int32_t u, Mode mode) const;
+  PlanOp optimizer_op(int32_t u, Kind kind, int32_t state,
+                      const std::vector<Operand>& updated) const;
   const States& bring(int32_t u);
   States stage_unit(int32_t u);
   Staged stage(int32_t u, const Operand& home, int32_t copy);

@@ -25,6 +25,9 @@ void place_states(Plan& plan);
 /// Copies in host memory of what is on disk and updated first: as many units as are staged.
 void place_copies(Plan& plan);
 
+/// Second copies of what the host updates before the norm is known.
+void place_speculation(Plan& plan);
+
 /// The persistent buffers of a plan that continues a text: weights, caches, what the host reads and
 /// writes.
 void place_decode_states(Plan& plan);

@@ -103,17 +103,22 @@ void Updater::decide() {
 
 Operand Updater::update(int32_t u) {
   const Unit& unit = writer_.unit(u);
-  const bool moves = unit.is_moved();
+  const Operand weight = unit.is_speculated() ? settle(u) : update_now(u);
+  if (unit.optimizer_sharded && !unit.weight_sharded) gather(u);
+  const bool keeps = unit.weight_home == Tier::nvme && writer_.tier_of(weight) == Tier::host &&
+                     is_last_[size_t(u)] && writer_.request().overlap;
+  weights_[size_t(u)] = keeps ? weight : writer_.whole(unit.weight, Mode::read);
+  return weight;
+}
+
+Operand Updater::update_now(int32_t u) {
+  const bool moves = writer_.unit(u).is_moved();
   if (moves) slack_.begin(writer_.size());
   const States staged = bring(u);
   run(u, staged);
   const Operand weight = send_home(u, staged[0]);
   for (size_t state = 1; state < staged.size(); ++state) send_home(u, staged[state]);
   if (moves) slack_.end(writer_.size());
-  if (unit.optimizer_sharded && !unit.weight_sharded) gather(u);
-  const bool keeps = unit.weight_home == Tier::nvme && writer_.tier_of(weight) == Tier::host &&
-                     is_last_[size_t(u)] && writer_.request().overlap;
-  weights_[size_t(u)] = keeps ? weight : writer_.whole(unit.weight, Mode::read);
   return weight;
 }
 
@@ -124,15 +129,20 @@ const Updater::States& Updater::bring(int32_t u) {
   return states_[place];
 }
 
-Updater::States Updater::stage_unit(int32_t u) {
+Operand Updater::weight_at_home(int32_t u, Mode mode) const {
   const Unit& unit = writer_.unit(u);
   const int64_t numel = unit.optimizer_sharded ? unit.shard_numel : unit.numel;
-  const int64_t weight_bytes = numel * int64_t(bytes_of(writer_.request().compute));
+  return writer_.owned(unit.weight, numel * int64_t(bytes_of(writer_.request().compute)), mode);
+}
+
+Updater::States Updater::stage_unit(int32_t u) {
+  const Unit& unit = writer_.unit(u);
+  if (unit.is_speculated()) return {};
   const std::vector<int32_t> updated = unit.updated(), ahead = unit.ahead;
   States staged;
   for (size_t i = 0; i < updated.size(); ++i) {
-    const Operand home = i == 0 ? writer_.owned(updated[i], weight_bytes, Mode::update)
-                                : writer_.whole(updated[i], Mode::update);
+    const Operand home =
+        i == 0 ? weight_at_home(u, Mode::update) : writer_.whole(updated[i], Mode::update);
     staged.push_back(stage(u, home, ahead.empty() ? -1 : ahead[i]));
   }
   return staged;
@@ -173,27 +183,33 @@ void Updater::read_ahead(double share) {
 }
 
 void Updater::run(int32_t u, const States& states) {
-  const Unit& unit = writer_.unit(u);
-  const Request& request = writer_.request();
-  const RestingGradient gradient = resting_gradient(request, unit.optimizer_site());
-  const bool host = runs_on_host(unit);
-  const int32_t state = host ? host_state_ : writer_.plan().step_state;
-  const int64_t numel = unit.optimizer_sharded ? unit.shard_numel : unit.numel;
-  const int64_t gradient_bytes = numel * int64_t(bytes_of(gradient.element));
-  PlanOp update{.kind = Kind::update,
-                .lane = host ? Lane::host_optimizer : Lane::compute,
-                .unit = u,
-                .in = gradient.element,
-                .out = request.compute,
-                .round_gradient = gradient.round_gradient,
-                .operands = {writer_.whole(state, Mode::read)}};
-  for (const Staged& staged : states) update.operands.push_back(staged.here);
-  update.operands.push_back(writer_.owned(unit.gradient, gradient_bytes, Mode::read));
-  if (request.optimizer.needs_norms()) {
+  const int32_t state = runs_on_host(writer_.unit(u)) ? host_state_ : writer_.plan().step_state;
+  std::vector<Operand> updated;
+  for (const Staged& staged : states) updated.push_back(staged.here);
+  PlanOp update = optimizer_op(u, Kind::update, state, updated);
+  if (writer_.request().optimizer.needs_norms()) {
     run_with_norms(update);
   } else {
-    writer_.emit(update);
+    writer_.emit(std::move(update));
   }
+}
+
+PlanOp Updater::optimizer_op(int32_t u, Kind kind, int32_t state,
+                             const std::vector<Operand>& updated) const {
+  const Unit& unit = writer_.unit(u);
+  const RestingGradient gradient = resting_gradient(writer_.request(), unit.optimizer_site());
+  const int64_t numel = unit.optimizer_sharded ? unit.shard_numel : unit.numel;
+  PlanOp op{.kind = kind,
+            .lane = runs_on_host(unit) ? Lane::host_optimizer : Lane::compute,
+            .unit = u,
+            .in = gradient.element,
+            .out = writer_.request().compute,
+            .round_gradient = gradient.round_gradient,
+            .operands = {writer_.whole(state, Mode::read)}};
+  op.operands.insert(op.operands.end(), updated.begin(), updated.end());
+  op.operands.push_back(
+      writer_.owned(unit.gradient, numel * int64_t(bytes_of(gradient.element)), Mode::read));
+  return op;
 }
 
 // Norms of whole tensors are known after a small all-reduce, so there is a pass on each side of it.

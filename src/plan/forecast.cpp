@@ -171,9 +171,12 @@ double seconds_of(const Plan& plan, const PlanOp& op, int carries, const Machine
   if (is_transfer(op.kind)) {
     return double(op.operands[kSource].bytes) / bandwidth_of(op.lane, machine);
   }
+  // An update that was right is taken over by a word; what is read and written is not the same.
+  if (op.kind == Kind::settle) return 0;
+  const int passes = op.kind == Kind::speculate ? 1 : 2;
   double bytes = 0;
   for (const Operand& operand : op.operands) {
-    bytes += double(operand.bytes) * (operand.mode == Mode::update ? 2 : 1);
+    bytes += double(operand.bytes) * (operand.mode == Mode::update ? passes : 1);
   }
   if (op.kind == Kind::carry)
     bytes = 3.0 * double(carries - 1) * double(op.operands[kSource].bytes);

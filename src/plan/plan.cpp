@@ -25,27 +25,30 @@ const char* name_of(Use use) {
   static constexpr const char* kNames[] = {
       "weights",          "gradients",       "optimizer state", "gathered weights",
       "gradient buckets", "partial sums",    "activations",     "scratch",
-      "step data",        "key-value cache", "staging"};
+      "step data",        "key-value cache", "staging",         "speculated updates"};
   return kNames[size_t(use)];
 }
 
 const char* name_of(Kind kind) {
   static constexpr const char* kNames[] = {
-      "compute",    "decide", "update",    "add_norms", "apply_norms", "sum_of_squares",
-      "accumulate", "carry",  "round_sum", "clear",     "all_gather",  "reduce_scatter",
-      "all_reduce", "copy",   "disk_read", "disk_write"};
+      "compute",    "decide",         "update",     "add_norms", "apply_norms", "speculate",
+      "settle",     "sum_of_squares", "accumulate", "carry",     "round_sum",   "clear",
+      "all_gather", "reduce_scatter", "all_reduce", "copy",      "disk_read",   "disk_write"};
   static_assert(std::size(kNames) == size_t(Kind::count_));
   return kNames[size_t(kind)];
 }
 
 const char* name_of(Kind kind, const OptimizerForm& optimizer) {
-  if (!is_update(kind)) return name_of(kind);
+  if (!is_update(kind) || has_second(kind)) return name_of(kind);
   return optimizer.ops[kind == Kind::apply_norms ? 1 : 0];
 }
 
 bool is_update(Kind kind) {
-  return kind == Kind::update || kind == Kind::add_norms || kind == Kind::apply_norms;
+  return kind == Kind::update || kind == Kind::add_norms || kind == Kind::apply_norms ||
+         has_second(kind);
 }
+
+bool has_second(Kind kind) { return kind == Kind::speculate || kind == Kind::settle; }
 
 bool is_collective(Kind kind) {
   return kind == Kind::all_gather || kind == Kind::reduce_scatter || kind == Kind::all_reduce;
@@ -84,6 +87,7 @@ UpdateSites update_sites(const Plan& plan) {
   for (const Unit& unit : plan.units) {
     if (unit.optimizer_home == Tier::device) continue;
     ++(unit.updated_on_device ? sites.on_device : sites.on_host);
+    sites.speculated += unit.is_speculated();
   }
   return sites;
 }
@@ -218,6 +222,7 @@ uint64_t Plan::hash() const {
     digest.add(buffer.offset);
     digest.add(int(buffer.persistent) + 2 * int(buffer.tier));
     digest.add(buffer.copy_of);
+    digest.add(buffer.twin);
   }
   for (const std::vector<int32_t>& slots : counters) {
     for (const int32_t slot : slots) digest.add(slot);

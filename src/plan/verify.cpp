@@ -158,12 +158,12 @@ class BodyCheck {
     for (size_t k = 0; k < operands.size(); ++k) {
       const Operand& operand = operands[k];
       if (operand.buffer < 0 || operand.mode == Mode::read) continue;
-      contents_.put(extent(operand),
-                    {.buffer = operand.buffer,
-                     .writer = i,
-                     .version = transfers ? arrived(i, operand, sent.version) : written(operand),
-                     .computed = transfers ? sent.computed : computed(i, k),
-                     .counted = op(i).counts});
+      contents_.put(extent(operand), {.buffer = operand.buffer,
+                                      .writer = i,
+                                      .version = transfers ? arrived(i, operand, sent.version)
+                                                           : written(i, k, operand),
+                                      .computed = transfers ? sent.computed : computed(i, k),
+                                      .counted = op(i).counts});
     }
     for (const Operand& operand : operands) {
       if (operand.buffer < 0) continue;
@@ -251,8 +251,9 @@ class BodyCheck {
 
   /// What an op computes with must not be a copy from before an update.
   void check_versions(int32_t i, const std::vector<Operand>& operands) {
-    for (const Operand& operand : operands) {
-      if (operand.buffer < 0 || mode_of(operand) == Mode::write) continue;
+    for (size_t k = 0; k < operands.size(); ++k) {
+      const Operand& operand = operands[k];
+      if (operand.buffer < 0 || mode_of(operand) == Mode::write || is_room(i, k)) continue;
       contents_.visit(extent(operand), [&](const Content& content) {
         if (versions_.is_latest(content.version)) return true;
         findings_.add(describe(i), " reads an old copy of ", name(content.version.state), " in ",
@@ -260,6 +261,11 @@ class BodyCheck {
         return false;
       });
     }
+  }
+
+  /// Whether an operand is of a second copy, which holds a guess or what is left of one.
+  bool is_room(int32_t i, size_t operand) const {
+    return has_second(op(i).kind) && operand >= second_operand(plan_.request.optimizer);
   }
 
   Computed computed(int32_t i, size_t operand) const {
@@ -298,7 +304,13 @@ class BodyCheck {
     return sent;
   }
 
-  Version written(const Operand& to) {
+  /// A speculated update is a version of nothing until it is settled, which makes it the weight's.
+  Version written(int32_t i, size_t operand, const Operand& to) {
+    if (is_room(i, operand)) {
+      const bool is_weight = operand == second_operand(plan_.request.optimizer);
+      const bool settles = op(i).kind == Kind::settle && is_weight;
+      return settles ? versions_.next(plan_.units[size_t(op(i).unit)].weight) : Version{};
+    }
     const bool anew = mode_of(to) == Mode::write;
     const Version before = anew ? Version{} : content_at(extent(to)).version;
     return versions_.next(versions_.follows(to.buffer) ? to.buffer : before.state);
@@ -311,7 +323,7 @@ class BodyCheck {
       if (content.buffer != b) {
         findings_.add(body_.name, " ends with ", name(content.buffer), " on the bytes of ",
                       buffer.name);
-      } else if (content.version != versions_.latest(b)) {
+      } else if (versions_.latest(b).state >= 0 && content.version != versions_.latest(b)) {
         findings_.add(body_.name, " ends with an old version of ", name(versions_.latest(b).state),
                       " in ", buffer.name);
       } else {

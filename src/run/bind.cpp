@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstring>
 
 #include "src/run/bound_op.hpp"
 #include "zero/graph/operation.hpp"
@@ -57,9 +58,10 @@ struct KindRow {
 KindRow row_of(Kind kind) {
   static constexpr KindRow kRows[] = {
       {run_compute, 0},     {run_decide, 3},         {run_update, 0},     {run_add_norms, 0},
-      {run_apply_norms, 0}, {run_sum_of_squares, 2}, {run_accumulate, 2}, {run_carry, 0},
-      {run_round_sum, 2},   {run_clear, 0},          {run_all_gather, 2}, {run_reduce_scatter, 3},
-      {run_all_reduce, 1},  {run_copy, 2},           {run_disk_read, 2},  {run_disk_write, 2},
+      {run_apply_norms, 0}, {run_speculate, 0},      {run_settle, 0},     {run_sum_of_squares, 2},
+      {run_accumulate, 2},  {run_carry, 0},          {run_round_sum, 2},  {run_clear, 0},
+      {run_all_gather, 2},  {run_reduce_scatter, 3}, {run_all_reduce, 1}, {run_copy, 2},
+      {run_disk_read, 2},   {run_disk_write, 2},
   };
   static_assert(std::size(kRows) == size_t(Kind::count_));
   return kRows[size_t(kind)];
@@ -134,14 +136,30 @@ void bind_rounds(const BindTarget& target, const plan::Body& body, BoundOp& boun
   }
 }
 
+/// The second copy's weight, low and states are as long as those that it is a copy of.
+void check_second(const plan::PlanOp& op, const OptimizerForm& optimizer) {
+  const Checker check(op);
+  check.bytes(plan::turns_operand(optimizer), sizeof(kernels::Speculation));
+  const size_t second = plan::second_operand(optimizer);
+  for (size_t i = second; i < op.operands.size(); ++i) {
+    check.bytes(i, op.operands[plan::kWeightOperand + i - second].bytes);
+  }
+}
+
+/// Operands of an optimizer's op: all up to the gradient, then norms or the second copy.
+size_t optimizer_operands(const plan::PlanOp& op, const OptimizerForm& optimizer) {
+  const size_t gradient = plan::gradient_operand(optimizer);
+  if (plan::has_second(op.kind)) return plan::second_operand(optimizer) + gradient - 1;
+  return gradient + (op.kind == Kind::update ? 1 : 2);
+}
+
 void bind_optimizer(const BindTarget& target, BoundOp& bound) {
   const plan::Unit& unit = target.plan.units.at(size_t(bound.op->unit));
   const plan::Request& request = target.plan.request;
   const int64_t begin = unit.optimizer_sharded ? target.memory.rank * unit.shard_numel : 0;
   const int64_t numel = unit.optimizer_sharded ? unit.shard_numel : unit.numel;
   const size_t gradient = plan::gradient_operand(request.optimizer);
-  const size_t operands = gradient + (bound.op->kind == Kind::update ? 1 : 2);
-  require_operands(*bound.op, operands);
+  require_operands(*bound.op, optimizer_operands(*bound.op, request.optimizer));
   const Checker check(*bound.op);
   check.bytes(plan::kWeightOperand, numel * int64_t(bytes_of(request.compute)));
   check.bytes(plan::kLowOperand, numel * (request.compute == Dtype::bf16 ? 2 : 4));
@@ -154,7 +172,8 @@ void bind_optimizer(const BindTarget& target, BoundOp& bound) {
   const graph::Graph& graph = target.plan.graphs.at(0);
   const UnitSlice slice{unit, begin, numel};
   bound.unit_begin = begin;
-  if (bound.op->kind == Kind::update) {
+  if (plan::has_second(bound.op->kind)) check_second(*bound.op, request.optimizer);
+  if (bound.op->kind == Kind::update || plan::has_second(bound.op->kind)) {
     bound.segments = joined_segments(graph, slice, request.weight_decay);
   } else {
     check.bytes(gradient + 1, int64_t(unit.parameters.size() * sizeof(kernels::TensorNorms)));
@@ -225,6 +244,8 @@ void bind_constants(const BindTarget& target, BoundOp& bound) {
     case Kind::update:
     case Kind::add_norms:
     case Kind::apply_norms:
+    case Kind::speculate:
+    case Kind::settle:
       return bind_optimizer(target, bound);
     case Kind::all_gather:
     case Kind::reduce_scatter:
@@ -262,6 +283,14 @@ void ChosenForms::choose(const plan::Plan& plan, int32_t graph, int64_t micro, s
 const graph::Graph* const* ChosenForms::of(int32_t graph, int32_t micro) const {
   const std::vector<const graph::Graph*>& graphs = graphs_.at(size_t(graph));
   return graphs.empty() ? nullptr : &graphs.at(size_t(micro));
+}
+
+int32_t present_buffer(const plan::Plan& plan, const RankMemory& memory, int32_t buffer) {
+  const plan::Buffer& named = plan.buffers.at(size_t(buffer));
+  if (named.twin < 0) return buffer;
+  kernels::Speculation turns;
+  std::memcpy(&turns, buffer_bytes(plan, memory, named.turns).data(), sizeof turns);
+  return turns.second != 0 ? named.twin : buffer;
 }
 
 std::span<std::byte> buffer_bytes(const plan::Plan& plan, const RankMemory& memory,

@@ -95,6 +95,10 @@ struct RankMemory {
 /// leaves its buffer or its buffer leaves the arena.
 void* address(const plan::Plan& plan, const RankMemory& memory, const plan::Operand& operand);
 
+/// The buffer whose bytes hold what this one names: its twin's (plan::Buffer::twin) while these two
+/// have changed places, else its own.
+int32_t present_buffer(const plan::Plan& plan, const RankMemory& memory, int32_t buffer);
+
 /// The bytes of a buffer on that rank.
 std::span<std::byte> buffer_bytes(const plan::Plan& plan, const RankMemory& memory, int32_t buffer);
 
@@ -136,6 +140,8 @@ void run_decide(const BoundOp& op, const LaneTools& tools);
 void run_update(const BoundOp& op, const LaneTools& tools);
 void run_add_norms(const BoundOp& op, const LaneTools& tools);
 void run_apply_norms(const BoundOp& op, const LaneTools& tools);
+void run_speculate(const BoundOp& op, const LaneTools& tools);
+void run_settle(const BoundOp& op, const LaneTools& tools);
 void run_sum_of_squares(const BoundOp& op, const LaneTools& tools);
 void run_accumulate(const BoundOp& op, const LaneTools& tools);
 void run_carry(const BoundOp& op, const LaneTools& tools);

@@ -1,3 +1,5 @@
+#include <utility>
+
 #include "src/run/bound_op.hpp"
 #include "src/run/disk_sums.hpp"
 #include "zero/base/align.hpp"
@@ -30,6 +32,38 @@ kernels::OptimizerArrays<T, G> optimizer_arrays(const BoundOp& op) {
   }
   return arrays;
 }
+
+/// The same of the second copy; it has no gradient.
+template <class T, class G>
+kernels::OptimizerArrays<T, G> second_arrays(const BoundOp& op) {
+  const size_t second = plan::second_operand(op.plan->request.optimizer);
+  kernels::OptimizerArrays<T, G> arrays{
+      .weight = op.operand<T>(second),
+      .low = op.operand<typename kernels::MasterLow<T>::type>(second + 1),
+      .states = {},
+      .grad = nullptr};
+  for (size_t i = 0; i < op.plan->request.optimizer.states.size(); ++i) {
+    arrays.states[i] = op.operand<float>(second + 2 + i);
+  }
+  return arrays;
+}
+
+/// The copies of an op by what they hold: the states as they are, and room for a guess. A weight
+/// comes from its home, and new ones are always written to the second copy.
+template <class T, class G>
+struct Copies {
+  explicit Copies(const BoundOp& op)
+      : states(optimizer_arrays<T, G>(op)), guess(second_arrays<T, G>(op)) {
+    if (turns_of(op).second == 0) return;
+    std::swap(states.low, guess.low);
+    std::swap(states.states, guess.states);
+  }
+  kernels::OptimizerArrays<T, G> states, guess;
+
+  static kernels::Speculation& turns_of(const BoundOp& op) {
+    return *op.operand<kernels::Speculation>(plan::turns_operand(op.plan->request.optimizer));
+  }
+};
 
 kernels::OptimizerRule rule_of(const BoundOp& op) {
   kernels::OptimizerRule rule = op.rules->optimizer;
@@ -100,6 +134,42 @@ void run_update(const BoundOp& op, const LaneTools& tools) {
       kernels::update_in_pieces<T, G>(tools.stream, rule, op.segments, state, arrays, sums.numel(),
                                       sums);
     }
+  });
+}
+
+void run_speculate(const BoundOp& op, const LaneTools& tools) {
+  with_gradient_type(op.plan->request.compute, op.op->in, [&](auto t, auto g) {
+    using T = typename decltype(t)::type;
+    using G = typename decltype(g)::type;
+    const Copies<T, G> copies(op);
+    kernels::Speculation& turns = copies.turns_of(op);
+    turns.guess =
+        kernels::guess_decision(op.rules->decide, *op.operand<const StepState>(plan::kDecision));
+    kernels::update_into<T, G>(tools.stream, rule_of(op), op.segments, &turns.guess, copies.states,
+                               copies.guess);
+    turns.made = 1;
+  });
+}
+
+void run_settle(const BoundOp& op, const LaneTools& tools) {
+  with_gradient_type(op.plan->request.compute, op.op->in, [&](auto t, auto g) {
+    using T = typename decltype(t)::type;
+    using G = typename decltype(g)::type;
+    const Copies<T, G> copies(op);
+    kernels::Speculation& turns = copies.turns_of(op);
+    const auto* const decided = op.operand<const StepState>(plan::kDecision);
+    const bool made = std::exchange(turns.made, 0) != 0;
+    if (made && kernels::is_same_update(turns.guess, *decided)) {
+      turns.second = 1 - turns.second;
+      return;
+    }
+    const auto* const weight = op.operand<const std::byte>(plan::kWeightOperand);
+    const size_t bytes = size_t(op.operand_bytes(plan::kWeightOperand));
+    kernels::copy_on_host(tools.stream, {weight, bytes},
+                          reinterpret_cast<std::byte*>(copies.guess.weight));
+    kernels::OptimizerArrays<T, G> in_place = copies.states;
+    in_place.weight = copies.guess.weight;
+    kernels::update<T, G>(tools.stream, rule_of(op), op.segments, decided, in_place);
   });
 }
 

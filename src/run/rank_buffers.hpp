@@ -99,15 +99,14 @@ class RankBuffers final : public Buffers {
   std::span<std::byte> bytes(int32_t buffer) override {
     ZERO_REQUIRE(is_on_disk(buffer) || on_host(buffer), "buffer ",
                  plan_.buffers.at(size_t(buffer)).name, " lies in device memory");
-    return buffer_bytes(plan_, memory_, buffer);
+    return present_bytes(buffer);
   }
   const Arena& arena(plan::Tier tier) const override { return arenas_.of(tier); }
 
   void read(int32_t buffer, int64_t offset, std::span<std::byte> out) override {
     if (is_on_disk(buffer)) return window_->read(buffer, offset, out);
     const bool is_up = state_is_up_ && buffer == plan_.step_state;
-    const std::span<const std::byte> from =
-        is_up ? mail_.state() : buffer_bytes(plan_, memory_, buffer);
+    const std::span<const std::byte> from = is_up ? mail_.state() : present_bytes(buffer);
     copy(from.subspan(size_t(offset), out.size()), out.data(), is_up || on_host(buffer));
   }
 
@@ -117,7 +116,7 @@ class RankBuffers final : public Buffers {
       return window_->write(buffer, offset, in);
     }
     if (buffer == plan_.step_state) state_is_up_ = false;
-    const std::span<std::byte> to = buffer_bytes(plan_, memory_, buffer);
+    const std::span<std::byte> to = present_bytes(buffer);
     copy(in, to.subspan(size_t(offset), in.size()).data(), on_host(buffer));
   }
 
@@ -142,6 +141,11 @@ class RankBuffers final : public Buffers {
  private:
   bool is_on_disk(int32_t buffer) const {
     return plan_.buffers.at(size_t(buffer)).tier == plan::Tier::nvme;
+  }
+
+  /// What a buffer names between bodies.
+  std::span<std::byte> present_bytes(int32_t buffer) const {
+    return buffer_bytes(plan_, memory_, present_buffer(plan_, memory_, buffer));
   }
 
   void open_window(const LaneDisks& disks) {

@@ -100,7 +100,7 @@ int32_t vote_of(launch::UserRequest request) {
 
 std::string first_nonfinite_gradient(const state::StateView& view) {
   for (const plan::PlanOp& op : view.plan->bodies[plan::kFinish].ops) {
-    if (op.kind != plan::Kind::update && op.kind != plan::Kind::add_norms) continue;
+    if (!plan::is_update(op.kind) || op.kind == plan::Kind::apply_norms) continue;
     const std::string found = first_nonfinite_in(*view.plan, gradient_of(view, op));
     if (!found.empty()) return found;
   }

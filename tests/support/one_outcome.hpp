@@ -42,6 +42,7 @@ struct Case {
   int steps = kSteps;
   int64_t layers = 2;
   std::optional<model::Architecture> other = {};  ///< as TinyModel has it
+  std::optional<double> clip = {};                ///< none: that of tiny_rules()
 };
 
 inline Outcome train(const Case& c) {
@@ -54,6 +55,7 @@ inline Outcome train(const Case& c) {
   EXPECT_EQ(moves_activations(plan), c.request.activation_home != plan::Tier::device);
   run::Rules rules = tiny_rules(c.request.compute);
   rules.optimizer.settings = c.optimizer;
+  if (c.clip) rules.decide.clip = *c.clip;
   ThreadRanks machine(plan, rules);
   Outcome outcome = train(machine, plan, c.steps);
   EXPECT_TRUE(padding_is_zero(machine, plan));
@@ -68,7 +70,7 @@ inline std::string describe(const Case& c) {
               c.request.reduce_bucket_numel, ", prefetch ", c.request.prefetch_numel,
               ", keeps over ", c.request.keep_distance_numel, ", optimizer on ",
               plan::name_of(c.request.optimizer_home), ", of which ", c.request.device_update_share,
-              " is updated on the device, weights on ", plan::name_of(c.request.weight_home),
+              " is updated on the device and ", c.request.speculated_share, " ahead, weights on ", plan::name_of(c.request.weight_home),
               ", activations on ", plan::name_of(c.request.activation_home));
 }
 

@@ -131,7 +131,8 @@ class RandomOrderExecutor::Impl {
   std::span<std::byte> bytes(int rank, int32_t buffer) {
     // The host may be about to change what copies are of.
     if (plan_.buffers[size_t(buffer)].tier == plan::Tier::nvme) copies_are_true_ = false;
-    return buffer_bytes(plan_, ranks_[size_t(rank)].memory, buffer);
+    const RankMemory& memory = ranks_[size_t(rank)].memory;
+    return buffer_bytes(plan_, memory, present_buffer(plan_, memory, buffer));
   }
 
  private:

@@ -101,6 +101,10 @@ plan::Request random_tiered_request(uint64_t seed) {
   request.activation_home = draw.one_of({Tier::device, Tier::host, Tier::nvme});
   request.staged_activations = 1 + draw.below(2);
   request.device_update_share = draw.one_of({0.0, 0.0, 0.5, 1.0});
+  const bool may_speculate = request.optimizer_home == Tier::host &&
+                             request.weight_home == Tier::device &&
+                             !request.optimizer.needs_norms();
+  if (may_speculate) request.speculated_share = draw.one_of({0.0, 0.5, 1.0, 1.0});
   return request;
 }
 

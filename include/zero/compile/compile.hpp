@@ -45,4 +45,20 @@ double device_update_share_for(const Request& request, const graph::Graph& train
                                const Machine& machine);
 inline constexpr int kDeviceUpdateParts = 8;
 
+/// Which units are updated on the device though their states rest elsewhere, and which of the
+/// others before the norm is known: Request::device_update_share and speculated_share.
+struct UpdateShares {
+  double on_device = 0, speculated = 0;
+};
+
+/// Whether any unit of such a plan can be updated before the norm is known: states in host memory,
+/// weights on the device, an optimizer without norms.
+bool can_speculate(const Request& request);
+
+/// The shares with which a step is the shortest by forecast where units are updated before the norm
+/// is known, of kDeviceUpdateParts parts each; of speculated units the fewest within 2 % of that,
+/// and at least one. Found by turns, one share at a time. None where can_speculate() says no.
+UpdateShares speculated_shares_for(const Request& request, const graph::Graph& training,
+                                   const Machine& machine);
+
 }  // namespace zero::plan

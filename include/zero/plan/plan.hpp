@@ -41,9 +41,10 @@ enum class Use : uint8_t {
   partial_sums,      ///< reproducible mode: fp32 shards of the binary counter
   activations,
   scratch,
-  step_data,  ///< inputs and outputs of the graphs, step state
-  cache,      ///< keys and values of a text that is continued
-  staging,    ///< states on their way between tiers
+  step_data,    ///< inputs and outputs of the graphs, step state
+  cache,        ///< keys and values of a text that is continued
+  staging,      ///< states on their way between tiers
+  speculation,  ///< second copies, to which updates are written before the norm is known
   count_
 };
 inline constexpr int kUses = int(Use::count_);
@@ -63,7 +64,9 @@ struct Buffer {
   bool persistent = false;  ///< keeps its content between bodies
   int32_t copy_of = -1;     ///< persistent: holds the bytes of this buffer whenever no body runs.
                             ///< Where a body fills it anew, others may use its bytes until then.
-  int64_t offset = -1;      ///< in the tier's arena; the same on every rank; set by pack
+  int32_t twin = -1;    ///< persistent: one of the two holds the state and the other a guess, by
+  int32_t turns = -1;   ///< kernels::Speculation::second in this buffer
+  int64_t offset = -1;  ///< in the tier's arena; the same on every rank; set by pack
 };
 
 enum class Mode : uint8_t { read, write, update };
@@ -86,6 +89,11 @@ enum class Kind : uint8_t {
                    ///<   gradient: of an optimizer that needs no norms
   add_norms,       ///< as update but weight and low are read; then norms (update)
   apply_norms,     ///< as update but states are read; then norms (read)
+  speculate,       ///< as update but the weight is read; then the turns (kernels::Speculation),
+                   ///<   weight, low and states of the second copy (update). Makes the update of
+                   ///<   the next decision as if nothing were clipped or skipped
+  settle,          ///< as speculate: takes that update over, or makes it as decided; either way
+                   ///<   the second copy's weight becomes the weight
   sum_of_squares,  ///< gradient shard, sums (update)
   accumulate,      ///< gradient, sum (write: first, update: further): fp32 sum += gradient
   carry,           ///< fp32 slots of a counter, from level 1 up: all in front of the last one
@@ -106,6 +114,8 @@ const char* name_of(Kind kind);
 const char* name_of(Kind kind, const OptimizerForm& optimizer);
 /// Whether it is an optimizer's op on a unit.
 bool is_update(Kind kind);
+/// Whether it also has the second copies of what an update changes.
+bool has_second(Kind kind);
 /// Whether ranks run the op together, over a lane's communicator.
 bool is_collective(Kind kind);
 /// Whether it moves bytes between tiers.
@@ -124,6 +134,13 @@ struct Wait {
 inline constexpr size_t kWeightOperand = 1, kLowOperand = 2, kFirstState = 3;
 inline size_t gradient_operand(const OptimizerForm& optimizer) {
   return kFirstState + optimizer.states.size();
+}
+/// Of speculate and settle.
+inline size_t turns_operand(const OptimizerForm& optimizer) {
+  return gradient_operand(optimizer) + 1;
+}
+inline size_t second_operand(const OptimizerForm& optimizer) {
+  return turns_operand(optimizer) + 1;
 }
 
 /// Places in PlanOp::operands of the kinds that are no op of the graph; an op's own file names its.
@@ -219,6 +236,10 @@ struct Unit {
   /// Copies in host memory of updated(), where these are read from a disk ahead of the body that
   /// updates them; empty where none is.
   std::vector<int32_t> ahead = {};
+  /// Second copies in host memory of updated(), of a unit that is updated there before the norm is
+  /// known; that of the weight holds no state. `turns` says which copies are the states.
+  std::vector<int32_t> second = {};
+  int32_t turns = -1;
   bool weight_sharded = false;         ///< stage 3: `weight` holds this rank's shard only
   bool optimizer_sharded = false;      ///< stages 1 to 3; of a frozen unit as weight_sharded
   Tier weight_home = Tier::device;     ///< where `weight` rests
@@ -237,6 +258,7 @@ struct Unit {
   }
   /// Whether a whole unit has to be put together on the device before an op can read its weights.
   bool is_fetched() const { return weight_sharded || weight_home != Tier::device; }
+  bool is_speculated() const { return turns >= 0; }
   /// Whether its optimizer finds anything elsewhere than where it rests.
   bool is_moved() const {
     return !frozen && (optimizer_home != Tier::device || weight_home != Tier::device);
@@ -309,6 +331,7 @@ Stretch free_between_bodies(const Plan& plan);
 /// How many of a plan's units are updated where, among those whose states rest beside the device.
 struct UpdateSites {
   int on_host = 0, on_device = 0;
+  int speculated = 0;  ///< of those on the host: before the norm is known
 };
 UpdateSites update_sites(const Plan& plan);
 

@@ -53,6 +53,8 @@ struct Request {
   double optimizer_share = 1;          ///< of the units; the others' states stay on the device
   double device_update_share = 0;      ///< of the units whose states rest elsewhere: updated on the
                                        ///< device all the same, to which their states come and go
+  double speculated_share = 0;         ///< of the units that the host updates: before the norm is
+                                       ///< known
   int staged_units = 4;                ///< whose states are on their way at the same time
   bool pinned_host = true;             ///< of a device: what rests in host memory is pinned there
 
