@@ -350,7 +350,9 @@ std::string plan_json(const PlanReport& report) {
                    {"optimizer_share", asked.optimizer_share},
                    {"parameters", plan::name_of(asked.weight_home)}};
   const plan::UpdateSites sites = plan::update_sites(report.build->plan);
-  json["updates"] = {{"on_host", sites.on_host}, {"streamed_to_device", sites.on_device}};
+  json["updates"] = {{"on_host", sites.on_host},
+                     {"streamed_to_device", sites.on_device},
+                     {"before_the_norm", sites.speculated}};
   json["tiers"] = tiers_json(forecast);
   json["checkpoint_copy_bytes"] = report.build->copy_bytes;
   json["checkpoint_slot_bytes"] = slot_bytes(*report.build);

@@ -189,6 +189,7 @@ std::vector<Condition> tier_conditions() {
   return {
       acts_with({optimizer + "buffer_count", optimizer + "ratio", optimizer + "pin_memory"},
                 optimizer + "device", away),
+      acts_with({optimizer + "speculate"}, optimizer + "device", {"cpu", "auto"}),
       acts_with({param + "pin_memory"}, param + "device", away),
       acts_with({optimizer + "nvme_path"}, optimizer + "device", disk),
       acts_with({param + "nvme_path"}, param + "device", disk),

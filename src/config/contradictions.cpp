@@ -237,6 +237,19 @@ std::vector<Rule> tier_rules() {
           "at stage 0 every rank would run the whole optimizer on the host; write zero.stage = "
           "1, 2 or 3",
           {"zero.stage = 0", "zero.offload_optimizer.device = \"cpu\""}),
+      clash({"zero.offload_optimizer.speculate", "zero.offload_optimizer.device",
+             "zero.offload_param.device", "optimizer.type"},
+            [](const C& c) {
+              const bool away =
+                  c.offload_param.device == Home::cpu || c.offload_param.device == Home::nvme;
+              return c.offload_optimizer.speculate.value_or(false) &&
+                     (away || c.optimizer.type == OptimizerType::LAMB);
+            },
+            "updates begin before the norm is known where weights rest on the device and the "
+            "optimizer needs no norms of tensors; write zero.offload_param.device = \"none\" and "
+            "another optimizer.type than \"LAMB\", or speculate = false",
+            {"zero.stage = 3", "zero.offload_optimizer.device = \"cpu\"",
+             "zero.offload_param.device = \"cpu\"", "zero.offload_optimizer.speculate = true"}),
       {.keys = {"zero.offload_param.device", "zero.stage"},
        .broken = resident_parameters,
        .example = {"zero.stage = 2", "zero.offload_param.device = \"cpu\""}},

@@ -83,13 +83,19 @@ void tier_fields(Table& table, RunConfig& c) {
   table.flag("pin_memory", c.offload_optimizer.pin_memory).note =
       "of GPUs: false leaves their host memory unpinned; a program for the host warns that it "
       "changes nothing";
+  Field& speculate = table.other("speculate", Open{&c.offload_optimizer.speculate});
+  speculate.standing = kOurs;
+  speculate.note =
+      "updates begin before the norm is known, into second copies; auto: where a GPU's step is "
+      "shorter for it by forecast and host memory has the room";
   table.either("pipeline_read", false, "disk reads, updates and disk writes always overlap");
   table.either("pipeline_write", false, "disk reads, updates and disk writes always overlap");
   table.refused(
       "fast_init", false,
       "each block on disk is written once at the start, so that every read can be checked");
   table.refused("super_offload", false,
-                "no update begins before the norm of all gradients is known");
+                "another key has updates begin before the norm of all gradients is known",
+                ", and zero.offload_optimizer.speculate = true");
   table.hint("cpuadam_cores_perc", 0.8,
              "the host's optimizer has as many threads as compute, which run.threads sets",
              {.high = 1});

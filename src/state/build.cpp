@@ -5,7 +5,6 @@
 
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
-#include "zero/compile/compile.hpp"
 #include "zero/config/schedule.hpp"
 #include "zero/graph/passes.hpp"
 #include "zero/kernels/attention.hpp"
@@ -198,7 +197,7 @@ PairOptions pair_options(const DataConfig& data, const model::DataForm& form) {
           .sentinel_id = data.sentinel_id};
 }
 
-Build build_of(const RunConfig& config, const World& world, double device_update_share,
+Build build_of(const RunConfig& config, const World& world, const plan::UpdateShares& shares,
                bool trains) {
   Build made{.model = model::architecture_of(config),
              .batch = resolve_batch(config, world.ranks),
@@ -207,7 +206,8 @@ Build build_of(const RunConfig& config, const World& world, double device_update
              .plan = {}};
   made.evaluation_micro = evaluation_micro_batch(config, made.batch);
   plan::Request request = request_of(config, world, made.batch);
-  request.device_update_share = device_update_share;
+  request.device_update_share = shares.on_device;
+  request.speculated_share = shares.speculated;
   // Only gradients are summed in trees over ranks, whose number has to be a power of two then.
   request.reproducible &= trains;
   made.plan = plan::compile(request, step_graph(config, made, world),
@@ -267,8 +267,8 @@ bool pins_host(const RunConfig& config) {
          (weights.device == Home::none || weights.pin_memory);
 }
 
-Build build(const RunConfig& config, const World& world, double device_update_share) {
-  Build made = build_of(config, world, device_update_share, /*trains=*/true);
+Build build(const RunConfig& config, const World& world, const plan::UpdateShares& shares) {
+  Build made = build_of(config, world, shares, /*trains=*/true);
   refuse_unless_activations_leave(config, made.plan);
   if (config.checkpoint.async && is_saved(config)) {
     const auto parts = saved_parts(made.plan, config.checkpoint.weights_only);
@@ -280,7 +280,7 @@ Build build(const RunConfig& config, const World& world, double device_update_sh
 }
 
 Build build_evaluation(const RunConfig& config, const World& world) {
-  return build_of(config, world, 0, /*trains=*/false);
+  return build_of(config, world, {}, /*trains=*/false);
 }
 
 void add_forms(const RunConfig& config, const World& world, Build& build) {
@@ -330,6 +330,15 @@ double device_update_share_for(const RunConfig& config, const World& world,
   return plan::device_update_share_for(
       request_of(config, world, batch),
       training_graph(config, model::architecture_of(config), world, batch.micro), machine);
+}
+
+plan::UpdateShares speculated_shares_for(const RunConfig& config, const World& world,
+                                         const plan::Machine& machine) {
+  const BatchSizes batch = resolve_batch(config, world.ranks);
+  const plan::Request request = request_of(config, world, batch);
+  if (!plan::can_speculate(request)) return {};
+  return plan::speculated_shares_for(
+      request, training_graph(config, model::architecture_of(config), world, batch.micro), machine);
 }
 
 std::string idle_threshold(const RunConfig& config, const plan::Plan& plan) {

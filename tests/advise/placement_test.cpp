@@ -58,7 +58,7 @@ MemoryLimit device_limit(const state::Build& build) {
 TEST(Placement, StreamsStatesWhereTheHostIsSlowAndSaysSo) {
   const RunConfig asked = with_states_on(Home::cpu);
   const Placement placement = choose_placement(asked, kAlone, {}, slow_host());
-  EXPECT_GE(placement.device_update_share, 0.875);
+  EXPECT_GE(placement.shares.on_device, 0.875);
   const plan::UpdateSites sites = plan::update_sites(placement.build.plan);
   EXPECT_GE(sites.on_device, 7);
   EXPECT_EQ(sites.on_device + sites.on_host, 9);
@@ -71,7 +71,7 @@ TEST(Placement, UpdatesOnTheHostWhereTheDeviceIsTheHost) {
   const RunConfig asked = with_states_on(Home::cpu);
   const Placement placement =
       choose_placement(asked, kAlone, {}, plan::machine_profile("host", Dtype::f32));
-  EXPECT_EQ(placement.device_update_share, 0);
+  EXPECT_EQ(placement.shares.on_device, 0);
   EXPECT_EQ(plan::update_sites(placement.build.plan).on_host, 9);
   EXPECT_EQ(placement.build.plan.hash(), state::build(placement.config, kAlone).plan.hash());
   EXPECT_EQ(placement.text(), "zero.offload_optimizer.buffer_count = \"auto\" is 4\n");
@@ -81,16 +81,16 @@ TEST(Placement, StreamsNoMoreThanTheDeviceHolds) {
   const RunConfig asked = with_states_on(Home::cpu);
   Placement least = choose_placement(asked, kAlone, {}, slow_host());
   const MemoryLimit roomy = device_limit(least.build);
-  EXPECT_EQ(choose_placement(asked, kAlone, roomy, slow_host()).device_update_share,
-            least.device_update_share);
+  EXPECT_EQ(choose_placement(asked, kAlone, roomy, slow_host()).shares.on_device,
+            least.shares.on_device);
   MemoryLimit tight = roomy;
   --tight.bytes;
   const Placement less = choose_placement(asked, kAlone, tight, slow_host());
-  EXPECT_LT(less.device_update_share, least.device_update_share);
+  EXPECT_LT(less.shares.on_device, least.shares.on_device);
   EXPECT_TRUE(fits(less.build, tight));
   tight = device_limit(state::build(least.config, kAlone));
   const Placement none = choose_placement(asked, kAlone, tight, slow_host());
-  EXPECT_EQ(none.device_update_share, 0);
+  EXPECT_EQ(none.shares.on_device, 0);
   EXPECT_TRUE(fits(none.build, tight));
 }
 

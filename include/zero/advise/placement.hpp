@@ -76,7 +76,7 @@ std::vector<std::string> plan_warnings(const ConfigInput& input, const plan::Pla
 /// Where everything rests and is updated, and the plan that follows.
 struct Placement {
   RunConfig config;                ///< without "auto": homes, ratio, buffers
-  double device_update_share = 0;  ///< plan::Request::device_update_share
+  plan::UpdateShares shares = {};  ///< of units that the device updates, and before the norm
   state::Build build;
   Choices choices = {};
 
@@ -87,8 +87,11 @@ struct Placement {
 
 /// Chooses what `config` leaves open, each within `limit`: homes, then how many buffers serve the
 /// states on their way, then the share of the units that are updated on the device though their
-/// states rest elsewhere. The last has no key: no choice of it changes a number. All of it is found
-/// by compiling, so it is the same on all ranks of one limit and one machine. Throws as build().
+/// states rest elsewhere, which has no key, as no choice of it changes a number. Last, from the
+/// memory that all this leaves: how many units are updated before the norm is known. With
+/// zero.offload_optimizer.speculate = "auto" some are where a device with memory of its own gains
+/// by it. All of it is found by compiling, so it is the same on all ranks of one limit and one
+/// machine. Throws as build(), and Error(kDoesNotFit) where speculate = true has no room.
 Placement choose_placement(const RunConfig& config, const state::World& world,
                            const MemoryLimit& limit, const plan::Machine& machine);
 

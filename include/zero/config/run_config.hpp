@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -184,6 +185,9 @@ struct OffloadOptimizerConfig {
   /// Share of the parameters whose states leave the device, 0 to 1; of auto the most that may.
   double ratio = 1;
   bool pin_memory = true;  ///< of GPUs: their host memory is pinned; false: it may be swapped
+  /// Updates begin before the norm is known, into second copies of the states; none: "auto", where
+  /// a GPU's step is shorter for it and the host has the room.
+  std::optional<bool> speculate = {};
 
   bool operator==(const OffloadOptimizerConfig&) const = default;
 };

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "zero/compile/compile.hpp"
 #include "zero/config/batch.hpp"
 #include "zero/config/run_config.hpp"
 #include "zero/io/data/dataset.hpp"
@@ -61,9 +62,9 @@ bool is_saved(const RunConfig& config);
 bool pins_host(const RunConfig& config);
 
 /// Writes the model's graph, differentiates it, applies the recompute policy, fuses where the
-/// library of products can, and compiles the plan. `device_update_share`:
-/// plan::Request::device_update_share. Throws Error(kUsage) where the numbers cannot work together.
-Build build(const RunConfig& config, const World& world, double device_update_share = 0);
+/// library of products can, and compiles the plan, with so much of the updates on the device and
+/// ahead. Throws Error(kUsage) where the numbers cannot work together.
+Build build(const RunConfig& config, const World& world, const plan::UpdateShares& shares = {});
 
 /// The same where nothing is trained: of parameters the plan holds the weights alone, without
 /// gradients, states or what completes weights to masters. Throws likewise.
@@ -89,6 +90,11 @@ int64_t buffers_for(const RunConfig& config, const World& world, const plan::Mac
 /// plan::device_update_share_for().
 double device_update_share_for(const RunConfig& config, const World& world,
                                const plan::Machine& machine);
+
+/// The shares with which units are updated before the norm is known: see
+/// plan::speculated_shares_for(). None where the configuration allows none.
+plan::UpdateShares speculated_shares_for(const RunConfig& config, const World& world,
+                                         const plan::Machine& machine);
 
 /// Says that zero.stage3_param_persistence_threshold keeps no unit gathered, as it is smaller than
 /// all of them; "" where it does, or is 0, or where no unit is gathered.
