@@ -28,7 +28,8 @@ Backend backend_for(const BackendFacts& facts) {
   if (facts.want_nccl) return Backend::nccl;
   if (facts.count == 1) return Backend::self;
   if (!facts.drive_devices) return Backend::host;
-  return facts.share_a_device || !facts.have_nccl ? Backend::staged : Backend::nccl;
+  const bool refused = facts.share_a_device || (facts.share_a_card && !facts.nccl_shares);
+  return refused || !facts.have_nccl ? Backend::staged : Backend::nccl;
 }
 
 std::unique_ptr<Communicator> make_self() { return std::make_unique<Self>(); }

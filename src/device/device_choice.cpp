@@ -65,16 +65,26 @@ std::vector<int> choose_all(const NodeDevices& node) {
   return places;
 }
 
-}  // namespace
-
-bool shares_devices(const NodeDevices& node) {
+/// True if the devices of two ranks have the same name; `name` takes a part of DeviceInfo::id.
+template <class Name>
+bool any_twice(const NodeDevices& node, const Name& name) {
   const std::vector<int> places = choose_all(node);
   std::set<std::string> used;
   for (size_t rank = 0; rank < places.size(); ++rank) {
     if (places[rank] < 0) continue;
-    if (!used.insert(node.of_rank[rank][size_t(places[rank])]).second) return true;
+    if (!used.insert(name(node.of_rank[rank][size_t(places[rank])])).second) return true;
   }
   return false;
+}
+
+}  // namespace
+
+bool shares_devices(const NodeDevices& node) {
+  return any_twice(node, [](const std::string& id) { return id; });
+}
+
+bool shares_cards(const NodeDevices& node) {
+  return any_twice(node, [](const std::string& id) { return id.substr(0, id.find(' ')); });
 }
 
 std::string hidden_devices_warning(const NodeDevices& node) {

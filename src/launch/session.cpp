@@ -188,6 +188,7 @@ void Session::take_device(bool share) {
   const std::string hidden = hidden_devices_warning(node);
   if (leads_node_ && !hidden.empty()) warn(hidden);
   shares_devices_ = peers_->largest(zero::shares_devices(node)) != 0;
+  shares_cards_ = peers_->largest(zero::shares_cards(node)) != 0;
   count_sharers();
 }
 

@@ -140,11 +140,11 @@ class StepShare {
 /// One communicator of the ranks that name the same group, which are equally many in every group,
 /// by what a run over several nodes would have. Collective over all ranks.
 std::unique_ptr<comm::Communicator> make_part(const launch::Session& session, int part) {
-  if (!drives_devices()) return comm::make_mpi({.part = part});
-  if (session.shares_devices() || !comm::has_nccl()) {
-    return comm::make_host_staged(comm::make_mpi({.part = part}), {});
-  }
-  return comm::make_nccl({.part = part});
+  const comm::Backend backend = state::backend_of(session);
+  if (backend == comm::Backend::nccl) return comm::make_nccl({.part = part});
+  auto of_host = comm::make_mpi({.part = part});
+  return backend == comm::Backend::staged ? comm::make_host_staged(std::move(of_host), {})
+                                          : std::move(of_host);
 }
 
 }  // namespace

@@ -72,15 +72,21 @@ bool works(std::span<const run::LaneProgress> progress) {
 
 }  // namespace
 
+comm::Backend backend_of(const launch::Session& session) {
+  return comm::backend_for({.count = session.ranks(),
+                            .drive_devices = drives_devices(),
+                            .share_a_device = session.shares_devices(),
+                            .share_a_card = session.shares_cards(),
+                            .have_nccl = comm::has_nccl(),
+                            .nccl_shares = comm::has_nccl() && comm::nccl_shares_devices(),
+                            .want_nccl = wants("nccl")});
+}
+
 std::vector<std::unique_ptr<comm::Communicator>> make_communicators(
     const launch::Session& session) {
   const bool one_node = session.ranks() > 1 && !wants("mpi") && comm::all_ranks_share_a_node();
   const auto of_host = [&] { return one_node ? comm::make_shm({}) : comm::make_mpi({}); };
-  const comm::Backend backend = comm::backend_for({.count = session.ranks(),
-                                                   .drive_devices = drives_devices(),
-                                                   .share_a_device = session.shares_devices(),
-                                                   .have_nccl = comm::has_nccl(),
-                                                   .want_nccl = wants("nccl")});
+  const comm::Backend backend = backend_of(session);
   std::vector<std::unique_ptr<comm::Communicator>> comms;
   for (const plan::Lane lane : plan::kCollectiveLanes) {
     switch (backend) {
@@ -200,6 +206,7 @@ void Engine::start_watchdog() {
     board().live(works(progress) || (disk_ && disk_->is_moving()),
                  launch::finished_ops(progress) + moved_by_lanes().sum());
     look_at_disk();
+    look_at_links();
     return board().finished_ops();
   };
   watchdog_ = make_watchdog(finished, running);
@@ -212,6 +219,13 @@ void Engine::look_at_disk() {
   const std::chrono::duration<double> now = Clock::now().time_since_epoch();
   const std::string slow = pace_->look(now.count(), disk_->is_moving(), moved_by_lanes());
   if (!slow.empty()) warn(slow);
+}
+
+/// A back end may know that a link is lost long before a watchdog loses its patience.
+void Engine::look_at_links() {
+  session_.end_all_on_error([&] {
+    for (const auto& comm : comms_) comm->require_sound();
+  });
 }
 
 void Engine::on_every_rank_at_disk(const std::string& name, int64_t bytes,

@@ -26,6 +26,17 @@ TEST(Backend, StagesThroughTheHostWhatNcclWouldRefuse) {
       Backend::staged);
 }
 
+TEST(Backend, StagesPartsOfOneCardUntilNcclTellsThemApart) {
+  for (const bool shares : {false, true}) {
+    EXPECT_EQ(backend_for({.count = 2,
+                           .drive_devices = true,
+                           .share_a_card = true,
+                           .have_nccl = true,
+                           .nccl_shares = shares}),
+              shares ? Backend::nccl : Backend::staged);
+  }
+}
+
 TEST(Backend, IsNcclWhereTheUserSaysSo) {
   for (const int ranks : {1, 2}) {
     EXPECT_EQ(backend_for({.count = ranks,

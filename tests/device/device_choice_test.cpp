@@ -61,6 +61,14 @@ TEST(DeviceChoice, FewerDevicesThanRanksAreRefusedUnlessShared) {
   EXPECT_TRUE(shares_devices(shared));
 }
 
+TEST(DeviceChoice, PartsOfOneCardAreDevicesOfTheirOwnOnOneCard) {
+  const NodeDevices parts = node_of(2, {"0000:3b:00.0 a", "0000:3b:00.0 b"});
+  EXPECT_FALSE(shares_devices(parts));
+  EXPECT_TRUE(shares_cards(parts));
+  EXPECT_FALSE(shares_cards(node_of(2, {"0000:3b:00.0 a", "0000:5e:00.0 b"})));
+  EXPECT_FALSE(shares_cards(node_of(1, {"0000:3b:00.0 a", "0000:3b:00.0 b"})));
+}
+
 TEST(DeviceChoice, LeaveToShareChangesNothingWhereDevicesSuffice) {
   EXPECT_EQ(choices(node_of(2, {"a", "b"}, true)), (std::vector{0, 1}));
   EXPECT_FALSE(shares_devices(node_of(2, {"a", "b"}, true)));

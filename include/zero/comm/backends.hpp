@@ -16,7 +16,9 @@ struct BackendFacts {
   int count = 1;
   bool drive_devices = false;
   bool share_a_device = false;  ///< which NCCL refuses
+  bool share_a_card = false;    ///< parts of one device, which NCCL before 2.30 refuses
   bool have_nccl = false;
+  bool nccl_shares = false;  ///< nccl_shares_devices()
   bool want_nccl = false;  ///< ZERO_COMM=nccl, which counts whatever the rest says
 };
 

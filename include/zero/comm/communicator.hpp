@@ -100,6 +100,10 @@ class Communicator {
   /// Returns when every rank has called it. Blocks the calling thread.
   virtual void barrier() = 0;
 
+  /// Throws the Error of a fault that the back end has noticed by itself: a link or a peer that is
+  /// lost. A verb may then wait for ever on the device. Callable from any thread, at any time.
+  virtual void require_sound() const {}
+
   const TrafficTable& traffic() const { return traffic_; }
 
  protected:

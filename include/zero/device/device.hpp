@@ -72,6 +72,10 @@ bool shares_devices(const NodeDevices& node);
 /// NCCL may not reach a peer's memory directly; with the line that mends it. "" elsewhere.
 std::string hidden_devices_warning(const NodeDevices& node);
 
+/// True if any two ranks drive the same device or parts of one, which have the same place on the
+/// bus.
+bool shares_cards(const NodeDevices& node);
+
 /// Advice to print after CUDA's error when an address-space limit, process_limit(RLIMIT_AS), stops
 /// it: it reserves as much as host and devices have memory, and then says that memory has run out.
 /// "" where there is no limit.

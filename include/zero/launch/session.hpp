@@ -184,6 +184,8 @@ class Session {
   int threads() const { return threads_; }
   /// Whether any two ranks of a node drive the same device.
   bool shares_devices() const { return shares_devices_; }
+  /// True if any two ranks of a node drive the same device or parts of one.
+  bool shares_cards() const { return shares_cards_; }
   /// Text such as "12 cores near it" for a rank that drives a device. If the launcher allows only
   /// distant cores, they are used.
   const std::string& cores_text() const { return cores_text_; }
@@ -219,7 +221,7 @@ class Session {
   std::string host_, folder_, cores_text_;
   int rank_ = 0, node_ranks_ = 1, sharers_ = 1, threads_ = 1;
   std::atomic<int64_t> step_{0};
-  bool leads_node_ = true, threaded_ = false, shares_devices_ = false;
+  bool leads_node_ = true, threaded_ = false, shares_devices_ = false, shares_cards_ = false;
   std::atomic<bool> finalizes_{false};
   std::optional<KernelThreads> kernel_threads_;
 };

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "zero/comm/backends.hpp"
 #include "zero/comm/communicator.hpp"
 #include "zero/launch/session.hpp"
 #include "zero/launch/watchdog.hpp"
@@ -37,6 +38,9 @@ std::array<int64_t, plan::kLanes> copied_bytes(const plan::Body& body);
 /// For people: a line for each lane that has moved bytes, and of compute how long it waited; ""
 /// where none has.
 std::string lane_table(const LaneUses& lanes);
+
+/// Through what the ranks of this run exchange.
+comm::Backend backend_of(const launch::Session& session);
 
 /// One communicator for each lane that communicates. On the host: of the rank alone, in shared
 /// memory where all ranks share a node, else MPI; ZERO_COMM=mpi in the environment forces the last,
@@ -129,6 +133,7 @@ class Engine {
   void start_watchdog();
   void add_times(plan::BodyId body);
   void look_at_disk();
+  void look_at_links();
 
   launch::Session& session_;
   const std::vector<std::unique_ptr<comm::Communicator>>& comms_;

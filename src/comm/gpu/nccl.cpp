@@ -228,6 +228,12 @@ class Nccl final : public Communicator {
     own_stream_.wait();
   }
 
+  void require_sound() const override {
+    ncclResult_t found = ncclSuccess;
+    check_nccl(ncclCommGetAsyncError(comm_, &found), "asking for errors");
+    if (found != ncclInProgress) check_nccl(found, "communication between ranks");
+  }
+
  private:
   /// Memory that peers could reach where there are any; none for a communicator without sums.
   static Arena take_staging(int64_t bytes, int ranks) {
