@@ -13,6 +13,7 @@
 #include "tests/support/balanced_tree.hpp"
 #include "tests/support/rank_groups.hpp"
 #include "zero/base/error.hpp"
+#include "zero/kernels/tree_sum.hpp"
 
 namespace zero::comm {
 namespace {
@@ -96,6 +97,11 @@ TEST_P(CommunicatorTest, GathersFromAShardInsideTheFullArray) {
   });
 }
 
+/// Room for sums of groups, where so many ranks add in groups.
+std::vector<float> room_for_groups(const Communicator& comm, int64_t numel) {
+  return std::vector<float>(size_t(kernels::group_sums(comm.ranks()) * numel));
+}
+
 template <class T, class Out>
 void reduce_and_check(Communicator& comm, Stream& stream, Store store) {
   std::vector<T> full;
@@ -103,8 +109,11 @@ void reduce_and_check(Communicator& comm, Stream& stream, Store store) {
     full.push_back(T(contribution(comm.rank(), i)));
   }
   std::vector<Out> shard(size_t(kPiece.shard_numel), Out(0.5f));
-  comm.reduce_scatter(stream, {.in = dtype_of<T>(), .out = dtype_of<Out>(), .store = store}, kPiece,
-                      full.data(), shard.data());
+  std::vector<float> sums = room_for_groups(comm, kPiece.numel);
+  comm.reduce_scatter(
+      stream,
+      {.in = dtype_of<T>(), .out = dtype_of<Out>(), .store = store, .group_sums = sums.data()},
+      kPiece, full.data(), shard.data());
   stream.wait();
   for (int64_t i = 0; i < kPiece.shard_numel; ++i) {
     const float sum = balanced_contributions<T>(comm.ranks(), comm.rank() * kPiece.shard_numel + i);
@@ -142,8 +151,8 @@ TEST_P(CommunicatorTest, PassesInfinityAndNanOn) {
     for (int r = 0; r < comm.ranks(); ++r) {
       for (float v : {last ? inf : 1.0f, last ? std::nanf("") : 1.0f, 1.0f}) full.emplace_back(v);
     }
-    std::vector<float> shard(3);
-    comm.reduce_scatter(stream, {.in = Dtype::bf16, .out = Dtype::f32},
+    std::vector<float> shard(3), sums = room_for_groups(comm, 3);
+    comm.reduce_scatter(stream, {.in = Dtype::bf16, .out = Dtype::f32, .group_sums = sums.data()},
                         {.shard_numel = 3, .begin = 0, .numel = 3}, full.data(), shard.data());
     stream.wait();
     EXPECT_EQ(shard[0], inf);
@@ -158,12 +167,12 @@ TEST_P(CommunicatorTest, AddsWordsExactly) {
     for (const size_t numel : {size_t(1), size_t(2), size_t(2200)}) {
       std::vector<int64_t> words(numel);
       for (size_t i = 0; i < numel; ++i) {
-        words[i] = (comm.rank() + 1) * ((int64_t(1) << 55) - int64_t(i));
+        words[i] = (comm.rank() + 1) * ((int64_t(1) << 50) - int64_t(i));
       }
       comm.all_reduce(stream, words);
       stream.wait();
       for (size_t i = 0; i < numel; ++i) {
-        ASSERT_EQ(words[i], rank_sum * ((int64_t(1) << 55) - int64_t(i))) << i << " of " << numel;
+        ASSERT_EQ(words[i], rank_sum * ((int64_t(1) << 50) - int64_t(i))) << i << " of " << numel;
       }
     }
   });
@@ -176,7 +185,8 @@ TEST_P(CommunicatorTest, CopiesTheRootsBytesToAll) {
       for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = uint8_t(comm.rank() * 64 + i % 61);
       comm.broadcast(stream, std::as_writable_bytes(std::span(bytes)), root);
       stream.wait();
-      for (size_t i = 0; i < bytes.size(); ++i) ASSERT_EQ(bytes[i], root * 64 + i % 61) << i;
+      for (size_t i = 0; i < bytes.size(); ++i)
+        ASSERT_EQ(bytes[i], uint8_t(root * 64 + i % 61)) << i;
     }
   });
 }
@@ -203,12 +213,12 @@ TEST_P(CommunicatorTest, LeavesBuffersFreeForReuseWhenTheStreamIsDone) {
   on_every_rank([](Communicator& comm, Stream& stream) {
     const Piece piece{.shard_numel = 777, .begin = 0, .numel = 777};
     std::vector<bf16> full(size_t(comm.ranks() * 777)), gathered(full.size()), mine(777);
-    std::vector<float> shard(777);
+    std::vector<float> shard(777), sums = room_for_groups(comm, 777);
     for (int round = 0; round < 20; ++round) {
       std::fill(full.begin(), full.end(), bf16(float(round)));
       std::fill(mine.begin(), mine.end(), bf16(float(round)));
-      comm.reduce_scatter(stream, {.in = Dtype::bf16, .out = Dtype::f32}, piece, full.data(),
-                          shard.data());
+      comm.reduce_scatter(stream, {.in = Dtype::bf16, .out = Dtype::f32, .group_sums = sums.data()},
+                          piece, full.data(), shard.data());
       stream.wait();
       std::fill(full.begin(), full.end(), bf16(-100.0f));
       comm.all_gather(stream, Dtype::bf16, piece, mine.data(), gathered.data());
@@ -227,9 +237,9 @@ void sum_on_channel(Communicator& comm, int channel, std::atomic<int>& turn) {
   const int64_t numel = 600 + channel;
   for (int round = 0; round < 25; ++round) {
     std::vector<float> full(size_t(comm.ranks() * numel), float(channel + round));
-    std::vector<float> shard(static_cast<size_t>(numel));
+    std::vector<float> shard(static_cast<size_t>(numel)), sums = room_for_groups(comm, numel);
     while (comm.needs_one_order() && turn != 3 * round + channel) std::this_thread::yield();
-    comm.reduce_scatter(stream, {.in = Dtype::f32, .out = Dtype::f32},
+    comm.reduce_scatter(stream, {.in = Dtype::f32, .out = Dtype::f32, .group_sums = sums.data()},
                         {.shard_numel = numel, .begin = 0, .numel = numel}, full.data(),
                         shard.data());
     ++turn;
@@ -254,12 +264,13 @@ TEST_P(CommunicatorTest, CountsWhatLeavesTheRankOnceForEveryReceiver) {
     const int64_t peers = comm.ranks() - 1;
     std::vector<bf16> full(size_t(comm.ranks() * kPiece.shard_numel), bf16(1.0f));
     std::vector<float> shard(size_t(kPiece.shard_numel));
+    std::vector<float> sums = room_for_groups(comm, kPiece.numel);
     std::vector<int64_t> words(10);
     for (int round = 0; round < 2; ++round) {
       comm.all_gather(stream, Dtype::bf16, kPiece, full.data() + comm.rank() * kPiece.shard_numel,
                       full.data());
-      comm.reduce_scatter(stream, {.in = Dtype::bf16, .out = Dtype::f32}, kPiece, full.data(),
-                          shard.data());
+      comm.reduce_scatter(stream, {.in = Dtype::bf16, .out = Dtype::f32, .group_sums = sums.data()},
+                          kPiece, full.data(), shard.data());
     }
     comm.all_reduce(stream, words);
     comm.broadcast(stream, std::as_writable_bytes(std::span(words)), 0);
@@ -328,12 +339,13 @@ TEST_P(CommunicatorTest, TellsEveryRankWhichTwoDisagreeOnAVerb) {
 TEST_P(CommunicatorTest, RefusesWhatCannotBeMovedAndGoesOn) {
   on_every_rank([](Communicator& comm, Stream& stream) {
     std::vector<bf16> full(size_t(comm.ranks() * 8)), shard(8);
+    std::vector<float> sums = room_for_groups(comm, 8);
     const auto gather = [&](int64_t begin, int64_t numel) {
       comm.all_gather(stream, Dtype::bf16, {.shard_numel = 8, .begin = begin, .numel = numel},
                       shard.data(), full.data());
     };
     const auto reduce = [&](Dtype in, Dtype out, Store store) {
-      comm.reduce_scatter(stream, {.in = in, .out = out, .store = store},
+      comm.reduce_scatter(stream, {.in = in, .out = out, .store = store, .group_sums = sums.data()},
                           {.shard_numel = 8, .begin = 0, .numel = 8}, full.data(), shard.data());
     };
     error_of(Exit::kInternal, [&] { gather(0, 0); });

@@ -1,0 +1,40 @@
+# src/comm/gpu over a stand-in for NCCL and for CUDA's runtime (support/fake_nccl), which processes of
+# one machine share: objects that take the place of zero_comm's nccl_absent.cpp where they are linked.
+file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/support/fake_nccl/*.cpp
+     ${PROJECT_SOURCE_DIR}/src/comm/gpu/*.cpp)
+list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
+add_library(zero_fake_nccl OBJECT ${sources})
+target_include_directories(zero_fake_nccl PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/support/fake_nccl
+                                                  ${PROJECT_SOURCE_DIR})
+target_link_libraries(zero_fake_nccl PUBLIC zero_comm)
+
+file(GLOB tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/support/fake_nccl/*_test.cpp)
+add_executable(fake_nccl_test ${tests} comm/communicator_test.cpp support/thread_group.cpp)
+target_include_directories(fake_nccl_test PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/support/fake_nccl
+                                                  ${PROJECT_SOURCE_DIR})
+target_link_libraries(fake_nccl_test PRIVATE zero_fake_nccl zero_comm zero_test_main)
+foreach(test ${tests})
+  zero_register_file(fake_nccl_test ${test})
+endforeach()
+foreach(ranks 2 3 4 6 8 70)
+  add_test(NAME fake_nccl/communicator.np${ranks}
+           COMMAND ${launch} ${ranks} $<TARGET_FILE:fake_nccl_test>
+                   --gtest_filter=*CommunicatorTest*nccl*)
+  set_tests_properties(fake_nccl/communicator.np${ranks} PROPERTIES
+                       PROCESSORS 2 TIMEOUT 300 ENVIRONMENT "${settings}"
+                       PASS_REGULAR_EXPRESSION "all ranks passed"
+                       FAIL_REGULAR_EXPRESSION "fake NCCL:|Sanitizer:|:[0-9]+: runtime error:")
+endforeach()
+
+# Whole trainings over it: ZERO_COMM=nccl. Tests know ranks by the program's name.
+add_executable(zeroapp_fake_nccl ${PROJECT_SOURCE_DIR}/src/main.cpp)
+target_link_libraries(zeroapp_fake_nccl PRIVATE zero_fake_nccl zero_commands)
+set_target_properties(zeroapp_fake_nccl PROPERTIES OUTPUT_NAME zeroapp RUNTIME_OUTPUT_DIRECTORY
+                                                   ${CMAKE_CURRENT_BINARY_DIR}/fake_nccl)
+add_test(NAME runs.fake_nccl
+         COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/runs/fake_nccl.py
+                 $<TARGET_FILE:zeroapp_fake_nccl> ${MPIEXEC_EXECUTABLE})
+set_tests_properties(runs.fake_nccl PROPERTIES PROCESSORS 2 TIMEOUT 600
+                     PASS_REGULAR_EXPRESSION "over NCCL's stand-in all is the same"
+                     FAIL_REGULAR_EXPRESSION "Sanitizer:|:[0-9]+: runtime error:"
+                     ENVIRONMENT PYTHONDONTWRITEBYTECODE=1)

@@ -1,0 +1,40 @@
+// The host as the device of src/comm/gpu: what its files ask of CUDA's runtime and of src/device.
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "tests/support/fake_nccl/fake_nccl.hpp"
+#include "zero/base/error.hpp"
+#include "zero/device/gpu_runtime.hpp"
+
+const char* cudaGetErrorName(cudaError_t status) {
+  return status == cudaErrorECCUncorrectable ? "cudaErrorECCUncorrectable" : "cudaErrorOther";
+}
+const char* cudaGetErrorString(cudaError_t status) {
+  return status == cudaErrorECCUncorrectable ? "uncorrectable ECC error encountered" : "an error";
+}
+cudaError_t cudaGetLastError() { return cudaError_t(zero::fake_nccl::faults().device_status); }
+
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
+  const char* const rank = std::getenv("OMPI_COMM_WORLD_RANK");
+  const bool one = zero::fake_nccl::faults().one_device != 0;
+  *properties = {};
+  std::snprintf(properties->uuid.bytes, sizeof properties->uuid.bytes, "%d",
+                one || !rank ? 0 : std::atoi(rank));
+  return cudaSuccess;
+}
+
+namespace zero {
+
+gpuStream_t native_stream(const Stream& stream) {
+  return reinterpret_cast<gpuStream_t>(const_cast<Stream*>(&stream));
+}
+
+void refuse_device_memory(int64_t bytes, const std::string& more) {
+  refuse(Exit::kDoesNotFit, "an arena of ", bytes, " bytes does not fit", more);
+}
+
+void clear_device_memory(std::byte* block, int64_t bytes) { std::memset(block, 0, size_t(bytes)); }
+
+}  // namespace zero
