@@ -12,11 +12,17 @@ bool computes(plan::Lane lane) {
   return lane == plan::Lane::compute || lane == plan::Lane::host_optimizer;
 }
 
+Priority priority_of(plan::Lane lane) {
+  const bool moves = std::ranges::count(plan::kCollectiveLanes, lane) > 0;
+  return moves ? Priority::high : Priority::normal;
+}
+
 LaneRunner::LaneRunner(Crew& crew, LaneSetup setup)
     : crew_(crew),
       setup_(std::move(setup)),
       stream_(setup_.threads,
-              setup_.lane == plan::Lane::host_optimizer ? Place::host : Place::device),
+              setup_.lane == plan::Lane::host_optimizer ? Place::host : Place::device,
+              priority_of(setup_.lane)),
       tallies_(setup_.rows) {}
 
 LaneRunner::~LaneRunner() {

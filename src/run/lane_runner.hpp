@@ -124,6 +124,9 @@ struct LaneTally {
 /// Whether its kernels share the rank's cores; the other lanes wait for memory, a disk or peers.
 bool computes(plan::Lane lane);
 
+/// Peers wait for what a lane moves between ranks, so its kernels do not queue behind products.
+Priority priority_of(plan::Lane lane);
+
 struct LaneSetup {
   plan::Lane lane = plan::Lane::compute;
   int threads = 1;

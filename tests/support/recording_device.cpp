@@ -72,7 +72,14 @@ struct Device {
     return number;
   }
 
+  /// Peers wait for what ranks exchange, which therefore comes before products.
+  void check_priority(const Stream& stream, const plan::PlanOp& op) {
+    const bool urgent = std::ranges::count(plan::kCollectiveLanes, op.lane) > 0;
+    if ((stream.handle().priority == Priority::high) != urgent) blame(op, "has another priority");
+  }
+
   void queue(const Stream& stream, const plan::PlanOp& op) {
+    check_priority(stream, op);
     Clock& before = queued[&stream];
     raise(before, own());
     before[size_t(op.lane)] = check(op, before);
@@ -150,8 +157,8 @@ void queue_op(const run::BoundOp& bound, const run::LaneTools& tools) {
 using testing::device;
 using testing::raise;
 
-Stream::Stream(int threads, Place place)
-    : handle_(std::make_unique<Handle>(Handle{Space(threads), threads, place})) {}
+Stream::Stream(int threads, Place place, Priority priority)
+    : handle_(std::make_unique<Handle>(Handle{Space(threads), threads, place, priority})) {}
 Stream::~Stream() = default;
 int Stream::threads() const { return handle_->threads; }
 bool Stream::is_of_host() const { return handle_->place == Place::host; }

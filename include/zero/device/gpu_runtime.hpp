@@ -26,6 +26,7 @@ using gpuUUID_t = cudaUUID_t;
 #define gpuDevAttrComputeCapabilityMajor cudaDevAttrComputeCapabilityMajor
 #define gpuDeviceGetAttribute cudaDeviceGetAttribute
 #define gpuDeviceGetPCIBusId cudaDeviceGetPCIBusId
+#define gpuDeviceGetStreamPriorityRange cudaDeviceGetStreamPriorityRange
 #define gpuDriverGetVersion cudaDriverGetVersion
 #define gpuErrorDevicesUnavailable cudaErrorDevicesUnavailable
 #define gpuErrorECCUncorrectable cudaErrorECCUncorrectable
@@ -75,6 +76,7 @@ using gpuUUID_t = cudaUUID_t;
 #define gpuStreamBeginCapture cudaStreamBeginCapture
 #define gpuStreamCaptureModeThreadLocal cudaStreamCaptureModeThreadLocal
 #define gpuStreamCreateWithFlags cudaStreamCreateWithFlags
+#define gpuStreamCreateWithPriority cudaStreamCreateWithPriority
 #define gpuStreamDestroy cudaStreamDestroy
 #define gpuStreamEndCapture cudaStreamEndCapture
 #define gpuStreamNonBlocking cudaStreamNonBlocking

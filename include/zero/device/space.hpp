@@ -18,6 +18,7 @@ struct Stream::Handle {
   Space space;
   int threads;
   Place place;
+  Priority priority = Priority::normal;
 };
 
 /// Tells whether the device takes a kernel, which Kokkos does not ask: one that is refused does

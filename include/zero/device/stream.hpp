@@ -12,6 +12,12 @@ enum class Place : uint8_t {
   device,  ///< not to be touched by the host, see zero/device/copy.hpp
 };
 
+/// Which kernels a device starts first where several streams have some ready.
+enum class Priority : uint8_t {
+  normal,
+  high,  ///< before those of normal streams, whose blocks that run are not stopped
+};
+
 /// An ordered queue of work on this rank's device. Whatever takes a Stream is asynchronous: it is
 /// done when work queued after it runs, or when wait() returns; nothing may assume that it is done
 /// when its call returns, though on the host back end it is.
@@ -26,8 +32,8 @@ enum class Place : uint8_t {
 class Stream {
  public:
   /// `threads` >= 1; `place` is the device or the host; Kokkos must be running. Throws
-  /// Error(kInternal) otherwise.
-  explicit Stream(int threads, Place place = Place::device);
+  /// Error(kInternal) otherwise. The host knows no priority.
+  explicit Stream(int threads, Place place = Place::device, Priority priority = Priority::normal);
   ~Stream();
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;

@@ -8,25 +8,30 @@
 namespace zero {
 namespace {
 
-gpuStream_t make_stream() {
+gpuStream_t make_stream(Priority priority) {
+  int normal = 0, high = 0;
+  check_gpu(gpuDeviceGetStreamPriorityRange(&normal, &high), "asking for priorities");
   gpuStream_t stream = nullptr;
-  check_gpu(gpuStreamCreateWithFlags(&stream, gpuStreamNonBlocking), "making a stream");
+  check_gpu(gpuStreamCreateWithPriority(&stream, gpuStreamNonBlocking,
+                                        priority == Priority::high ? high : normal),
+            "making a stream");
   return stream;
 }
 
-std::unique_ptr<Stream::Handle> make_handle(int threads, Place place) {
+std::unique_ptr<Stream::Handle> make_handle(int threads, Place place, Priority priority) {
   ZERO_REQUIRE(threads >= 1, "stream of ", threads, " threads: at least 1");
   ZERO_REQUIRE(place != Place::pinned, "a stream runs on the device or on the host");
   ZERO_REQUIRE(Kokkos::is_initialized(), "stream before Kokkos runs: initialise Kokkos first");
   use_chosen_device();
   // The space owns the stream: Kokkos still fences it when its last copy goes.
-  return std::make_unique<Stream::Handle>(
-      Stream::Handle{Space(make_stream(), Kokkos::Impl::ManageStream::yes), threads, place});
+  return std::make_unique<Stream::Handle>(Stream::Handle{
+      Space(make_stream(priority), Kokkos::Impl::ManageStream::yes), threads, place, priority});
 }
 
 }  // namespace
 
-Stream::Stream(int threads, Place place) : handle_(make_handle(threads, place)) {}
+Stream::Stream(int threads, Place place, Priority priority)
+    : handle_(make_handle(threads, place, priority)) {}
 
 Stream::~Stream() = default;
 

@@ -14,16 +14,17 @@ namespace {
 // Kokkos takes the name as a std::string; one made per call would allocate inside a step.
 const std::string kWaitLabel = "zero::Stream::wait";
 
-std::unique_ptr<Stream::Handle> make_handle(int threads, Place place) {
+std::unique_ptr<Stream::Handle> make_handle(int threads, Place place, Priority priority) {
   ZERO_REQUIRE(threads >= 1, "stream of ", threads, " threads: at least 1");
   ZERO_REQUIRE(place != Place::pinned, "a stream runs on the device or on the host");
   ZERO_REQUIRE(Kokkos::is_initialized(), "stream before Kokkos runs: initialise Kokkos first");
-  return std::make_unique<Stream::Handle>(Stream::Handle{Space(threads), threads, place});
+  return std::make_unique<Stream::Handle>(Stream::Handle{Space(threads), threads, place, priority});
 }
 
 }  // namespace
 
-Stream::Stream(int threads, Place place) : handle_(make_handle(threads, place)) {}
+Stream::Stream(int threads, Place place, Priority priority)
+    : handle_(make_handle(threads, place, priority)) {}
 
 Stream::~Stream() = default;
 
