@@ -10,6 +10,7 @@
 
 #include "zero/comm/communicator.hpp"
 #include "zero/device/stream.hpp"
+#include "zero/graph/operation.hpp"
 #include "zero/kernels/optimizer.hpp"
 #include "zero/plan/plan.hpp"
 #include "zero/run/executor.hpp"
@@ -134,6 +135,8 @@ BoundOp bind(const BindTarget& target, const plan::Body& body, const plan::PlanO
 // One function for each plan::Kind. Operand order is that of plan.hpp.
 
 void run_compute(const BoundOp& op, const LaneTools& tools);
+/// Returns the call of an op of Kind::compute in a form of its graph.
+graph::OpCall call_of(const BoundOp& op, const graph::Graph& form);
 /// What run_compute() makes when its thread first runs the op: prepare().
 void prepare_compute(const BoundOp& op, Stream& stream);
 void run_decide(const BoundOp& op, const LaneTools& tools);

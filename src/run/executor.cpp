@@ -11,6 +11,7 @@
 #include "src/run/op_times.hpp"
 #include "src/run/rank_buffers.hpp"
 #include "zero/device/device.hpp"
+#include "zero/kernels/gradients.hpp"
 #include "zero/run/disk_window.hpp"
 
 namespace zero::run {
@@ -73,7 +74,8 @@ class Executor::Impl {
  public:
   Impl(const plan::Plan& plan, const Rules& rules, const LaneComms& comms, const LaneDisks& disks,
        Arena device)
-      : buffers(plan, rank_of(plan, comms), comms, disks, std::move(device)),
+      : rehearses(drives_devices() && device.bytes() == 0),
+        buffers(plan, rank_of(plan, comms), comms, disks, std::move(device)),
         plan_(plan),
         rules_(rules),
         forms_(plan) {
@@ -150,6 +152,8 @@ class Executor::Impl {
     return trace_ ? trace_->bodies() : std::vector<TracedBody>{};
   }
 
+  /// A lent arena may hold what others still need.
+  const bool rehearses;
   Crew crew;
   RankBuffers buffers;
   int64_t reads_ahead = 0;
@@ -233,6 +237,16 @@ class Executor::Impl {
       if (lane != 0) lanes_[lane]->launch();
     }
     lanes_[0]->prepare();
+    if (rehearses) rehearse();
+  }
+
+  /// The arena is as new again when this returns.
+  void rehearse() {
+    lanes_[0]->rehearse();
+    Stream& stream = buffers.host_stream();
+    kernels::clear_bytes(stream, plan_.arena_bytes[size_t(plan::Tier::device)],
+                         buffers.memory().base[size_t(plan::Tier::device)]);
+    stream.wait();
   }
 
   const plan::Plan& plan_;

@@ -76,18 +76,6 @@ kernels::TensorNorms* norms_of(const BoundOp& op) {
   return op.operand<TensorNorms>(plan::gradient_operand(op.plan->request.optimizer) + 1);
 }
 
-graph::OpCall call_of(const BoundOp& op, const graph::Graph& graph) {
-  const graph::Op& graph_op = graph.ops[size_t(op.op->graph_op)];
-  const size_t tensors = graph_op.inputs.size() + graph_op.outputs.size();
-  return {.graph = &graph,
-          .op = &graph_op,
-          .operands = std::span<void* const>(op.operands).first(tensors),
-          .scratch = {op.operands.size() > tensors ? op.operands[tensors] : nullptr},
-          .sample_offset = op.sample_offset,
-          .sums = op.op->sums,
-          .add = op.op->add};
-}
-
 comm::Piece piece(const plan::PlanOp& op) {
   return {.shard_numel = op.shard_numel, .begin = op.piece_begin, .numel = op.piece_numel};
 }
@@ -103,6 +91,18 @@ tiers::Sums sums_of(const BoundOp& op) {
 }
 
 }  // namespace
+
+graph::OpCall call_of(const BoundOp& op, const graph::Graph& form) {
+  const graph::Op& graph_op = form.ops[size_t(op.op->graph_op)];
+  const size_t tensors = graph_op.inputs.size() + graph_op.outputs.size();
+  return {.graph = &form,
+          .op = &graph_op,
+          .operands = std::span<void* const>(op.operands).first(tensors),
+          .scratch = {op.operands.size() > tensors ? op.operands[tensors] : nullptr},
+          .sample_offset = op.sample_offset,
+          .sums = op.op->sums,
+          .add = op.op->add};
+}
 
 void run_compute(const BoundOp& op, const LaneTools& tools) {
   graph::call(tools.stream, call_of(op, op.chosen != nullptr ? **op.chosen : *op.graph));

@@ -5,6 +5,7 @@
 #include "src/run/bound_op.hpp"
 #include "src/run/op_times.hpp"
 #include "src/run/prompt_thread.hpp"
+#include "src/run/rehearsal.hpp"
 #include "zero/device/region.hpp"
 
 namespace zero::run {
@@ -38,6 +39,15 @@ void LaneRunner::prepare() {
       if (op.bound.op->kind == plan::Kind::compute) prepare_compute(op.bound, stream_);
     }
   }
+}
+
+void LaneRunner::rehearse() {
+  adopt_threads(stream_);
+  Rehearsal rehearsal(stream_);
+  for (const std::vector<LaneOp>& ops : setup_.ops) {
+    for (const LaneOp& op : ops) rehearsal.run(op.bound);
+  }
+  stream_.wait();
 }
 
 void LaneRunner::launch() {

@@ -153,6 +153,9 @@ class LaneRunner {
   /// Makes, for the calling thread, the kernels of products of all its ops: what a library is
   /// refused in a step, memory for code, it is refused here.
   void prepare();
+  /// Runs what a device wants to have run once before the first step (Rehearsal), on the calling
+  /// thread. Returns when it is done.
+  void rehearse();
   /// Runs a body on the calling thread and returns when its work is done. Errors go to the crew.
   void run(plan::BodyId body) noexcept;
   /// Other cuts of the same ops; no body may be running.

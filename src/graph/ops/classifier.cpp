@@ -155,6 +155,7 @@ constexpr Operation operation(void (*gradient)(GradientTape&, const Op&) = nullp
           .gradient = gradient,
           .is_loss = gradient != nullptr,
           .call = call_typed<Kind>,
+          .rehearsed = true,
           .prepare = prepare<kMade>};
 }
 
