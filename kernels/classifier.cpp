@@ -8,7 +8,6 @@
 #include "kernels/support/rows.hpp"
 #include "kernels/support/softmax_block.hpp"
 #include "kernels/support/softmax_rows.hpp"
-#include "kernels/vendor/staged_softmax.hpp"
 #include "zero/base/error.hpp"
 #include "zero/kernels/product.hpp"
 
@@ -47,12 +46,9 @@ void softmax(const Stream& stream, int64_t rows, const SoftmaxCrossEntropy<T, Lo
   if constexpr (!kHostSpace) {
     if (holds_rows(row.logits)) {
       using Code = SoftmaxBlock<T, Loss>;
-      const HeldRow<T, Loss> held{row.logits, row.rows, row.gradient, row.loss};
-      if constexpr (!Loss::kOptions) {
-        if (vendor::stages_rows(row.logits.padded_vocabulary))
-          return vendor::staged_softmax(stream, rows, held);
-      }
-      return launch_blocks<Code::kThreads>(stream, kSoftmax, rows, Code{held}, Code::kSharedNumel);
+      return launch_blocks<Code::kThreads>(stream, kSoftmax, rows,
+                                           Code{row.logits, row.rows, row.gradient, row.loss},
+                                           Code::kSharedNumel);
     }
   }
   for_each_row(stream, kSoftmax, rows, row, kSoftmaxThreads);

@@ -150,10 +150,10 @@ inline bool holds_rows(const Logits& logits) {
          takes_runs(reinterpret_cast<const float*>(logits.memory));
 }
 
-/// What a block of threads does with a row that its registers hold. The exponentials are the host's
-/// to the bit; their sum is added along the runs of a thread, then a warp, then the block.
+/// Block r has row r, in its registers. The exponentials are the host's to the bit; their sum is
+/// added along the runs of a thread, then a warp, then the block.
 template <class T, class Loss = PlainLoss>
-struct HeldRow {
+struct SoftmaxBlock {
   static constexpr int kThreads = kSoftmaxWarps * kWarpLanes;
   /// Floats that the threads share.
   static constexpr int64_t kSharedNumel = (Loss::kOptions ? 3 : 2) * kSoftmaxWarps;
@@ -162,59 +162,54 @@ struct HeldRow {
   bool gradient;
   Loss loss = {};
 
+  template <class Block>
+  ZERO_DEVICE_ONLY void operator()(const Block& block) const {
+    const int64_t r = block.index();
+    const RowTarget<Loss> target = target_of(logits, rows, loss, r);
+    Run<float> held[kSoftmaxRuns];
+    load(block, r, held);
+    const RowSoftmax softmax = exponentials(block, held);
+    if (block.thread() == 0) rows.losses[r] = target.value(softmax);
+    if (gradient) write(block, r, gradient_of(logits, rows, target, softmax), held);
+  }
+
+ private:
   /// The first logit of a run, or its element of the gradient.
   template <class Block>
   ZERO_DEVICE_ONLY static int first_of(const Block& block, int run) {
     return (run * kThreads + block.thread()) * int(kRunNumel);
   }
 
-  /// Makes logits of the products run_of(b), b < kSoftmaxRuns. Those that are no classes count as
-  /// minus infinity, and a run without any is not asked for.
-  template <class Block, class RunOf>
-  ZERO_DEVICE_ONLY void hold(const Block& block, const RunOf& run_of, Run<float>* held) const {
+  /// What is no class counts as minus infinity.
+  template <class Block>
+  ZERO_DEVICE_ONLY void load(const Block& block, int64_t r, Run<float>* held) const {
+    const auto* const x = reinterpret_cast<const float*>(logits.row(r));
     const int classes = int(logits.vocabulary);
 #pragma unroll
     for (int b = 0; b < kSoftmaxRuns; ++b) {
       const int first = first_of(block, b);
-      if (first < classes) held[b] = run_of(b);
       if (first + int(kRunNumel) <= classes) {
+        held[b] = run_at(x, first);
 #pragma unroll
         for (int k = 0; k < kRunNumel; ++k) held[b].at[k] = loss.logit(held[b].at[k], first + k);
       } else {
 #pragma unroll
-        for (int k = 0; k < kRunNumel; ++k) {
-          const bool is_class = first + k < classes;
-          held[b].at[k] = is_class ? loss.logit(held[b].at[k], first + k) : -INFINITY;
-        }
+        for (int k = 0; k < kRunNumel; ++k)
+          held[b].at[k] = first + k < classes ? loss.logit(x[first + k], first + k) : -INFINITY;
       }
     }
   }
 
-  ZERO_DEVICE_ONLY static float largest_of(const Run<float>* held) {
+  /// Leaves the exponentials in place of the logits. The block has read the row when this returns.
+  template <class Block>
+  ZERO_DEVICE_ONLY RowSoftmax exponentials(const Block& block, Run<float>* held) const {
+    float* const shared = block.shared();
     float most = -FLT_MAX;  // beside which a logit of minus infinity vanishes
 #pragma unroll
     for (int b = 0; b < kSoftmaxRuns; ++b) {
 #pragma unroll
       for (int k = 0; k < kRunNumel; ++k) most = std::fmax(most, held[b].at[k]);
     }
-    return most;
-  }
-
-  /// Writes the loss of row r and in place of its logits, which the block has read, the gradient.
-  /// `most` is the thread's largest.
-  template <class Block>
-  ZERO_DEVICE_ONLY void finish(const Block& block, int64_t r, const RowTarget<Loss>& target,
-                               float most, Run<float>* held) const {
-    const RowSoftmax softmax = exponentials(block, most, held);
-    if (block.thread() == 0) rows.losses[r] = target.value(softmax);
-    if (gradient) write(block, r, gradient_of(logits, rows, target, softmax), held);
-  }
-
- private:
-  /// Leaves the exponentials in place of the logits. The block has read the row when this returns.
-  template <class Block>
-  ZERO_DEVICE_ONLY RowSoftmax exponentials(const Block& block, float most, Run<float>* held) const {
-    float* const shared = block.shared();
     most = warp_maximum(block, most);
     if (block.lane() == 0) shared[block.warp()] = most;
     block.sync();
@@ -233,8 +228,8 @@ struct HeldRow {
     return {most, total, below};
   }
 
-  /// Returns `sum` and what it leaves in place of a run. A run far below the maximum is rare, and
-  /// so is one with NaN.
+  /// Leaves the exponentials of a run in its place, and returns their sum added to `sum`. A run far
+  /// below the maximum is rare, and so is one with NaN.
   ZERO_DEVICE_ONLY static float add_exponentials(float most, float sum, Run<float>& run) {
     bool near = true;
 #pragma unroll
@@ -296,25 +291,6 @@ struct HeldRow {
     // The thread that has written the target's run writes there again.
     const int64_t own = numbers.target / kRunNumel % kThreads;
     if (numbers.target >= 0 && block.thread() == own) to[numbers.target] = T(numbers.at_target);
-  }
-};
-
-/// Block r has row r, and waits for it.
-template <class T, class Loss = PlainLoss>
-struct SoftmaxBlock {
-  static constexpr int kThreads = HeldRow<T, Loss>::kThreads;
-  static constexpr int64_t kSharedNumel = HeldRow<T, Loss>::kSharedNumel;
-  HeldRow<T, Loss> row;
-
-  template <class Block>
-  ZERO_DEVICE_ONLY void operator()(const Block& block) const {
-    const int64_t r = block.index();
-    const RowTarget<Loss> target = target_of(row.logits, row.rows, row.loss, r);
-    const auto* const x = reinterpret_cast<const float*>(row.logits.row(r));
-    Run<float> held[kSoftmaxRuns];
-    row.hold(
-        block, [&](int b) { return run_at(x, row.first_of(block, b)); }, held);
-    row.finish(block, r, target, row.largest_of(held), held);
   }
 };
 

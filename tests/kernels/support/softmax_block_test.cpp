@@ -40,10 +40,10 @@ struct SoftmaxCase {
 
   template <class Loss = PlainLoss>
   void run_block(int64_t r, bool gradient = true, const Loss& loss = {}) {
-    const SoftmaxBlock<T, Loss> code{{{reinterpret_cast<std::byte*>(x.data()), vocabulary, columns},
-                                      {targets.data(), losses.data(), &inputs, &state},
-                                      gradient,
-                                      loss}};
+    const SoftmaxBlock<T, Loss> code{{reinterpret_cast<std::byte*>(x.data()), vocabulary, columns},
+                                     {targets.data(), losses.data(), &inputs, &state},
+                                     gradient,
+                                     loss};
     testing::HostBlock(r, code.kThreads, code.kSharedNumel,
                        [&](const testing::HostBlockThread& block) { code(block); })
         .run();
