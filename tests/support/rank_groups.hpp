@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "tests/support/device_mirror.hpp"
 #include "tests/support/thread_group.hpp"
 #include "zero/comm/backends.hpp"
 #include "zero/comm/communicator.hpp"
@@ -59,12 +60,20 @@ inline std::ostream& operator<<(std::ostream& out, const RankGroup& group) {
 
 using Members = std::vector<std::unique_ptr<comm::Communicator>>;
 
-/// `members` are those of this rank so far. NCCL's third uses the connections of its first.
+/// NCCL's third communicator of a rank uses the connections of its first. On a device the arrays of
+/// tests lie in host memory, so the verbs work on copies.
+inline std::unique_ptr<comm::Communicator> join_nccl(const RankGroup& group,
+                                                     const Members& members) {
+  const comm::Communicator* first = members.size() == 2 ? members[0].get() : nullptr;
+  if (const auto* mirror = dynamic_cast<const DeviceMirror*>(first)) first = &mirror->inner();
+  auto made = comm::make_nccl({.staging_bytes = group.staging_bytes, .shares_with = first});
+  if (!drives_devices()) return made;
+  return std::make_unique<DeviceMirror>(std::move(made));
+}
+
+/// `members` are those of this rank so far.
 inline std::unique_ptr<comm::Communicator> join(const RankGroup& group, const Members& members) {
-  if (group.backend == "nccl") {
-    return comm::make_nccl({.staging_bytes = group.staging_bytes,
-                            .shares_with = members.size() == 2 ? members[0].get() : nullptr});
-  }
+  if (group.backend == "nccl") return join_nccl(group, members);
   if (group.backend == "shm") return comm::make_shm({.staging_bytes = group.staging_bytes});
   if (group.backend == "mpi") return comm::make_mpi({.staging_bytes = group.staging_bytes});
   return comm::make_self();
