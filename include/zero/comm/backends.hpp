@@ -19,7 +19,7 @@ struct BackendFacts {
   bool share_a_card = false;    ///< parts of one device, which NCCL before 2.30 refuses
   bool have_nccl = false;
   bool nccl_shares = false;  ///< nccl_shares_devices()
-  bool want_nccl = false;  ///< ZERO_COMM=nccl, which counts whatever the rest says
+  bool want_nccl = false;    ///< ZERO_COMM=nccl, which counts whatever the rest says
 };
 
 /// One rank has no collective to run, so it makes no communicator of NCCL's, whose staging would
@@ -82,7 +82,8 @@ bool nccl_shares_devices();
 struct NcclOptions {
   /// Device memory that reduce_scatter receives in; 0 for a communicator that makes no sums.
   int64_t staging_bytes = int64_t(64) << 20;
-  int part = 0;  ///< ranks of the same part make one communicator; all parts are of one size
+  int group = 64;  ///< a reduce_scatter receives from so many ranks at a time, a power of two
+  int part = 0;    ///< ranks of the same part make one communicator; all parts are of one size
   /// A communicator of make_nccl() and of the same ranks, whose connections and their buffers the
   /// new one uses too, which saves their memory. Kernels of the two then run one behind the other.
   /// Null: connections of its own.

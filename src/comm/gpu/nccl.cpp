@@ -123,12 +123,13 @@ class NcclWindow final : public Window {
 class Nccl final : public Communicator {
  public:
   /// `whole`: the communicator to share resources with, or none.
-  Nccl(std::unique_ptr<const World> world, int64_t staging_bytes, const Nccl* whole)
+  Nccl(std::unique_ptr<const World> world, const NcclOptions& options, const Nccl* whole)
       : world_(std::move(world)),
         rank_(world_->rank()),
         ranks_(world_->ranks()),
+        group_(options.group),
         comm_(whole ? split_from(whole->comm_, rank_) : join(*world_)),
-        staging_(take_staging(staging_bytes, ranks_)),
+        staging_(take_staging(options.staging_bytes, ranks_)),
         word_(sizeof(int64_t), Place::device),
         own_stream_(1) {
     if (ranks_ > 1 && staging_.bytes() > 0) staging_window_ = open_window(staging_);
@@ -190,7 +191,7 @@ class Nccl final : public Communicator {
     ZERO_REQUIRE(groups() == 1 || reduction.group_sums != nullptr, "reduce_scatter over ", ranks_,
                  " ranks without room for the sums of their groups");
     const int64_t bytes = int64_t(bytes_of(reduction.in));
-    const int64_t most = part_numel(staging_.bytes(), std::min(ranks_, kGroup) * bytes);
+    const int64_t most = part_numel(staging_.bytes(), std::min(ranks_, group_) * bytes);
     for (int64_t first = 0; first < piece.numel; first += most) {
       const int64_t numel = std::min(most, piece.numel - first);
       const Piece part{piece.shard_numel, piece.begin + first, numel};
@@ -272,9 +273,7 @@ class Nccl final : public Communicator {
     });
   }
 
-  /// Neighbours whose parts are added in one pass of the tree.
-  static constexpr int kGroup = kernels::kMaxTreeSources;
-  int groups() const { return kernels::groups_of(ranks_, kGroup); }
+  int groups() const { return kernels::groups_of(ranks_, group_); }
 
   /// What a round brings of a piece. In round k a rank receives from the k-th group after its own,
   /// and sends to the ranks for which its own group is that one.
@@ -289,8 +288,8 @@ class Nccl final : public Communicator {
   };
   /// `behind` may be negative, less than once round.
   Ranks group_at(int behind) const {
-    const int first = (rank_ / kGroup + behind + groups()) % groups() * kGroup;
-    return {first, std::min(first + kGroup, ranks_)};
+    const int first = (rank_ / group_ + behind + groups()) % groups() * group_;
+    return {first, std::min(first + group_, ranks_)};
   }
 
   /// Every part of this rank's shard that comes in the round, side by side in the staging, in rank
@@ -346,7 +345,7 @@ class Nccl final : public Communicator {
     const bool add = round.reduction.store == Store::add;
     float* const sums = round.reduction.group_sums;
     if (groups() == 1) return kernels::stacked_sum(stream, stack, numel, staged, out, add);
-    kernels::stacked_sum(stream, stack, numel, staged, sums + from.first / kGroup * numel, false);
+    kernels::stacked_sum(stream, stack, numel, staged, sums + from.first / group_ * numel, false);
     if (round.number < groups() - 1) return;
     kernels::stacked_sum_of_groups(stream, sums, groups(), numel, out, add);
   }
@@ -359,6 +358,7 @@ class Nccl final : public Communicator {
 
   const std::unique_ptr<const World> world_;
   int rank_, ranks_;
+  int group_;  ///< neighbours whose parts are added in one pass of the tree
   const int exceptions_ = std::uncaught_exceptions();
   std::atomic<bool> failed_{false};
   ncclComm_t comm_;
@@ -380,7 +380,7 @@ bool nccl_shares_devices() {
 std::unique_ptr<Communicator> make_nccl(const NcclOptions& options) {
   auto world = std::make_unique<const World>(options.part);
   require_ranks(world->ranks());
-  const int64_t least = 4 * std::min(world->ranks(), kernels::kMaxTreeSources);
+  const int64_t least = 4 * std::min(world->ranks(), options.group);
   if (options.staging_bytes != 0 && options.staging_bytes < least) {
     refuse(Exit::kUsage, "staging of ", options.staging_bytes, " bytes for ", world->ranks(),
            " ranks: need at least ", least);
@@ -389,7 +389,7 @@ std::unique_ptr<Communicator> make_nccl(const NcclOptions& options) {
   ZERO_REQUIRE(whole != nullptr || options.shares_with == nullptr,
                "a communicator of NCCL shares resources with NCCL's alone");
   if (whole == nullptr) require_own_devices(*world);
-  return std::make_unique<Nccl>(std::move(world), options.staging_bytes, whole);
+  return std::make_unique<Nccl>(std::move(world), options, whole);
 }
 
 }  // namespace zero::comm

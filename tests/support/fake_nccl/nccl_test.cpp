@@ -17,6 +17,7 @@
 #include "tests/support/refusal.hpp"
 #include "zero/comm/backends.hpp"
 #include "zero/device/gpu_runtime.hpp"
+#include "zero/kernels/tree_sum.hpp"
 
 namespace zero::comm {
 namespace {
@@ -236,6 +237,43 @@ TEST_F(NcclOverFake, PartsOfAReduceScatterAreAlignedAtAnyNumberOfRanks) {
   ArenaRun run(4 * 1000 * processes());
   run.check_sums();
   EXPECT_EQ(fake_nccl::calls(), 3 * 2 * (processes() - 1)) << "parts of 960, 960 and 640";
+}
+
+template <class T, class Out>
+void sum_by_pairs(Communicator::Store store) {
+  constexpr Piece kPiece{.shard_numel = 1501, .begin = 3, .numel = 1397};
+  const auto comm = make_nccl({.staging_bytes = 2 * 4 * 128, .group = 2});
+  std::vector<T> full;
+  for (int64_t i = 0; i < comm->ranks() * kPiece.shard_numel; ++i)
+    full.push_back(T(testing::contribution(comm->rank(), i)));
+  std::vector<Out> shard(1501, Out(0.5f));
+  std::vector<float> sums(size_t(kernels::group_sums(comm->ranks(), 2) * kPiece.numel));
+  Stream stream(1);
+  comm->reduce_scatter(stream, {dtype_of<T>(), dtype_of<Out>(), store, sums.data()}, kPiece,
+                       full.data(), shard.data());
+  for (int64_t i = 3; i < 1400; ++i) {
+    const float sum =
+        testing::balanced_contributions<T>(comm->ranks(), comm->rank() * kPiece.shard_numel + i);
+    const float expected = store == Communicator::Store::add ? 0.5f + sum : float(Out(sum));
+    ASSERT_EQ(float(shard[size_t(i)]), expected) << "element " << i;
+  }
+}
+
+TEST_F(NcclOverFake, SumsByGroupsOfRanksToTheBitsOfTheBalancedTree) {
+  sum_by_pairs<float, float>(Communicator::Store::write);
+  sum_by_pairs<bf16, float>(Communicator::Store::add);
+  sum_by_pairs<f16, f16>(Communicator::Store::write);
+  if (processes() <= 2) return;
+  const auto comm = make_nccl({.group = 2});
+  Stream stream(1);
+  std::vector<float> full(size_t(comm->ranks())), shard(1);
+  EXPECT_THAT(testing_support::refusal_of(Exit::kInternal,
+                                          [&] {
+                                            comm->reduce_scatter(
+                                                stream, {.in = Dtype::f32, .out = Dtype::f32},
+                                                {1, 0, 1}, full.data(), shard.data());
+                                          }),
+              HasSubstr("without room for the sums"));
 }
 
 TEST_F(NcclOverFake, GathersWholesAndPiecesOfAWindow) {
