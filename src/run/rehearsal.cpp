@@ -19,6 +19,11 @@ bool is_real(Dtype dtype) {
   return dtype == Dtype::f32 || dtype == Dtype::bf16 || dtype == Dtype::f16;
 }
 
+bool is_rehearsed(const graph::OpCall& call) {
+  const graph::Operation& kind = *call.op->kind;
+  return kind.rehearsed && kind.flops(*call.graph, *call.op) > 0;
+}
+
 graph::TensorId tensor_of(const graph::Op& op, size_t operand) {
   const size_t inputs = op.inputs.size();
   return operand < inputs ? op.inputs[operand] : op.outputs[operand - inputs];
@@ -67,7 +72,7 @@ void Rehearsal::run(const BoundOp& op) {
   const auto number = int32_t(op.graph - op.plan->graphs.data());
   for (size_t form = 0; form < op.plan->forms(number); ++form) {
     const graph::OpCall call = call_of(op, op.plan->form(number, form));
-    if (!call.op->kind->rehearsed || !seen_.insert(key_of(call)).second) continue;
+    if (!is_rehearsed(call) || !seen_.insert(key_of(call)).second) continue;
     fill_inputs(call);
     graph::call(stream_, call);
   }

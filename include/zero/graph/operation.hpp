@@ -72,8 +72,8 @@ struct Operation {
 
   /// Calls the kernel. Asynchronous on `stream`; allocates nothing.
   void (*call)(Stream& stream, const OpCall& call) = nullptr;
-  /// A device measures how its kernel is best called, or takes memory for it, at its first call.
-  bool rehearsed = false;
+  /// Among kinds with flops: a device measures how the kernel is best called at its first call.
+  bool rehearsed = true;
   /// Makes what the first call() on this thread would make; null: nothing.
   void (*prepare)(Stream& stream, const OpCall& call) = nullptr;
 };

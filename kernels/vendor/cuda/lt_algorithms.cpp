@@ -129,7 +129,7 @@ HotRules rules_now() {
   return rules;
 }
 
-/// Of a run of each contender; those of a burst choose who is measured under load.
+/// Returns the time of a run of each contender. A burst chooses who is measured under load.
 std::vector<float> times_under_load(size_t contenders, const RunBurst& run) {
   std::vector<float> cool(contenders, kNever);
   for (size_t which = 0; which < contenders; ++which)

@@ -258,6 +258,7 @@ constexpr Operation operation(std::string_view name,
           .gradient = gradient,
           .draws = draws,
           .call = call_typed<Operands>,
+          .rehearsed = false,
           .prepare = prepare<Operands>};
 }
 

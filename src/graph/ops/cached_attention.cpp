@@ -127,7 +127,8 @@ int64_t scratch(const Graph& graph, const Op& op, int threads) {
 const Operation kCachedAttention{.name = "cached_attention",
                                  .flops = flops,
                                  .scratch_bytes = scratch,
-                                 .call = call_typed<CachedAttention>};
+                                 .call = call_typed<CachedAttention>,
+                                 .rehearsed = false};
 const Operation kStoreKeys{.name = "store_keys", .call = call_typed<StoreKeys>};
 
 namespace {

@@ -155,7 +155,6 @@ constexpr Operation operation(void (*gradient)(GradientTape&, const Op&) = nullp
           .gradient = gradient,
           .is_loss = gradient != nullptr,
           .call = call_typed<Kind>,
-          .rehearsed = true,
           .prepare = prepare<kMade>};
 }
 

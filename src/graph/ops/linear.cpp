@@ -346,43 +346,35 @@ const Operation kLinear{.name = "linear",
                         .gradient = gradient,
                         .fuse = fuse_forward,
                         .call = call_typed<Linear>,
-                        .rehearsed = true,
                         .prepare = prepare_forward};
 const Operation kLinearInputGrad{.name = "linear_input_grad",
                                  .flops = flops<input_spec<LinearInputGrad>>,
                                  .fuse = fuse_gelu_grad,
                                  .call = call_typed<LinearInputGrad>,
-                                 .rehearsed = true,
                                  .prepare = prepare_gradient<input_spec<LinearInputGrad>>};
 const Operation kLinearWeightGrad{.name = "linear_weight_grad",
                                   .flops = flops<weight_spec>,
                                   .sums = true,
                                   .fuse = fuse_bias_grad,
                                   .call = call_typed<LinearWeightGrad>,
-                                  .rehearsed = true,
                                   .prepare = prepare_gradient<weight_spec>};
 const Operation kLinearBiasGrad{
     .name = "linear_bias_grad", .scratch_bytes = bias_scratch, .call = call_typed<LinearBiasGrad>};
 const Operation kLinearGelu{.name = "linear_gelu",
                             .flops = flops<forward_spec<LinearGelu>>,
-                            .call = call_typed<LinearGelu>,
-                            .rehearsed = true};
-const Operation kLinearAdd{.name = "linear_add",
-                           .flops = flops<forward_spec<LinearAdd>>,
-                           .call = call_typed<LinearAdd>,
-                           .rehearsed = true};
+                            .call = call_typed<LinearGelu>};
+const Operation kLinearAdd{
+    .name = "linear_add", .flops = flops<forward_spec<LinearAdd>>, .call = call_typed<LinearAdd>};
 const Operation kLinearInputGeluGrad{.name = "linear_input_gelu_grad",
                                      .flops = flops<input_spec<LinearInputGeluGrad>>,
                                      .scratch_bytes = input_gelu_scratch,
                                      .take_in = take_in,
-                                     .call = call_typed<LinearInputGeluGrad>,
-                                     .rehearsed = true};
+                                     .call = call_typed<LinearInputGeluGrad>};
 const Operation kLinearParameterGrad{.name = "linear_parameter_grad",
                                      .flops = flops<weight_spec>,
                                      .scratch_bytes = parameter_bytes,
                                      .sums = true,
-                                     .call = call_typed<LinearParameterGrad>,
-                                     .rehearsed = true};
+                                     .call = call_typed<LinearParameterGrad>};
 
 TensorId sum_over_rows(const Op& op, TensorId dy) {
   const bool sums = op.kind == &kLinearBiasGrad && inputs<LinearBiasGrad>(op).dy == dy;

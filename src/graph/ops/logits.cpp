@@ -43,7 +43,8 @@ double flops(const Graph& graph, const Op& op) {
 
 }  // namespace
 
-const Operation kLogits{.name = "logits", .flops = flops, .call = call_typed<Logits>};
+const Operation kLogits{
+    .name = "logits", .flops = flops, .call = call_typed<Logits>, .rehearsed = false};
 
 void logits(GraphBuilder& out, TensorId x, TensorId table, const LogitOptions& options) {
   require_head(out[x], out[table], options.vocabulary);

@@ -51,7 +51,8 @@ const Operation kRowLinear{.name = "row_linear",
                            .flops = flops,
                            .scratch_bytes = scratch,
                            .panelled = panelled,
-                           .call = call_typed<RowLinear>};
+                           .call = call_typed<RowLinear>,
+                           .rehearsed = false};
 
 Op row_linear(TensorId x, TensorId weight, TensorId bias, TensorId y) {
   return make_op<RowLinear>(kRowLinear, {.x = x, .weight = weight, .bias = bias}, {.y = y});
