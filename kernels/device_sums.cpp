@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "kernels/support/row_sums.hpp"
+#include "kernels/vendor/row_kernels.hpp"
 #include "zero/base/error.hpp"
 #include "zero/kernels/product.hpp"
 #include "zero/kernels/tree_sum.hpp"
@@ -13,9 +14,7 @@ namespace {
 
 const std::string kPartial = "zero::column_sum";
 const std::string kTree = "zero::column_sum_tree";
-/// A thread of a GPU has four columns from so many on: on an H200 that takes 0.8 of the time of one
-/// a thread, and with 1600 columns, where too few threads ask for too little at once, 1.2.
-constexpr int64_t kLeastWide = 2048;
+constexpr int kTreeThreads = 256;  ///< of a team of a GPU
 
 /// The chunks' sums on the host: a work item has a strip of columns.
 template <class T>
@@ -78,9 +77,27 @@ struct TreeInRegisters {
   }
 };
 
-template <class Chunks>
-void add_chunks(Stream& stream, const Chunks& chunks) {
-  launch(kPartial, items(stream, chunks.items()), chunks);
+/// Each returns the number of chunks whose sums it writes to the scratch.
+template <class T>
+int64_t add_chunks_on_host(Stream& stream, int64_t rows, int64_t columns, const T* x,
+                           float* scratch) {
+  const PartialSums<T> partial{RowChunks{rows}, columns, x, scratch};
+  for_each_row(stream, kPartial, partial.chunks.count() * partial.strips(), partial);
+  return partial.chunks.count();
+}
+
+template <class T>
+int64_t add_chunks_on_device(Stream& stream, int64_t rows, int64_t columns, const T* x,
+                             float* scratch) {
+  using Tiles = ColumnTiles<T>;
+  if (Tiles::takes(columns, x, scratch)) {
+    const Tiles tiles{Tiles::chunks_of(rows, columns), columns, x, scratch};
+    vendor::add_column_tiles(stream, tiles);
+    return tiles.chunks.count;
+  }
+  const ColumnChunks<T> sums{RowChunks{rows}, columns, x, scratch};
+  launch(kPartial, items(stream, sums.items()), sums);
+  return sums.chunks.count();
 }
 
 }  // namespace
@@ -88,26 +105,22 @@ void add_chunks(Stream& stream, const Chunks& chunks) {
 int order_of_sums() { return kHostSpace ? 1 : 3; }
 
 int64_t column_sum_scratch_numel(int64_t rows, int64_t columns) {
-  return RowChunks{rows}.count() * columns;
+  const int64_t chunks = RowChunks{rows}.count();
+  if (kHostSpace) return chunks * columns;
+  return std::max(chunks, ColumnTiles<float>::chunks_of(rows, columns).count) * columns;
 }
 
 template <class T>
 void column_sum(Stream& stream, int64_t rows, int64_t columns, const T* x, T* sum, float* scratch) {
   ZERO_REQUIRE(rows > 0 && columns > 0, "column sum of ", rows, " x ", columns,
                ": both must be at least 1");
-  const RowChunks chunks{rows};
-  if constexpr (kHostSpace) {
-    const PartialSums<T> partial{chunks, columns, x, scratch};
-    for_each_row(stream, kPartial, chunks.count() * partial.strips(), partial);
-  } else {
-    constexpr int kColumns = 4;
-    if (columns >= kLeastWide && ColumnChunks<T, kColumns>::takes(columns, x, scratch))
-      add_chunks(stream, ColumnChunks<T, kColumns>{chunks, columns, x, scratch});
-    else
-      add_chunks(stream, ColumnChunks<T, 1>{chunks, columns, x, scratch});
-  }
-  const ColumnTree<T> tree{chunks.count(), columns, columns, scratch, sum};
-  for_each_row(stream, kTree, tree.groups(), tree);
+  int64_t chunks = 0;
+  if constexpr (kHostSpace)
+    chunks = add_chunks_on_host(stream, rows, columns, x, scratch);
+  else
+    chunks = add_chunks_on_device(stream, rows, columns, x, scratch);
+  const ColumnTree<T> tree{chunks, columns, columns, scratch, sum};
+  for_each_row(stream, kTree, tree.groups(), tree, kTreeThreads);
 }
 
 template void column_sum(Stream&, int64_t, int64_t, const float*, float*, float*);

@@ -166,11 +166,17 @@ void backward_on_device(Stream& stream, const NormExtents& extents,
 template <class T>
 bool backward_in_registers(Stream& stream, const NormExtents& extents,
                            const LayerNormGradArrays<T>& arrays) {
-  const NormGradInUse<T, true> code{norm_grad_shape(extents), arrays};
-  if (!code.fits()) return false;
-  vendor::norm_gradient<T, true>(stream, code);
-  add_chunks(stream, code.shape.chunks, extents.width, code.sums(), arrays);
+  const NormGradShape shape = norm_grad_shape(extents);
+  if (!vendor::norm_gradient<T, true>(stream, shape, arrays)) return false;
+  add_chunks(stream, shape.chunks, extents.width, norm_grad_sums<true>(arrays), arrays);
   return true;
+}
+
+template <bool kWhole, class T>
+void forward_on_device(Stream& stream, const NormExtents& extents, float epsilon,
+                       const LayerNormArrays<T>& arrays) {
+  const NormForwardBlock<T, kWhole> code{extents, epsilon, arrays};
+  launch_blocks<kNormWarps * kWarpLanes>(stream, kForward, code.blocks(), code);
 }
 
 }  // namespace
@@ -182,11 +188,10 @@ void layernorm(Stream& stream, const NormExtents& extents, float epsilon,
   if constexpr (kHostSpace) {
     for_each_row(stream, kForward, extents.rows, Forward<T>{extents.width, epsilon, arrays});
   } else if (takes_whole_runs<T>(extents.width, {arrays.x, arrays.weight, arrays.bias, arrays.y})) {
-    const NormForwardBlock<T, true> code{extents, epsilon, arrays};
-    launch_blocks<kNormWarps * kWarpLanes>(stream, kForward, code.blocks(), code);
+    if (!vendor::norm_forward(stream, extents, epsilon, arrays))
+      forward_on_device<true>(stream, extents, epsilon, arrays);
   } else {
-    const NormForwardBlock<T, false> code{extents, epsilon, arrays};
-    launch_blocks<kNormWarps * kWarpLanes>(stream, kForward, code.blocks(), code);
+    forward_on_device<false>(stream, extents, epsilon, arrays);
   }
 }
 

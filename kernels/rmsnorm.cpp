@@ -110,20 +110,18 @@ int64_t backward_on_device(Stream& stream, const NormExtents& extents,
 template <class T>
 int64_t backward_in_registers(Stream& stream, const NormExtents& extents,
                               const RmsNormGradArrays<T>& arrays) {
-  const NormGradInUse<T, false> code{norm_grad_shape(extents),
-                                     {.dy = arrays.dy,
-                                      .x = arrays.x,
-                                      .weight = arrays.weight,
-                                      .mean = nullptr,
-                                      .rstd = arrays.rrms,
-                                      .add = arrays.add,
-                                      .dx = arrays.dx,
-                                      .dweight = arrays.dweight,
-                                      .dbias = nullptr,
-                                      .scratch = arrays.scratch}};
-  if (!code.fits()) return 0;
-  vendor::norm_gradient<T, false>(stream, code);
-  return code.shape.chunks;
+  const NormGradShape shape = norm_grad_shape(extents);
+  const LayerNormGradArrays<T> of_norm{.dy = arrays.dy,
+                                       .x = arrays.x,
+                                       .weight = arrays.weight,
+                                       .mean = nullptr,
+                                       .rstd = arrays.rrms,
+                                       .add = arrays.add,
+                                       .dx = arrays.dx,
+                                       .dweight = arrays.dweight,
+                                       .dbias = nullptr,
+                                       .scratch = arrays.scratch};
+  return vendor::norm_gradient<T, false>(stream, shape, of_norm) ? shape.chunks : 0;
 }
 
 }  // namespace

@@ -9,8 +9,10 @@
 namespace zero::kernels {
 
 /// A thread has eight columns and kAtOnce rows under way.
-template <class T, int kAtOnce>
+template <class T>
 struct ColumnTiles {
+  static constexpr int kAtOnce = 8;
+  static constexpr int kBlocksAtOnce = 5;  ///< of a multiprocessor, which bounds their registers
   static constexpr int kWarps = 8, kThreads = kWarps * kWarpLanes;
   static constexpr int kColumns = kWarpLanes * int(kRunNumel);  ///< of a tile
   static constexpr int64_t kSharedNumel = kWarps * kColumns;
@@ -21,6 +23,16 @@ struct ColumnTiles {
 
   ZERO_HOST_DEVICE int64_t tiles() const { return ceil_div(columns, int64_t(kColumns)); }
   int64_t blocks() const { return chunks.count * tiles(); }
+  /// As many chunks as 132 multiprocessors hold at once, of 64 rows at least. A function of the
+  /// shape alone, as bits are.
+  static EvenChunks chunks_of(int64_t rows, int64_t columns) {
+    constexpr int64_t kBlocks = 132 * kBlocksAtOnce, kLeastRows = kWarps * kAtOnce;
+    const int64_t chunks = kBlocks / ceil_div(columns, int64_t(kColumns));
+    return {rows, least(chunks < 1 ? 1 : chunks, ceil_div(rows, kLeastRows))};
+  }
+  static bool takes(int64_t columns, const T* x, const float* partial) {
+    return columns % kRunNumel == 0 && takes_runs(x) && takes_runs(partial);
+  }
 
   template <class Block>
   ZERO_DEVICE_ONLY void operator()(const Block& block) const {

@@ -1,7 +1,6 @@
 #pragma once
-/// Layer norm and RMS norm as a GPU computes them where a warp's registers hold rows: each is read
-/// once, and several are under way. Templates over a thread of a block, so that the host runs them
-/// in tests.
+/// Layer norm as a GPU computes it where a warp's registers hold a row, which is read once. A
+/// template over a thread of a block, so that the host runs it in tests.
 
 #include <cmath>
 
@@ -11,41 +10,39 @@
 
 namespace zero::kernels {
 
-/// A warp has kRows rows of at most kRuns x 256 elements, whole runs. The bits are those of
+/// A warp has a row of at most kRuns x 256 elements, whole runs. The bits are those of
 /// NormForwardBlock.
-template <class T, int kRuns, int kRows, int kWarps>
+template <class T, int kRuns>
 struct NormForwardRows {
+  static constexpr int kWarps = 4;  ///< of a block: of eight fewer would run at once
   static constexpr int kThreads = kWarps * kWarpLanes;
   static constexpr int64_t kWidest = int64_t(kRuns) * kWarpLanes * kRunNumel;
   NormExtents extents;
   float epsilon;
   LayerNormArrays<T> arrays;
 
-  int64_t blocks() const { return ceil_div(extents.rows, int64_t(kWarps * kRows)); }
+  int64_t blocks() const { return ceil_div(extents.rows, int64_t(kWarps)); }
 
   template <class Block>
   ZERO_DEVICE_ONLY void operator()(const Block& block) const {
-    const int64_t first = (block.index() * kWarps + block.warp()) * kRows;
-    if (first >= extents.rows) return;
-    Run<T> x[kRows][kRuns];
-    for (int i = 0; i < kRows; ++i)
-      for (int b = 0; b < kRuns; ++b) x[i][b] = load(block, first + i, b);
-    float mean[kRows], rstd[kRows];
-    add_rows(block, x, mean, [](int, float value) { return value; });
-    for (int i = 0; i < kRows; ++i) mean[i] = mean[i] / float(extents.width);
+    const int64_t r = block.index() * kWarps + block.warp();
+    if (r >= extents.rows) return;
+    const float width = float(extents.width);
+    Run<T> x[kRuns];
+    for (int b = 0; b < kRuns; ++b)
+      x[b] = has(block, b) ? run_at(arrays.x, r * extents.width + column(block, b)) : Run<T>{};
+    const float mean = sum_of_row(block, x, [](float value) { return value; }) / width;
     keep_packed(block, x);
-    add_rows(block, x, rstd, [&](int i, float value) {
-      const float difference = value - mean[i];
+    const float variance = sum_of_row(block, x, [=](float value) {
+      const float difference = value - mean;
       return difference * difference;
     });
-    for (int i = 0; i < kRows; ++i)
-      rstd[i] = 1.0f / std::sqrt(rstd[i] / float(extents.width) + epsilon);
+    const float rstd = 1.0f / std::sqrt(variance / width + epsilon);
     keep_packed(block, x);
-    write(block, first, x, mean, rstd);
-    for (int i = 0; i < kRows; ++i) {
-      if (block.lane() != i || first + i >= extents.rows) continue;
-      arrays.mean[first + i] = mean[i];
-      arrays.rstd[first + i] = rstd[i];
+    write(block, r, x, mean, rstd);
+    if (block.lane() == 0) {
+      arrays.mean[r] = mean;
+      arrays.rstd[r] = rstd;
     }
   }
 
@@ -59,49 +56,38 @@ struct NormForwardRows {
     return (b * kWarpLanes + block.lane()) * kRunNumel;
   }
 
-  template <class Block>
-  ZERO_DEVICE_ONLY Run<T> load(const Block& block, int64_t r, int b) const {
-    if (r < extents.rows && has(block, b))
-      return run_at(arrays.x, r * extents.width + column(block, b));
-    return {};
-  }
-
   /// Or the compiler would hold the elements as they are in fp32, in twice as many registers.
   template <class Block>
-  ZERO_DEVICE_ONLY void keep_packed(const Block& block, Run<T> (&x)[kRows][kRuns]) const {
+  ZERO_DEVICE_ONLY void keep_packed(const Block& block, Run<T> (&x)[kRuns]) const {
     if (sizeof(T) == sizeof(float)) return;
-    for (int i = 0; i < kRows; ++i)
-      for (int b = 0; b < kRuns; ++b) block.keep_as_it_is(x[i][b]);
+    for (int b = 0; b < kRuns; ++b) block.keep_as_it_is(x[b]);
   }
 
-  /// sum[i] = the sum of f(i, x) over row i.
+  /// The sum of f over the row.
   template <class Block, class F>
-  ZERO_DEVICE_ONLY void add_rows(const Block& block, const Run<T> (&x)[kRows][kRuns],
-                                 float (&sum)[kRows], const F& f) const {
-    for (int i = 0; i < kRows; ++i) sum[i] = 0.0f;
+  ZERO_DEVICE_ONLY float sum_of_row(const Block& block, const Run<T> (&x)[kRuns],
+                                    const F& f) const {
+    float sum = 0.0f;
     for (int b = 0; b < kRuns; ++b) {
       if (!has(block, b)) continue;
-      for (int k = 0; k < kRunNumel; ++k)
-        for (int i = 0; i < kRows; ++i) sum[i] += f(i, float(x[i][b].at[k]));
+      for (int k = 0; k < kRunNumel; ++k) sum += f(float(x[b].at[k]));
     }
-    for (int step = kWarpLanes / 2; step > 0; step /= 2)
-      for (int i = 0; i < kRows; ++i) sum[i] += block.shuffle(sum[i], block.lane() ^ step);
+    return warp_sum(block, sum);
   }
 
   template <class Block>
-  ZERO_DEVICE_ONLY void write(const Block& block, int64_t first, const Run<T> (&x)[kRows][kRuns],
-                              const float (&mean)[kRows], const float (&rstd)[kRows]) const {
+  ZERO_DEVICE_ONLY void write(const Block& block, int64_t r, const Run<T> (&x)[kRuns], float mean,
+                              float rstd) const {
     for (int b = 0; b < kRuns; ++b) {
       if (!has(block, b)) continue;
       const int64_t j = column(block, b);
       const Run<T> w = run_at(arrays.weight, j), bias = run_at(arrays.bias, j);
-      for (int i = 0; i < kRows; ++i) {
-        Run<T> to;
-        for (int k = 0; k < kRunNumel; ++k)
-          to.at[k] = T(std::fma((float(x[i][b].at[k]) - mean[i]) * rstd[i], float(w.at[k]),
-                                float(bias.at[k])));
-        if (first + i < extents.rows) set_run(arrays.y, (first + i) * extents.width + j, to);
+      Run<T> to;
+      for (int k = 0; k < kRunNumel; ++k) {
+        to.at[k] =
+            T(std::fma((float(x[b].at[k]) - mean) * rstd, float(w.at[k]), float(bias.at[k])));
       }
+      set_run(arrays.y, r * extents.width + j, to);
     }
   }
 };

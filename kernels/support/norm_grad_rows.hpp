@@ -15,6 +15,7 @@ namespace zero::kernels {
 struct NormGradShape {
   int rows, width;
   int chunks;  ///< blocks: each has a chunk of consecutive rows
+  int runs;    ///< of a thread: eight columns each
   int warps;   ///< of a group, which works on one row
   int groups;  ///< of a block
 
@@ -23,26 +24,29 @@ struct NormGradShape {
   ZERO_HOST_DEVICE Interval rows_of(int64_t chunk) const { return EvenChunks{rows, chunks}[chunk]; }
 };
 
-/// Threads of a multiprocessor for which it has registers: 72 a thread.
-inline constexpr int kNormGradThreads = 896;
+/// Warps of a multiprocessor for which it has registers: 128 a thread of two runs, 168 of three.
+ZERO_HOST_DEVICE constexpr int norm_grad_warps(int runs) { return runs == 2 ? 16 : 12; }
 
-/// Four rows a block at least, and as many blocks as 132 multiprocessors hold at once, since a last
-/// round of a few blocks takes as long as a full one. A function of the shape alone, as bits are.
+/// Two or three runs a thread, whichever leaves fewer without columns; four rows a group at least,
+/// and as many blocks as 132 multiprocessors hold at once, since a last round of a few blocks takes
+/// as long as a full one. A function of the shape alone, as bits are.
 inline NormGradShape norm_grad_shape(const NormExtents& extents) {
-  constexpr int64_t kProcessors = 132, kMostChunks = 1024, kLeastRows = 4;
-  const int64_t warps = ceil_div(extents.width, kWarpLanes * kRunNumel);
-  const int64_t held = kNormGradThreads / kWarpLanes / warps;
+  constexpr int64_t kProcessors = 132, kLeastRows = 4, kGroupsOfOneWarp = 4;
+  constexpr int64_t kMostChunks = 1024;  // as the trees over them take
+  const int64_t of_warp = ceil_div(extents.width, kWarpLanes * kRunNumel);
+  const int64_t by_two = ceil_div(of_warp, int64_t(2)), by_three = ceil_div(of_warp, int64_t(3));
+  const int runs = 2 * by_two < 3 * by_three && by_two <= norm_grad_warps(2) ? 2 : 3;
+  const int64_t warps = runs == 2 ? by_two : by_three;
+  const int64_t groups = warps == 1 ? kGroupsOfOneWarp : 1;
+  const int64_t held = norm_grad_warps(runs) / (warps * groups);
   const int64_t chunks = least(kProcessors * (held < 1 ? 1 : held), kMostChunks);
   return {.rows = int(extents.rows),
           .width = int(extents.width),
-          .chunks = int(least(chunks, ceil_div(extents.rows, kLeastRows))),
+          .chunks = int(least(chunks, ceil_div(extents.rows, kLeastRows * groups))),
+          .runs = runs,
           .warps = int(warps),
-          .groups = 1};
+          .groups = int(groups)};
 }
-
-/// Where a row's operands come from: asked for when they are used, a row before that into
-/// registers, or kRows before that into shared memory.
-enum class Ahead { none, registers, shared };
 
 /// Adds a row's two numbers over a warp at the price of one: half of the lanes have the first's sum
 /// in the end, the others the second's.
@@ -56,9 +60,16 @@ ZERO_DEVICE_ONLY float warp_sum_of_two(const Block& block, float first, float se
   return sum;
 }
 
-/// A thread that has kRuns runs of eight columns. kCentred: layer norm; else RMS norm, whose mean
-/// is 0 and which has no bias. Its inverse root of the mean square is `rstd`.
-template <class T, int kRuns, Ahead kAhead, int kRows, bool kCentred, class Block>
+/// Sums of a chunk in the scratch, [chunks, sums, width]: dweight, dbias and perhaps those of dx.
+template <bool kCentred, class T>
+ZERO_HOST_DEVICE int norm_grad_sums(const LayerNormGradArrays<T>& arrays) {
+  return (kCentred ? 2 : 1) + (arrays.dx_sum == nullptr ? 0 : 1);
+}
+
+/// A thread that has kRuns runs of eight columns, and copies its group's next row to shared memory
+/// while it works on one. kCentred: layer norm; else RMS norm, whose mean is 0 and which has no
+/// bias. Its inverse root of the mean square is `rstd`.
+template <class T, int kRuns, bool kCentred, class Block>
 class NormGradThread {
  public:
   using Arrays = LayerNormGradArrays<T>;
@@ -73,26 +84,27 @@ class NormGradThread {
     const Interval rows = shape.rows_of(block.index());
     first_ = int(rows.begin) + group_;
     end_ = int(rows.end);
-    for (int i = 0; i < kRuns; ++i) {
-      const Run<T> weight = has(i) ? run_at(arrays.weight, column(i)) : none();
-      if (kShared)
-        run_of_thread(kSlots * kArrays * kRuns + i) = weight;
-      else
-        weight_[i] = weight;
-    }
+    for (int i = 0; i < kRuns; ++i) weight(i) = has(i) ? run_at(arrays.weight, column(i)) : none();
   }
 
   /// All groups take as many steps, as their threads meet: the last rows may not exist.
   ZERO_DEVICE_ONLY void run() {
-    begin();
+    next_ = statistics_of(first_);
+    copy(slot_, first_);
     for (int row = first_; row - group_ < end_; row += shape_.groups) {
       const Statistics statistics = next_;
       next_ = statistics_of(row + shape_.groups);
-      slot_ = slot_ + 1 < kSlots ? slot_ + 1 : 0;
-      take(row);
+      copy(1 - slot_, row + shape_.groups);
+      block_.template wait_copies<1>();
       add_row(row, statistics);
+      slot_ = 1 - slot_;
     }
     finish();
+  }
+
+  /// Floats of shared memory for rows under way and weights.
+  ZERO_HOST_DEVICE static int ring_numel(const NormGradShape& shape) {
+    return (kSlots * kArrays + 1) * kRuns * shape.threads() * int(sizeof(Run<T>) / sizeof(float));
   }
 
  private:
@@ -103,9 +115,7 @@ class NormGradThread {
   struct Sums {
     float h, along;
   };
-  static constexpr int kSlots = kRows + 1;
-  static_assert(kSlots >= 2);
-  static constexpr bool kShared = kAhead == Ahead::shared;
+  static constexpr int kSlots = 2;
 
   ZERO_DEVICE_ONLY static Run<T> none() { return {}; }
   ZERO_DEVICE_ONLY int column(int i) const {
@@ -147,42 +157,11 @@ class NormGradThread {
     block_.commit_copies();
   }
 
-  ZERO_DEVICE_ONLY void load(Run<T> (&held)[kArrays][kRuns], int row) const {
-    for (int which = 0; which < kArrays; ++which) {
-      for (int i = 0; i < kRuns; ++i)
-        held[which][i] = has(row, i, which) ? run_at(array(which), at(row, i)) : none();
-    }
-  }
+  /// A row is read again for its dx, which takes fewer registers than to hold it.
+  ZERO_DEVICE_ONLY Run<T> operand(int which, int i) const { return slot(slot_, which, i); }
 
-  ZERO_DEVICE_ONLY void begin() {
-    next_ = statistics_of(first_);
-    if (kAhead == Ahead::registers) load(ahead_, first_);
-    if constexpr (kShared) {
-      for (int k = 0; k < kRows; ++k) copy(k, first_ + k * shape_.groups);
-    }
-  }
-
-  /// Waits for a row, and asks for a later one.
-  ZERO_DEVICE_ONLY void take(int row) {
-    if (kAhead == Ahead::none) return load(now_, row);
-    if (kAhead == Ahead::registers) {
-      for (int which = 0; which < kArrays; ++which)
-        for (int i = 0; i < kRuns; ++i) now_[which][i] = ahead_[which][i];
-      return load(ahead_, row + shape_.groups);
-    }
-    if constexpr (kShared) {
-      copy(slot_ > 0 ? slot_ - 1 : kSlots - 1, row + kRows * shape_.groups);
-      block_.template wait_copies<kRows>();
-    }
-  }
-
-  /// In shared memory a row is read again for its dx, which takes fewer registers than to hold it.
-  ZERO_DEVICE_ONLY Run<T> operand(int which, int i) const {
-    return kShared ? slot(slot_, which, i) : now_[which][i];
-  }
-
-  ZERO_DEVICE_ONLY Run<T> weight(int i) const {
-    return kShared ? run_of_thread(kSlots * kArrays * kRuns + i) : weight_[i];
+  ZERO_DEVICE_ONLY Run<T>& weight(int i) const {
+    return run_of_thread(kSlots * kArrays * kRuns + i);
   }
 
   /// dx = rstd (h - mean(h) - xhat mean(h xhat)) + add,  h = dy weight
@@ -261,54 +240,41 @@ class NormGradThread {
       for (int e = 0; e < kRunNumel; ++e) sum.at[e] = before.at[e] + sum.at[e];
     }
     if (group_ + 1 < shape_.groups) return set_run(between, column(i), sum);
-    const int64_t vector = block_.index() * sums_of(arrays_) + s;
+    const int64_t vector = block_.index() * norm_grad_sums<kCentred>(arrays_) + s;
     set_run(arrays_.scratch, vector * shape_.width + column(i), sum);
   }
 
- public:
-  /// Sums of a chunk in the scratch, [chunks, sums, width]: dweight, dbias and perhaps those of dx.
-  ZERO_HOST_DEVICE static int sums_of(const Arrays& arrays) {
-    return (kCentred ? 2 : 1) + (arrays.dx_sum == nullptr ? 0 : 1);
-  }
-  ZERO_HOST_DEVICE static int ring_numel(const NormGradShape& shape) {
-    return kShared ? (kSlots * kArrays + 1) * kRuns * shape.threads() * int(sizeof(Run<T>) / 4) : 0;
-  }
-
- private:
   const Block& block_;
   const NormGradShape& shape_;
   const Arrays& arrays_;
   const int group_, column_;
-  int first_, end_;        ///< rows
-  int slot_ = kSlots - 1;  ///< of the row that is worked on
-  Run<T> weight_[kRuns];
+  int first_, end_;  ///< rows
+  int slot_ = 0;     ///< of the row that is worked on
   Run<float> dweight_[kRuns] = {}, dbias_[kRuns] = {}, dx_[kRuns] = {};
   Statistics next_;
-  Run<T> now_[kArrays][kRuns], ahead_[kArrays][kRuns];
 };
 
-template <class T, int kRuns, Ahead kAhead, int kRows, bool kCentred>
+template <class T, int kRuns, bool kCentred>
 struct NormGradRows {
-  NormGradShape shape;
+  static constexpr int kMostThreads = norm_grad_warps(kRuns) * kWarpLanes;
+  NormGradShape shape;  ///< of kRuns
   LayerNormGradArrays<T> arrays;
 
   template <class Block>
-  using Thread = NormGradThread<T, kRuns, kAhead, kRows, kCentred, Block>;
+  using Thread = NormGradThread<T, kRuns, kCentred, Block>;
 
-  int sums() const { return Thread<int>::sums_of(arrays); }
-
-  /// Returns the floats of shared memory that a block uses: rows under way and sums of warps, or
-  /// sums between groups.
+  /// Returns the floats of shared memory that a block uses: rows under way, weights and sums of
+  /// warps, or sums between groups.
   int64_t shared_numel() const {
-    const int rows = Thread<int>::ring_numel(shape) + 2 * (kRows + 1) * shape.groups * shape.warps;
-    const int between = shape.groups > 1 ? sums() * shape.width : 0;
+    const int rows = Thread<int>::ring_numel(shape) + 4 * shape.groups * shape.warps;
+    const int between = shape.groups > 1 ? norm_grad_sums<kCentred>(arrays) * shape.width : 0;
     return rows < between ? between : rows;
   }
 
   /// True if registers and shared memory of a block suffice.
   bool fits() const {
     constexpr int64_t kSharedBytes = int64_t(160) << 10;
-    return shape.threads() <= kNormGradThreads &&
+    return shape.threads() <= kMostThreads &&
            shared_numel() * int64_t(sizeof(float)) <= kSharedBytes;
   }
 
@@ -317,9 +283,5 @@ struct NormGradRows {
     Thread<Block>(block, shape, arrays).run();
   }
 };
-
-/// As GPUs run it: two rows under way reach memory's speed.
-template <class T, bool kCentred>
-using NormGradInUse = NormGradRows<T, 1, Ahead::shared, 2, kCentred>;
 
 }  // namespace zero::kernels

@@ -71,15 +71,16 @@ struct ColumnTree {
   }
 };
 
-// The first half of a sum over rows as a device does it: a thread has one column of one chunk of
-// rows, or a few that it reads at once, their sums in registers, and neighbouring threads read
-// neighbouring columns. The order of additions is that of the host's work items, which have many
-// columns.
+// The first half of a sum over rows as a device does it where rows are no whole runs (those are
+// column_tiles.hpp's): a thread has one column of one chunk of rows, its sum in a register, and
+// neighbouring threads read neighbouring columns. The order of additions is that of the host's work
+// items, which have many columns.
 
 /// Adds rows in order: quad(r) the rows [r, r + 4) together, single(r) a row of what is left. The
-/// loads of kQuads quads are under way at once.
-template <int64_t kQuads, class Quad, class Single>
+/// loads of four quads are under way at once.
+template <class Quad, class Single>
 KOKKOS_INLINE_FUNCTION void for_quads(Interval rows, const Quad& quad, const Single& single) {
+  constexpr int64_t kQuads = 4;
   int64_t r = rows.begin;
   for (; r + 4 * kQuads <= rows.end; r += 4 * kQuads) {
     for (int64_t q = 0; q < kQuads; ++q) quad(r + 4 * q);
@@ -88,51 +89,25 @@ KOKKOS_INLINE_FUNCTION void for_quads(Interval rows, const Quad& quad, const Sin
   for (; r < rows.end; ++r) single(r);
 }
 
-/// One access reads these neighbours in a row.
-template <class T, int kColumns>
-struct alignas(kColumns * sizeof(T)) Neighbours {
-  T at[kColumns];
-};
-
-/// Chunks of a sum of columns, four rows at a time; kColumns divides the columns.
-template <class T, int kColumns>
+/// Chunks of a sum of columns, four rows at a time.
+template <class T>
 struct ColumnChunks {
-  using Read = Neighbours<T, kColumns>;
-  using Sums = Neighbours<float, kColumns>;
   RowChunks chunks;
   int64_t columns;
   const T* x;      ///< [rows, columns]
   float* partial;  ///< [chunks, columns], written
 
-  static bool takes(int64_t columns, const T* x, const float* partial) {
-    const auto is_aligned = [](const void* at, size_t bytes) {
-      return reinterpret_cast<uintptr_t>(at) % bytes == 0;
-    };
-    return columns % kColumns == 0 && is_aligned(x, alignof(Read)) &&
-           is_aligned(partial, alignof(Sums));
-  }
-
-  KOKKOS_FUNCTION int64_t items() const { return chunks.count() * columns / kColumns; }
+  KOKKOS_FUNCTION int64_t items() const { return chunks.count() * columns; }
 
   KOKKOS_FUNCTION void operator()(int64_t item) const {
-    const int64_t chunk = item * kColumns / columns, ld = columns;
-    const T* const first = x + (item * kColumns - chunk * columns);
-    const auto row = [=](int64_t r) { return *reinterpret_cast<const Read*>(first + r * ld); };
-    Sums sum{};
-    for_quads<kColumns == 1 ? 4 : 8>(
-        chunks[chunk],
-        [&](int64_t r) {
-          const Read of[] = {row(r), row(r + 1), row(r + 2), row(r + 3)};
-          for (int j = 0; j < kColumns; ++j) {
-            sum.at[j] += (float(of[0].at[j]) + float(of[1].at[j])) +
-                         (float(of[2].at[j]) + float(of[3].at[j]));
-          }
-        },
-        [&](int64_t r) {
-          const Read of = row(r);
-          for (int j = 0; j < kColumns; ++j) sum.at[j] += float(of.at[j]);
-        });
-    *reinterpret_cast<Sums*>(partial + item * kColumns) = sum;
+    const int64_t chunk = item / columns, ld = columns;
+    const T* const first = x + (item - chunk * columns);
+    const auto row = [=](int64_t r) { return float(first[r * ld]); };
+    float sum = 0.0f;
+    for_quads(
+        chunks[chunk], [&](int64_t r) { sum += (row(r) + row(r + 1)) + (row(r + 2) + row(r + 3)); },
+        [&](int64_t r) { sum += row(r); });
+    partial[item] = sum;
   }
 };
 

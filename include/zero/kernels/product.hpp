@@ -54,14 +54,15 @@ const char* product_library();
 const char* product_isa();
 
 /// A number for the order in which this build's kernels add, for the record of arithmetic choices.
-/// A change of that order raises it. A GPU's is 3 since gradients of norms add rows by more blocks.
+/// A change of that order raises it. A GPU's is 3 since gradients of norms and sums of columns add
+/// rows by more blocks.
 int order_of_sums();
 
 /// fp32 elements of scratch that column_sum wants.
 int64_t column_sum_scratch_numel(int64_t rows, int64_t columns);
 
-/// sum[j] = T(sum over i of x[i, j]), fp32 along a tree that depends on `rows` alone: the gradient
-/// of a bias. x [rows, columns], sum [columns]. Asynchronous on `stream`.
+/// sum[j] = T(sum over i of x[i, j]), fp32 along a tree that depends on the extents alone: the
+/// gradient of a bias. x [rows, columns], sum [columns]. Asynchronous on `stream`.
 template <class T>
 void column_sum(Stream& stream, int64_t rows, int64_t columns, const T* x, T* sum, float* scratch);
 

@@ -27,6 +27,12 @@ class GridThread {
   __device__ Value shuffle(Value value, int source) const {
     return __shfl_sync(0xffffffffu, value, source);
   }
+  /// Keeps the compiler from holding a value in another form.
+  template <class Value>
+  __device__ void keep_as_it_is(Value& value) const {
+    unsigned* const word = reinterpret_cast<unsigned*>(&value);
+    for (size_t i = 0; i < sizeof(Value) / sizeof(unsigned); ++i) asm volatile("" : "+r"(word[i]));
+  }
   /// Copies memory of the device to shared memory, a multiple of 16 bytes, aligned. It is finished
   /// for this thread when the thread has waited for the copy's group.
   __device__ void copy_async(void* to, const void* from, size_t bytes) const {
@@ -46,8 +52,8 @@ class GridThread {
   }
 };
 
-template <int kMostThreads, class Code>
-__global__ void __launch_bounds__(kMostThreads, 1) grid_kernel(const Code code) {
+template <int kMostThreads, int kLeastBlocks, class Code>
+__global__ void __launch_bounds__(kMostThreads, kLeastBlocks) grid_kernel(const Code code) {
   code(GridThread());
 }
 
@@ -59,17 +65,20 @@ struct Grid {
 
 /// Calls code(thread) on every thread of the grid. Asynchronous on `stream`. Throws Error with the
 /// label where the device refuses the kernel.
-template <int kMostThreads, class Code>
+///   kLeastBlocks  a multiprocessor has registers for so many at once
+template <int kMostThreads, int kLeastBlocks, class Code>
 void launch_grid(const Stream& stream, const std::string& label, const Grid& grid,
                  const Code& code) {
-  const auto kernel = grid_kernel<kMostThreads, Code>;
+  const auto kernel = grid_kernel<kMostThreads, kLeastBlocks, Code>;
   const auto bytes = int(grid.shared_numel * int64_t(sizeof(float)));
   // Beyond 48 KiB a kernel asks for its shared memory. Blocks then share all that there is.
   check_gpu(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
             label);
-  check_gpu(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
-                                 cudaSharedmemCarveoutMaxShared),
-            label);
+  if (bytes > 0) {
+    check_gpu(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
+                                   cudaSharedmemCarveoutMaxShared),
+              label);
+  }
   const LaunchCheck check;
   kernel<<<unsigned(grid.blocks), unsigned(grid.threads), size_t(bytes), native_stream(stream)>>>(
       code);

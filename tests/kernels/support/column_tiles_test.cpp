@@ -40,7 +40,7 @@ TYPED_TEST(Tiles, AddTheRowsOfAChunkInOrder) {
     SCOPED_TRACE(text(e.rows, " x ", e.columns));
     const auto x = testing::noise<TypeParam>(e.rows * e.columns, 1);
     auto partial = testing::poisoned<float>(e.chunks * e.columns);
-    using Code = ColumnTiles<TypeParam, 8>;
+    using Code = ColumnTiles<TypeParam>;
     const Code code{{e.rows, e.chunks}, e.columns, x.data(), partial.data()};
     for (int64_t index = code.blocks() - 1; index >= 0; --index) {
       testing::HostBlock(index, Code::kThreads, Code::kSharedNumel,
@@ -53,6 +53,29 @@ TYPED_TEST(Tiles, AddTheRowsOfAChunkInOrder) {
                                      chunk_in_order(x, e.columns, code.chunks[c])));
     }
   }
+}
+
+TYPED_TEST(Tiles, AreOfWholeRuns) {
+  const std::vector<TypeParam> x(32);
+  const std::vector<float> partial(32);
+  using Code = ColumnTiles<TypeParam>;
+  EXPECT_TRUE(Code::takes(16, x.data(), partial.data()));
+  EXPECT_FALSE(Code::takes(12, x.data(), partial.data()));
+  EXPECT_FALSE(Code::takes(16, x.data() + 1, partial.data()));
+  EXPECT_FALSE(Code::takes(16, x.data(), partial.data() + 1));
+}
+
+TEST(ChunksOfColumns, FillAGpuOnceWith64RowsAtLeast) {
+  const auto chunks = [](int64_t rows, int64_t columns) {
+    return ColumnTiles<bf16>::chunks_of(rows, columns).count;
+  };
+  EXPECT_EQ(chunks(65536, 768), 132 * 5 / 3);
+  EXPECT_EQ(chunks(16384, 2304), 132 * 5 / 9);
+  EXPECT_EQ(chunks(16384, 6400), 132 * 5 / 25);
+  EXPECT_EQ(chunks(65536, 8), 132 * 5);
+  EXPECT_EQ(chunks(130, 768), 3);
+  EXPECT_EQ(chunks(1, 768), 1);
+  EXPECT_EQ(chunks(65536, 256 * 1000), 1);
 }
 
 }  // namespace

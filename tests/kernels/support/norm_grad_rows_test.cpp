@@ -66,13 +66,30 @@ struct GradientCase {
 
   int64_t numel() const { return int64_t(shape.rows) * shape.width; }
 
-  template <int kRuns, Ahead kAhead, int kRows, bool kCentred = true>
+  LayerNormGradArrays<T> arrays(bool centred = true) {
+    return {dy.data(),
+            x.data(),
+            weight.data(),
+            centred ? mean.data() : nullptr,
+            rstd.data(),
+            add.empty() ? nullptr : add.data(),
+            dx.data(),
+            nullptr,
+            nullptr,
+            scratch.data(),
+            sums_dx ? dx.data() : nullptr};
+  }
+
+  template <bool kCentred = true>
   void run() {
-    run_chunks(NormGradRows<T, kRuns, kAhead, kRows, kCentred>{
-        shape,
-        {dy.data(), x.data(), weight.data(), kCentred ? mean.data() : nullptr, rstd.data(),
-         add.empty() ? nullptr : add.data(), dx.data(), nullptr, nullptr, scratch.data(),
-         sums_dx ? dx.data() : nullptr}});
+    run(arrays(kCentred), std::bool_constant<kCentred>());
+  }
+  template <bool kCentred = true>
+  void run(const LayerNormGradArrays<T>& of, std::bool_constant<kCentred> = {}) const {
+    if (shape.runs == 2)
+      run_chunks(NormGradRows<T, 2, kCentred>{shape, of});
+    else
+      run_chunks(NormGradRows<T, 3, kCentred>{shape, of});
   }
 
   /// Sums of chunk c, of vector v of `vectors`.
@@ -108,12 +125,13 @@ struct GradientCase {
 };
 
 constexpr NormGradShape kShapes[] = {
-    {.rows = 3, .width = 8, .chunks = 2, .warps = 1, .groups = 1},
-    {.rows = 40, .width = 256, .chunks = 3, .warps = 1, .groups = 2},
-    {.rows = 33, .width = 768, .chunks = 4, .warps = 3, .groups = 1},
-    {.rows = 29, .width = 520, .chunks = 2, .warps = 3, .groups = 3},
-    {.rows = 9, .width = 1600, .chunks = 2, .warps = 7, .groups = 1},
-    {.rows = 2, .width = 2304, .chunks = 1, .warps = 9, .groups = 1}};
+    {.rows = 3, .width = 8, .chunks = 2, .runs = 2, .warps = 1, .groups = 1},
+    {.rows = 40, .width = 256, .chunks = 3, .runs = 3, .warps = 1, .groups = 2},
+    {.rows = 33, .width = 768, .chunks = 2, .runs = 3, .warps = 1, .groups = 4},
+    {.rows = 29, .width = 520, .chunks = 2, .runs = 2, .warps = 2, .groups = 3},
+    {.rows = 9, .width = 1600, .chunks = 2, .runs = 2, .warps = 4, .groups = 1},
+    {.rows = 14, .width = 1280, .chunks = 3, .runs = 3, .warps = 2, .groups = 1},
+    {.rows = 2, .width = 2304, .chunks = 1, .runs = 3, .warps = 3, .groups = 1}};
 
 template <class T>
 class NormGrad : public ::testing::Test {};
@@ -124,7 +142,7 @@ TYPED_TEST(NormGrad, OfLayerNormAgreesWithDoubleLoops) {
   for (const NormGradShape& shape : kShapes) {
     SCOPED_TRACE(text(shape.rows, " x ", shape.width));
     GradientCase<TypeParam> c(shape);
-    c.template run<1, Ahead::shared, 2>();
+    c.run();
     const testing::Norm reference{size_t(shape.width), kGradEpsilon, doubles(c.x),
                                   doubles(c.weight), std::vector<double>(size_t(shape.width))};
     auto expected = reference.backward(doubles(c.dy));
@@ -141,7 +159,7 @@ TYPED_TEST(NormGrad, OfRmsNormAgreesWithDoubleLoops) {
     SCOPED_TRACE(text(shape.rows, " x ", shape.width));
     GradientCase<TypeParam> c(shape, false);
     c.sums_dx = false;
-    c.template run<1, Ahead::shared, 2, false>();
+    c.template run<false>();
     const testing::RmsNorm reference{size_t(shape.width), kGradEpsilon, doubles(c.x),
                                      doubles(c.weight)};
     auto expected = reference.backward(doubles(c.dy));
@@ -155,7 +173,7 @@ TYPED_TEST(NormGrad, AddsRowsOfAChunkInOrder) {
   for (const NormGradShape& shape : kShapes) {
     SCOPED_TRACE(text(shape.rows, " x ", shape.width));
     GradientCase<TypeParam> c(shape);
-    c.template run<1, Ahead::shared, 2>();
+    c.run();
     for (int64_t chunk = 0; chunk < shape.chunks; ++chunk) {
       const auto dweight = c.in_order(chunk, [&](size_t r, int64_t i, float& sum) {
         const float xhat = (float(c.x[size_t(i)]) - c.mean[r]) * c.rstd[r];
@@ -172,58 +190,44 @@ TYPED_TEST(NormGrad, AddsRowsOfAChunkInOrder) {
   }
 }
 
-TYPED_TEST(NormGrad, HasTheSameBitsHoweverRowsAreAskedFor) {
-  for (const NormGradShape& shape : kShapes) {
-    SCOPED_TRACE(text(shape.rows, " x ", shape.width));
-    GradientCase<TypeParam> expected(shape);
-    expected.template run<1, Ahead::none, 1>();
-    const auto check = [&](const GradientCase<TypeParam>& c) {
-      EXPECT_TRUE(same_bits(c.dx, expected.dx));
-      EXPECT_TRUE(same_bits(c.scratch, expected.scratch));
-    };
-    GradientCase<TypeParam> held(shape), one(shape), three(shape);
-    held.template run<1, Ahead::registers, 1>();
-    one.template run<1, Ahead::shared, 1>();
-    three.template run<1, Ahead::shared, 3>();
-    check(held), check(one), check(three);
-  }
-}
-
-TYPED_TEST(NormGrad, OfSeveralRunsAThreadAddsColumnsInTheSameOrder) {
-  GradientCase<TypeParam> one({.rows = 20, .width = 1320, .chunks = 2, .warps = 6, .groups = 1});
-  GradientCase<TypeParam> two({.rows = 20, .width = 1320, .chunks = 2, .warps = 3, .groups = 1});
-  one.add.clear(), two.add.clear();
-  one.template run<1, Ahead::shared, 2>();
-  two.template run<2, Ahead::shared, 2>();
+TYPED_TEST(NormGrad, OfTwoRunsAThreadAddsColumnsInTheOrderOfThree) {
+  const NormGradShape by_two{
+      .rows = 20, .width = 1320, .chunks = 2, .runs = 2, .warps = 3, .groups = 1};
+  NormGradShape by_three = by_two;
+  by_three.runs = 3, by_three.warps = 2;
+  GradientCase<TypeParam> two(by_two), three(by_three);
+  two.add.clear(), three.add.clear();
+  two.run(), three.run();
   for (int64_t chunk = 0; chunk < 2; ++chunk) {
-    EXPECT_TRUE(same_bits(one.sums(chunk, 0, 3), two.sums(chunk, 0, 3)));
-    EXPECT_TRUE(same_bits(one.sums(chunk, 1, 3), two.sums(chunk, 1, 3)));
+    EXPECT_TRUE(same_bits(two.sums(chunk, 0, 3), three.sums(chunk, 0, 3)));
+    EXPECT_TRUE(same_bits(two.sums(chunk, 1, 3), three.sums(chunk, 1, 3)));
   }
-  EXPECT_LT(relative_error(two.dx, doubles(one.dx)), rounding<TypeParam>() + 2e-6);
+  EXPECT_LT(relative_error(three.dx, doubles(two.dx)), rounding<TypeParam>() + 2e-6);
 }
 
 TYPED_TEST(NormGrad, WritesDxWhereDyOrWhatIsAddedLay) {
-  const NormGradShape shape{.rows = 40, .width = 96, .chunks = 3, .warps = 1, .groups = 2};
-  GradientCase<TypeParam> apart(shape), over_dy(shape), over_add(shape);
-  apart.template run<1, Ahead::shared, 2>();
-  const auto in_place = [&](GradientCase<TypeParam>& c, std::vector<TypeParam>& target) {
-    run_chunks(NormGradRows<TypeParam, 1, Ahead::shared, 2, true>{
-        shape,
-        {c.dy.data(), c.x.data(), c.weight.data(), c.mean.data(), c.rstd.data(), c.add.data(),
-         target.data(), nullptr, nullptr, c.scratch.data(), target.data()}});
-    EXPECT_TRUE(same_bits(target, apart.dx));
-    EXPECT_TRUE(same_bits(c.scratch, apart.scratch));
-  };
-  in_place(over_dy, over_dy.dy);
-  in_place(over_add, over_add.add);
+  for (const NormGradShape& shape : kShapes) {
+    SCOPED_TRACE(text(shape.rows, " x ", shape.width));
+    GradientCase<TypeParam> apart(shape), over_dy(shape), over_add(shape);
+    apart.run();
+    const auto in_place = [&](GradientCase<TypeParam>& c, std::vector<TypeParam>& target) {
+      LayerNormGradArrays<TypeParam> arrays = c.arrays();
+      arrays.dx = arrays.dx_sum = target.data();
+      c.run(arrays);
+      EXPECT_TRUE(same_bits(target, apart.dx));
+      EXPECT_TRUE(same_bits(c.scratch, apart.scratch));
+    };
+    in_place(over_dy, over_dy.dy);
+    in_place(over_add, over_add.add);
+  }
 }
 
 TYPED_TEST(NormGrad, LeavesTheColumnsOfDxWhereNobodyAsks) {
-  const NormGradShape shape{.rows = 30, .width = 40, .chunks = 2, .warps = 1, .groups = 1};
+  const NormGradShape shape{
+      .rows = 30, .width = 40, .chunks = 2, .runs = 2, .warps = 1, .groups = 1};
   GradientCase<TypeParam> with(shape), without(shape);
   without.sums_dx = false;
-  with.template run<1, Ahead::shared, 2>();
-  without.template run<1, Ahead::shared, 2>();
+  with.run(), without.run();
   EXPECT_TRUE(same_bits(with.dx, without.dx));
   for (int64_t chunk = 0; chunk < 2; ++chunk) {
     EXPECT_TRUE(same_bits(with.sums(chunk, 0, 3), without.sums(chunk, 0, 2)));
@@ -232,7 +236,8 @@ TYPED_TEST(NormGrad, LeavesTheColumnsOfDxWhereNobodyAsks) {
 }
 
 TEST(NormGradShape, CutsRowsIntoChunksThatDifferByOneAtMost) {
-  const NormGradShape shape{.rows = 103, .width = 8, .chunks = 10, .warps = 1, .groups = 1};
+  const NormGradShape shape{
+      .rows = 103, .width = 8, .chunks = 10, .runs = 2, .warps = 1, .groups = 1};
   int64_t next = 0;
   for (int64_t c = 0; c < 10; ++c) {
     const Interval rows = shape.rows_of(c);
@@ -243,25 +248,40 @@ TEST(NormGradShape, CutsRowsIntoChunksThatDifferByOneAtMost) {
   EXPECT_EQ(next, 103);
 }
 
-TEST(NormGradShape, FillsAGpuOnce) {
-  const NormGradShape wide = norm_grad_shape({16384, 1600}), narrow = norm_grad_shape({65536, 768});
-  EXPECT_EQ(wide.warps, 7);
-  EXPECT_EQ(wide.chunks, 132 * 4);  // of the 28 warps that a multiprocessor holds
-  EXPECT_EQ(narrow.warps, 3);
-  EXPECT_EQ(narrow.chunks, 1024);
-  EXPECT_EQ(norm_grad_shape({1, 8}).chunks, 1);
-  EXPECT_EQ(norm_grad_shape({9, 8}).chunks, 3);
+TEST(NormGradShape, LeavesFewThreadsIdleAndFillsAGpuOnce) {
+  const auto expect = [](NormExtents extents, int runs, int warps, int groups, int chunks) {
+    SCOPED_TRACE(text(extents.rows, " x ", extents.width));
+    const NormGradShape shape = norm_grad_shape(extents);
+    EXPECT_EQ(shape.runs, runs);
+    EXPECT_EQ(shape.warps, warps);
+    EXPECT_EQ(shape.groups, groups);
+    EXPECT_EQ(shape.chunks, chunks);
+  };
+  // A multiprocessor holds 16 warps whose threads have two runs, or 12 with three.
+  expect({16384, 1600}, 2, 4, 1, 132 * 4);
+  expect({65536, 768}, 3, 1, 4, 132 * 3);
+  expect({32768, 1280}, 3, 2, 1, 132 * 6);
+  expect({32768, 1024}, 2, 2, 1, 1024);
+  expect({16384, 4096}, 2, 8, 1, 132 * 2);
+  expect({1, 8}, 2, 1, 4, 1);
+  expect({33, 512}, 2, 1, 4, 3);
+  expect({9, 1600}, 2, 4, 1, 3);
+}
+
+/// Whether a block computes such rows of these elements.
+template <class T>
+bool fits(int64_t width) {
+  const NormGradShape shape = norm_grad_shape({64, width});
+  const LayerNormGradArrays<T> arrays{};
+  return shape.runs == 2 ? NormGradRows<T, 2, true>{shape, arrays}.fits()
+                         : NormGradRows<T, 3, true>{shape, arrays}.fits();
 }
 
 TEST(NormGradShape, FitsWhereABlockHasThreadsAndMemory) {
-  const auto fits = [](auto element, int64_t width) {
-    using T = decltype(element);
-    return NormGradInUse<T, true>{norm_grad_shape({64, width}), LayerNormGradArrays<T>{}}.fits();
-  };
-  EXPECT_TRUE(fits(bf16(), 7168));
-  EXPECT_FALSE(fits(bf16(), 7176));
-  EXPECT_TRUE(fits(float(), 3840));
-  EXPECT_FALSE(fits(float(), 4352));
+  for (int64_t width = 8; width <= 9216; width += 8) EXPECT_TRUE(fits<bf16>(width)) << width;
+  EXPECT_FALSE(fits<bf16>(9224));
+  for (int64_t width = 8; width <= 5632; width += 8) EXPECT_TRUE(fits<float>(width)) << width;
+  EXPECT_FALSE(fits<float>(5640));
 }
 
 }  // namespace
