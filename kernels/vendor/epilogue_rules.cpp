@@ -9,10 +9,19 @@ namespace {
 constexpr int64_t kAuxLeading = 8;
 constexpr uintptr_t kAuxAlignment = 16;
 
+bool is_aligned(const void* array) {
+  return reinterpret_cast<uintptr_t>(array) % kAuxAlignment == 0;
+}
+
 bool has_aux(const GemmSpec& spec, const GemmOperands& operands) {
-  return operands.aux != nullptr &&
-         reinterpret_cast<uintptr_t>(operands.aux) % kAuxAlignment == 0 &&
-         spec.ldc % kAuxLeading == 0;
+  return operands.aux != nullptr && is_aligned(operands.aux) && spec.ldc % kAuxLeading == 0;
+}
+
+/// Tensor maps and 16-byte loads ask for it. A kernel counts rows, and elements of a tile's rows,
+/// in 32 bits.
+bool lies_well(const void* matrix, int64_t rows, int64_t ld) {
+  constexpr int64_t kRowsMost = int64_t(1) << 30, kWidthMost = int64_t(1) << 23;
+  return is_aligned(matrix) && ld % kAuxLeading == 0 && rows <= kRowsMost && ld <= kWidthMost;
 }
 
 }  // namespace
@@ -35,6 +44,14 @@ bool may_fuse(const GemmSpec& spec, const GemmOperands& operands) {
       break;
   }
   return false;
+}
+
+bool takes_gelu_products(const GemmSpec& spec, const GemmOperands& operands) {
+  return spec.epilogue == Epilogue::gelu && may_fuse(spec, operands) && spec.bias &&
+         is_aligned(operands.bias) && spec.in == Dtype::bf16 && !spec.transpose_a &&
+         !spec.transpose_b && spec.ldc == spec.n && spec.k % kAuxLeading == 0 &&
+         lies_well(operands.a, spec.m, spec.lda) && lies_well(operands.b, spec.k, spec.ldb) &&
+         lies_well(operands.c, spec.m, spec.ldc);
 }
 
 }  // namespace zero::kernels::vendor

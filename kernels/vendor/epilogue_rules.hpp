@@ -1,5 +1,6 @@
 #pragma once
-/// Which epilogues cuBLASLt takes into a product, and what adds the bias that it does not take.
+/// Which epilogues cuBLASLt takes into a product, which our own kernels take, and what adds the
+/// bias that cuBLASLt does not take.
 
 #include "kernels/vendor/gemm.hpp"
 
@@ -9,6 +10,11 @@ namespace zero::kernels::vendor {
 /// epilogue's second matrix has, and that vectors have the type of c. In 16 bits alone: it does not
 /// say how exact its GELU is. That it then knows an algorithm is another matter.
 bool may_fuse(const GemmSpec& spec, const GemmOperands& operands);
+
+/// Returns true if the kernels of gelu_products.hpp compute it: GELU in bf16, with a bias, of a
+/// linear layer whose weight is [inputs, outputs] and whose results are dense. Every array begins
+/// at a multiple of 16 bytes, and every matrix has rows of whole 16 bytes, at most 2^30 of them.
+bool takes_gelu_products(const GemmSpec& spec, const GemmOperands& operands);
 
 /// c[i, j] += bias[j] for a product in fp32 of 16-bit operands, whose bias cuBLASLt does not add.
 /// Asynchronous on `stream`.

@@ -76,5 +76,50 @@ TEST(EpilogueRules, ColumnSumsAreThoseOfAMatrixThatLiesAsItIs) {
   EXPECT_EQ(fused_after([](GemmSpec& s, GemmOperands&) { s.transpose_b = true; }), 0b11011);
 }
 
+/// True if our own kernels take the product with GELU after a change.
+template <class Change>
+bool own_after(Change change) {
+  GemmSpec spec = spec_of(Epilogue::gelu);
+  GemmOperands operands{memory, memory, memory, memory, memory, memory};
+  change(spec, operands);
+  return takes_gelu_products(spec, operands);
+}
+
+TEST(EpilogueRules, OurKernelsTakeALinearLayerBeforeGelu) {
+  EXPECT_TRUE(own_after([](GemmSpec&, GemmOperands&) {}));
+  EXPECT_TRUE(own_after([](GemmSpec& s, GemmOperands&) { s.lda = 24, s.ldb = 128; }));
+  EXPECT_TRUE(own_after([](GemmSpec& s, GemmOperands&) { s.m = 7, s.k = 8; }));
+  EXPECT_FALSE(own_after([](GemmSpec& s, GemmOperands& o) { s.bias = false, o.bias = nullptr; }));
+  for (const Epilogue other : {Epilogue::none, Epilogue::gelu_gradient, Epilogue::column_sums,
+                               Epilogue::gelu_gradient_sums, Epilogue::residual})
+    EXPECT_FALSE(own_after([=](GemmSpec& s, GemmOperands&) { s.epilogue = other; }));
+}
+
+TEST(EpilogueRules, OurKernelsAreForBf16AndMatricesThatLieAsTheyAre) {
+  EXPECT_FALSE(own_after([](GemmSpec& s, GemmOperands&) { s.in = s.out = Dtype::f16; }));
+  EXPECT_FALSE(own_after([](GemmSpec& s, GemmOperands&) { s.transpose_a = true; }));
+  EXPECT_FALSE(own_after([](GemmSpec& s, GemmOperands&) { s.transpose_b = true; }));
+}
+
+TEST(EpilogueRules, OurKernelsWantDenseResultsAndWholeRowsOfSixteenBytes) {
+  EXPECT_FALSE(own_after([](GemmSpec& s, GemmOperands&) { s.ldc = 128; }));
+  EXPECT_FALSE(own_after([](GemmSpec& s, GemmOperands&) { s.n = s.ldc = 60; }));
+  EXPECT_FALSE(own_after([](GemmSpec& s, GemmOperands&) { s.k = 12; }));
+  EXPECT_FALSE(own_after([](GemmSpec& s, GemmOperands&) { s.lda = 20; }));
+  EXPECT_FALSE(own_after([](GemmSpec& s, GemmOperands&) { s.ldb = 68; }));
+  for (const void* GemmOperands::*array : {&GemmOperands::a, &GemmOperands::b, &GemmOperands::bias})
+    EXPECT_FALSE(own_after([=](GemmSpec&, GemmOperands& o) { o.*array = memory + 8; }));
+  for (void* GemmOperands::*array : {&GemmOperands::c, &GemmOperands::aux})
+    EXPECT_FALSE(own_after([=](GemmSpec&, GemmOperands& o) { o.*array = memory + 8; }));
+}
+
+TEST(EpilogueRules, OurKernelsCountRowsInThirtyTwoBits) {
+  const auto rows = [](int64_t m) {
+    return own_after([=](GemmSpec& s, GemmOperands&) { s.m = m; });
+  };
+  EXPECT_TRUE(rows(int64_t(1) << 30));
+  EXPECT_FALSE(rows((int64_t(1) << 30) + 1));
+}
+
 }  // namespace
 }  // namespace zero::kernels::vendor
