@@ -5,11 +5,14 @@
 #include <cstring>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "kernels/vendor/algorithm_cache.hpp"
+#include "kernels/vendor/cuda/gelu_products.hpp"
 #include "kernels/vendor/cuda/lt_algorithms.hpp"
 #include "kernels/vendor/epilogue_rules.hpp"
 #include "zero/device/device.hpp"
@@ -58,7 +61,8 @@ AlgorithmCache& measured() {
 struct Prepared {
   LtProduct product;
   cublasLtMatmulAlgo_t algorithm;
-  bool apart = false;  ///< done by kernels of their own; run_faster(): the first way
+  bool apart = false;                ///< done by kernels of their own; run_faster(): the first way
+  const GeluProduct* own = nullptr;  ///< done by this kernel
 };
 
 /// What belongs to one thread and one of its streams.
@@ -141,7 +145,17 @@ Way way_of(const std::string& name, cudaStream_t stream, const Apart& apart) {
               }};
 }
 
-/// What a fused product writes it writes whole, and nothing of it was there before: so both ways
+Way way_of(const std::string& name, cudaStream_t stream, const GeluProduct& own,
+           const GemmSpec& spec, const GemmOperands& operands) {
+  const auto measure = [=, &own]() -> std::optional<Algorithm> {
+    if (!own.run(stream, spec, operands)) return std::nullopt;
+    const float time = hot_microseconds(stream, [&] { own.run(stream, spec, operands); });
+    return Algorithm{.description = {}, .microseconds = time};
+  };
+  return {.name = name, .takes = [](const Algorithm&) { return true; }, .measure = measure};
+}
+
+/// What a fused product writes it writes whole, and nothing of it was there before: so all ways
 /// are measured on the operands themselves, and no memory is needed.
 const Prepared& prepare_fused(StreamState& state, const GemmSpec& spec,
                               const GemmOperands& operands, const Apart& apart) {
@@ -151,14 +165,23 @@ const Prepared& prepare_fused(StreamState& state, const GemmSpec& spec,
   apart.run();
   LtProduct product(spec, alignment);
   product.set_epilogue_operands(operands);
-  const Way ways[] = {
+  std::vector<Way> ways{
       {.name = product.name(),
        .takes = [&](const Algorithm& kept) { return recall_lt(product, kept).has_value(); },
        .measure =
            [&] { return measure_lt(state.queue, product, operands, chooser().rules.candidates); }},
       way_of(product.name() + " apart", state.queue.stream, apart)};
+  const size_t others = ways.size();
+  const std::span<const GeluProduct> own =
+      takes_gelu_products(spec, operands) ? gelu_products() : std::span<const GeluProduct>();
+  for (const GeluProduct& one : own)
+    ways.push_back(
+        way_of(text(product.name(), " by ", one.name), state.queue.stream, one, spec, operands));
   const FastestWay best = fastest_way(measured(), ways);
-  return keep(state, {std::move(product), algorithm_of(best.algorithm), best.way == 1});
+  return keep(state, {.product = std::move(product),
+                      .algorithm = algorithm_of(best.algorithm),
+                      .apart = best.way == 1,
+                      .own = best.way < others ? nullptr : &own[best.way - others]});
 }
 
 /// A sum must stay as it is, so that both write to a second one; where memory is short for it the
@@ -201,6 +224,12 @@ void fused_gemm(Stream& stream, const GemmSpec& spec, const GemmOperands& operan
   StreamState& state = state_of(native_stream(stream));
   const Prepared& ready = prepare_fused(state, spec, operands, apart);
   if (ready.apart) return apart.run();
+  if (ready.own != nullptr) {
+    const bool ran = ready.own->run(state.queue.stream, spec, operands);
+    ZERO_REQUIRE(ran, "the device no longer takes ", ready.own->name, " for a product of ",
+                 ready.product.name());
+    return;
+  }
   check_lt(run_lt(state.queue, ready.product, ready.algorithm, operands),
            "a product with an epilogue");
 }
