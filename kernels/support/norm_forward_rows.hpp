@@ -59,8 +59,9 @@ struct NormForwardRows {
   /// Or the compiler would hold the elements as they are in fp32, in twice as many registers.
   template <class Block>
   ZERO_DEVICE_ONLY void keep_packed(const Block& block, Run<T> (&x)[kRuns]) const {
-    if (sizeof(T) == sizeof(float)) return;
-    for (int b = 0; b < kRuns; ++b) block.keep_as_it_is(x[b]);
+    if constexpr (sizeof(T) < sizeof(float)) {
+      for (int b = 0; b < kRuns; ++b) block.keep_as_it_is(x[b]);
+    }
   }
 
   /// The sum of f over the row.

@@ -2,6 +2,7 @@
 
 #include "kernels/vendor/gemm.hpp"
 
+#include <atomic>
 #include <cstring>
 #include <memory>
 #include <mutex>
@@ -68,8 +69,15 @@ struct Prepared {
 /// What belongs to one thread and one of its streams.
 struct StreamState {
   LtQueue queue;
+  int rules = 0;  ///< the number of the rules by which choices were made
   std::vector<std::unique_ptr<Prepared>> prepared = {};
 };
+
+/// How often rules were set. A choice holds for the rules by which it was made.
+std::atomic<int>& rules_set() {
+  static std::atomic<int> count = 0;
+  return count;
+}
 
 cublasLtMatmulAlgo_t algorithm_of(const Algorithm& kept) {
   cublasLtMatmulAlgo_t algorithm{};
@@ -108,9 +116,14 @@ cublasLtMatmulAlgo_t choose(const StreamState& state, const LtProduct& product,
 
 StreamState& state_of(cudaStream_t stream) {
   thread_local std::vector<std::unique_ptr<StreamState>> states;
-  for (const auto& known : states)
-    if (known->queue.stream == stream) return *known;
-  states.push_back(std::make_unique<StreamState>(StreamState{.queue = {.stream = stream}}));
+  const int rules = rules_set();
+  for (const auto& known : states) {
+    if (known->queue.stream != stream) continue;
+    if (std::exchange(known->rules, rules) != rules) known->prepared.clear();
+    return *known;
+  }
+  states.push_back(
+      std::make_unique<StreamState>(StreamState{.queue = {.stream = stream}, .rules = rules}));
   return *states.back();
 }
 
@@ -207,6 +220,7 @@ bool first_is_faster(const StreamState& state, const std::string& name, const Ge
 void set_gemm_rules(const GemmRules& rules) {
   chooser().rules = rules;
   chooser().measured.reset();
+  ++rules_set();
 }
 
 void gemm(Stream& stream, const GemmSpec& spec, const GemmOperands& operands) {
