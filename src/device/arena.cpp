@@ -74,7 +74,8 @@ Arena Arena::part_of(const Arena& whole, int64_t begin) {
   ZERO_REQUIRE(0 <= begin && begin <= whole.bytes_, "bytes from ", begin, " on of an arena of ",
                whole.bytes_);
   const auto keep = [](std::byte*) noexcept {};
-  return Arena(whole.base_ + begin, whole.bytes_ - begin, whole.on_host() ? nullptr : +keep);
+  const bool was_mapped = whole.give_back_ == nullptr;
+  return Arena(whole.base_ + begin, whole.bytes_ - begin, was_mapped ? nullptr : +keep);
 }
 
 void Arena::map(int64_t bytes) {
@@ -120,12 +121,14 @@ Arena& Arena::operator=(Arena&& other) noexcept {
   return *this;
 }
 
+bool Arena::on_host() const { return give_back_ == nullptr || !has_device_memory(); }
+
 int64_t Arena::resident_bytes() const { return mapped_bytes("Rss:"); }
 int64_t Arena::huge_bytes() const { return mapped_bytes("AnonHugePages:"); }
 
 int64_t Arena::mapped_bytes(const char* which) const {
   if (base_ == nullptr) return 0;
-  if (!on_host()) return bytes_;
+  if (give_back_ != nullptr) return bytes_;
   std::ifstream smaps("/proc/self/smaps");
   const uintptr_t base = reinterpret_cast<uintptr_t>(base_);
   bool inside = false;
@@ -142,7 +145,7 @@ int64_t Arena::mapped_bytes(const char* which) const {
 
 void Arena::touch(int threads) {
   ZERO_REQUIRE(threads >= 1, "touch with ", threads, " threads: at least 1");
-  if (!on_host() || pinned_) return;
+  if (give_back_ != nullptr || pinned_) return;
   const int64_t share = round_up(ceil_div(bytes_, int64_t(threads)), kHugeBytes);
   std::vector<std::jthread> workers;
   for (int64_t begin = 0; begin < bytes_; begin += share) {

@@ -30,8 +30,8 @@ class Arena {
 
   std::byte* data() const { return base_; }
   int64_t bytes() const { return bytes_; }
-  /// Whether the host may read and write it.
-  bool on_host() const { return give_back_ == nullptr; }
+  /// Whether the host may read and write it: all of it in a build for the host alone.
+  bool on_host() const;
 
   /// Bytes that the kernel says are resident in this block now: what the plan's figure is checked
   /// against. Source: Linux /proc/self/smaps, "Rss" of the block's own mapping.
