@@ -96,6 +96,12 @@ want_cudnn_frontend() {
     { say "attention will be our own kernels', far slower than cuDNN's" && return 1; }
 }
 
+# want_cutlass: the headers of our own products with GELU; false where they do not come.
+want_cutlass() {
+  "$root/tools/cutlass.sh" ||
+    { say "products with GELU will be cuBLASLt's alone, up to 1.2 times as slow" && return 1; }
+}
+
 # What a build with CUDA is checked with on a GPU.
 cuda_folder=$root/build/cuda-release
 gpu_tests=(device_test kernels_test comm_test)
@@ -108,6 +114,7 @@ build_cuda() {
   find_nvcc || fail 2 "no nvcc: install the CUDA toolkit, or name its folder in CUDA_HOME"
   "$root/tools/kokkos.sh" cuda
   want_cudnn_frontend || true
+  want_cutlass || true
   use_ccache
   use_ninja
   mkdir -p "$root/build"

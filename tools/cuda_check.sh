@@ -3,7 +3,8 @@
 # folders gpu/ of all rooms, for sm_90 with nvcc what has kernels, as plain C++ what only calls
 # CUDA's libraries. Kokkos' headers are those of .deps/kokkos-cuda or, where that is not built, what
 # kokkos.sh cuda-headers makes. Links nothing and needs no GPU. Prints SKIP with its reason where
-# there is no nvcc, and for the twins of NCCL and of cuDNN where their headers are not there.
+# there is no nvcc, and for the twins of NCCL and of cuDNN and for products out of CUTLASS's parts,
+# which are compiled for sm_90a as far as PTX, where their headers are not there.
 # Objects stay in build/cuda-check until a source, a header it reads or the flags of the compiler
 # change.
 set -euo pipefail
@@ -30,7 +31,11 @@ has_cudnn() {
   want_cudnn_frontend && echo '#include <cudnn.h>' | nvcc -x cu -E - > /dev/null 2>&1
 }
 
+has_cutlass=true
+want_cutlass || has_cutlass=false
+
 sources=()
+hopper=()
 for source in "$root"/kernels/*.cpp "$root"/kernels/vendor/*.cpp "$root"/kernels/vendor/cuda/*.cpp \
   "$root"/src/*/gpu/*.cpp; do
   [ -e "$source" ] || continue
@@ -41,6 +46,14 @@ for source in "$root"/kernels/*.cpp "$root"/kernels/vendor/*.cpp "$root"/kernels
   fi
   if [[ $source == */cudnn_attention.cpp ]] && ! has_cudnn; then
     say "cuda check: SKIP kernels/vendor/cuda/cudnn_attention.cpp: no cudnn.h or cudnn_frontend.h"
+    continue
+  fi
+  if [[ $source =~ /(lagged|pingpong)_product\.cpp$ ]]; then
+    if $has_cutlass; then
+      hopper+=("${source#"$root"/}")
+    else
+      say "cuda check: SKIP ${source#"$root"/}: no cutlass/cutlass.h"
+    fi
     continue
   fi
   sources+=("${source#"$root"/}")
@@ -71,7 +84,7 @@ join_sources() {
     join plain "" "${plain[@]}")
 }
 
-count=${#sources[@]}
+count=$((${#sources[@]} + ${#hopper[@]}))
 mkdir -p "$root/build/cuda-check"
 use_ccache
 launcher=${CMAKE_CXX_COMPILER_LAUNCHER:-}
@@ -80,7 +93,7 @@ if wants_unity; then join_sources; fi
 # for kernels --Ofast-compile where nvcc has it. It takes two thirds of the time.
 fast=-O0
 if nvcc --help | grep -e --Ofast-compile > /dev/null; then fast+=" --Ofast-compile=max"; fi
-flags="-std=c++20 --extended-lambda --expt-relaxed-constexpr -arch=sm_90 --fmad=false $fast"
+flags="-std=c++20 --extended-lambda --expt-relaxed-constexpr --fmad=false $fast"
 flags+=" -Xcompiler=-fopenmp,-ffp-contract=off $(cuda_flags)"
 toolkit=$(dirname "$(dirname "$(readlink -f "$(command -v nvcc)")")")
 cxx_flags="-std=c++20 -Wall -Wextra -Wshadow -Wno-unknown-pragmas -fopenmp -ffp-contract=off"
@@ -88,7 +101,7 @@ cxx_flags+=" -isystem $root/.deps/cudnn-frontend/include -isystem $toolkit/inclu
 cxx_flags+=" $(pkg-config --cflags ompi-cxx 2> /dev/null || true)"
 if make -C "$root" -f tools/cuda_check.mk --no-print-directory --keep-going -j "$jobs" \
   NVCC="$launcher nvcc" FLAGS="$flags" CXX="$launcher ${CXX:-c++}" CXX_FLAGS="$cxx_flags" \
-  KOKKOS="$kokkos" SOURCES="${sources[*]}"; then
+  KOKKOS="$kokkos" SOURCES="${sources[*]}" HOPPER="${hopper[*]}"; then
   say "cuda check: $count sources compile, kernels for sm_90 ($(seconds_since "$start") s)"
 else
   fail 1 "a source does not compile for sm_90"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Puts the headers of CUTLASS 4.2.0 into .deps/cutlass, for builds with CUDA: with them products
-# with GELU on Hopper can be our own kernels. Does nothing where they are. They come out of a Python
-# package that carries them; of it nothing else is used.
+# with GELU on Hopper can be our own kernels. Does nothing where the headers are. They come out of a
+# Python package that carries them; nothing else of it is used.
 # usage: tools/cutlass.sh
 set -euo pipefail
 # shellcheck source=tools/common.sh

@@ -12,8 +12,8 @@ WRAPPERS = ("include/zero/device/space.hpp", "include/zero/device/gpu_runtime.hp
 BASE_ONLY = ("config",)
 PLAIN_ROOMS = ("graph", "model", "plan", "compile")
 VENDOR = re.compile(
-    r"^(Kokkos_|KokkosExp|mpi|cuda|cublas|cudnn|cufile|nccl|nvtx|oneapi/|dnnl|mkl|cblas|openblas"
-    r"|hdf5|H5|liburing|hwloc|openssl/|sentencepiece|xxhash)")
+    r"^(Kokkos_|KokkosExp|mpi|cuda|cublas|cudnn|cutlass/|cute/|cufile|nccl|nvtx|oneapi/|dnnl|mkl"
+    r"|cblas|openblas|hdf5|H5|liburing|hwloc|openssl/|sentencepiece|xxhash)")
 
 
 def allowed(room):
