@@ -1,19 +1,21 @@
 #!/usr/bin/env python3
-"""What was measured of fused products: one call of the library beside one kernel behind the other.
+"""What was measured of fused products: one call of the library beside one kernel behind the other,
+and beside kernels of our own where there are some.
 
 usage: product_times.py [FILE] [--to FILE]
 
 FILE is where zeroapp keeps the algorithms of products, by default zeroapp-products.txt in
 XDG_CACHE_HOME or ~/.cache: a line is machine, problem, algorithm, microseconds and check sum.
-Prints a line for each product that was measured both ways, the faster way named last; --to writes
-the same as JSON. "inf" is what the library cannot do.
+Prints a line for each product that was measured both ways, the fastest way named last; --to writes
+the same as JSON. "inf" is what there is no kernel for. Of our own kernels the fastest is shown.
 """
 import argparse
 import json
 import os
 import pathlib
 
-APART = " apart"
+APART, BY = " apart", " by "
+NEVER = float("inf")
 
 
 def default_file():
@@ -31,13 +33,22 @@ def read_times(path):
     return times
 
 
+def finite(time):
+    return None if time == NEVER else time
+
+
 def measured_both_ways(times):
     for (machine, problem), apart in sorted(times.items()):
-        fused = times.get((machine, problem.removesuffix(APART)))
-        if problem.endswith(APART) and fused is not None:
-            yield {"machine": machine, "product": problem.removesuffix(APART),
-                   "fused_us": None if fused == float("inf") else fused, "apart_us": apart,
-                   "way": "fused" if fused <= apart else "apart"}
+        product = problem.removesuffix(APART)
+        fused = times.get((machine, product))
+        if not problem.endswith(APART) or fused is None:
+            continue
+        own = {name.removeprefix(product + BY): time for (where, name), time in times.items()
+               if where == machine and name.startswith(product + BY)}
+        ways = {"fused": fused, "apart": apart, **own}
+        yield {"machine": machine, "product": product, "fused_us": finite(fused),
+               "apart_us": apart, "own_us": finite(min(own.values(), default=NEVER)),
+               "way": min(ways, key=ways.get)}
 
 
 def main():
@@ -46,10 +57,12 @@ def main():
     parser.add_argument("--to", type=pathlib.Path)
     options = parser.parse_args()
     products = list(measured_both_ways(read_times(options.file)))
-    print(f"{'product':<84} {'fused us':>9} {'apart us':>9}  way")
+    print(f"{'product':<84} {'fused us':>9} {'apart us':>9} {'own us':>9}  way")
     for found in products:
-        fused = "inf" if found["fused_us"] is None else f"{found['fused_us']:.1f}"
-        print(f"{found['product']:<84} {fused:>9} {found['apart_us']:>9.1f}  {found['way']}")
+        shown = [NEVER if found[key] is None else found[key]
+                 for key in ("fused_us", "apart_us", "own_us")]
+        print(f"{found['product']:<84} {shown[0]:>9.1f} {shown[1]:>9.1f} {shown[2]:>9.1f}"
+              f"  {found['way']}")
     print(f"{len(products)} products were measured both ways")
     if options.to:
         options.to.write_text(json.dumps(products, indent=1) + "\n")
