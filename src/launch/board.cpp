@@ -166,6 +166,14 @@ bool Board::another_gave_up() const {
   return any_other([](const Line& line) { return line.gave_up.load(); });
 }
 
+bool Board::lower_gave_up() const {
+  for (int r = 0; r < rank(); ++r) {
+    const Line* const line = lines_->of(r);
+    if (line && line->gave_up.load()) return true;
+  }
+  return false;
+}
+
 bool Board::who_gave_up_lives() const {
   return any_other([](Line& line) { return line.gave_up.load() && !line.life.has_died(); });
 }

@@ -163,6 +163,12 @@ void Lookout::announce_end() {
   if (board_) board().give_up();
 }
 
+bool Lookout::lower_rank_ends() const {
+  constexpr milliseconds kTogether(100);
+  std::this_thread::sleep_for(kTogether);
+  return board_ && board().lower_gave_up();
+}
+
 void Lookout::follow_end() const {
   const Clock::time_point begun = Clock::now();
   // One that cannot be seen is given all the time.

@@ -272,6 +272,8 @@ void Session::end_all_on_error(const std::function<void()>& work) {
 void Session::end_all(const std::exception_ptr& error) noexcept {
   const Failure failure = complete(failure_of(error));
   lookout_->announce_end();
+  // Without a folder there is no record to claim: of ranks that fail together the lowest speaks.
+  if (folder_.empty() && ranks() > 1 && lookout_->lower_rank_ends()) lookout_->follow_end();
   // The rank that was first ends this one too, with its own status.
   if (!report(failure)) lookout_->follow_end();
   std::fflush(nullptr);

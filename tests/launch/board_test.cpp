@@ -73,6 +73,11 @@ TEST(Board, TheOthersSeeWhoGivesUp) {
   if (board.rank() == 0) board.give_up();
   MPI_Barrier(MPI_COMM_WORLD);
   EXPECT_EQ(board.another_gave_up(), board.rank() != 0);
+  EXPECT_EQ(board.lower_gave_up(), board.rank() != 0);
+  MPI_Barrier(MPI_COMM_WORLD);
+  board.give_up();
+  MPI_Barrier(MPI_COMM_WORLD);
+  EXPECT_EQ(board.lower_gave_up(), board.rank() != 0) << "the lowest has none below it";
   MPI_Barrier(MPI_COMM_WORLD);
 }
 

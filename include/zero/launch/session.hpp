@@ -92,6 +92,8 @@ class Lookout {
   [[noreturn]] void give_up(const std::string& at, double patience);
   /// This rank, which has failed, ends all: the others are to end by themselves.
   void announce_end();
+  /// Whether a lower rank of the node has announced it too, which is asked after a moment.
+  bool lower_rank_ends() const;
   /// Another rank ends all, and has some time to tell the launcher its status.
   [[noreturn]] void follow_end() const;
 

@@ -139,6 +139,8 @@ class Board {
   /// This rank ends all of them; whether another one does.
   void give_up();
   bool another_gave_up() const;
+  /// Whether a lower one of the node does.
+  bool lower_gave_up() const;
   /// Whether another rank that announced the end is still alive.
   bool who_gave_up_lives() const;
 
