@@ -206,7 +206,7 @@ DiskRoom disk_room(const RunConfig& config, int node_ranks) {
 
 MemoryLimit device_limit_from(const DeviceBytes& device, int device_ranks,
                               const MemoryLimit& host) {
-  // Workspaces of products, staging of collectives, and code that is loaded when it is first used.
+  // Workspaces of products, and code that is loaded when it is first used.
   constexpr int64_t kLibraryBytes = int64_t(1) << 30;
   MemoryLimit limit{std::max<int64_t>(1, device.free / device_ranks - kLibraryBytes),
                     text("free device memory, beside ", bytes_text(double(device.used)),
