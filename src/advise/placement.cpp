@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "src/advise/speculation.hpp"
 #include "zero/advise/cheapest_change.hpp"
 #include "zero/advise/plan_report.hpp"
 #include "zero/base/text.hpp"
@@ -21,60 +22,6 @@ void take_share(const state::World& world, const MemoryLimit& limit, Placement& 
     share -= 1.0 / plan::kDeviceUpdateParts;
   }
   placement.build = state::build(placement.config, world);
-}
-
-/// By forecast a step with second copies must be so much shorter that "auto" takes memory for them.
-constexpr double kWorthSpeculating = 0.95;
-
-/// Takes as much speculation of what the forecast wants as fits. Returns false, and leaves the
-/// placement as it is, if none fits.
-bool take_speculation(const state::World& world, const MemoryLimit& limit,
-                      plan::UpdateShares wanted, Placement& placement) {
-  for (; wanted.speculated > 0; wanted.speculated -= 1.0 / plan::kDeviceUpdateParts) {
-    state::Build made = state::build(placement.config, world, wanted);
-    if (plan::update_sites(made.plan).speculated == 0) return false;
-    if (!fits(made, limit)) continue;
-    placement.build = std::move(made);
-    placement.shares = wanted;
-    return true;
-  }
-  return false;
-}
-
-bool pays(const state::Build& with, const state::Build& without, const plan::Machine& machine) {
-  return plan::forecast(with.plan, machine).step_seconds <=
-         kWorthSpeculating * plan::forecast(without.plan, machine).step_seconds;
-}
-
-/// What homes that are "auto" have come to may leave speculate = true without what it needs.
-void require_nothing_to_speculate(const RunConfig& config) {
-  const OffloadOptimizerConfig& optimizer = config.offload_optimizer;
-  if (!optimizer.speculate.value_or(false) || optimizer.device == Home::none) return;
-  refuse_settings({"zero.offload_optimizer.speculate", "zero.offload_optimizer.device",
-                   "zero.offload_param.device"},
-                  "updates begin before the norm is known where states rest in host memory and "
-                  "weights on the device; write device = \"cpu\" and zero.offload_param.device = "
-                  "\"none\", or speculate = \"auto\"");
-}
-
-void choose_speculation(const state::World& world, const MemoryLimit& limit,
-                        const plan::Machine& machine, Placement& placement) {
-  const std::optional<bool> asked = placement.config.offload_optimizer.speculate;
-  if (!asked.value_or(machine.has_memory)) return;
-  const plan::UpdateShares wanted = state::speculated_shares_for(placement.config, world, machine);
-  if (wanted.speculated == 0) return require_nothing_to_speculate(placement.config);
-  if (!asked) {
-    Placement tried = placement;
-    const bool fit =
-        take_speculation(world, limit_of_largest(placement.config, limit), wanted, tried);
-    if (fit && pays(tried.build, placement.build, machine)) placement = std::move(tried);
-    return;
-  }
-  if (take_speculation(world, limit, wanted, placement) || !fits(placement.build, limit)) return;
-  refuse(Exit::kDoesNotFit, "zero.offload_optimizer.speculate = true needs ",
-         shortage_text(state::build(placement.config, world, wanted), limit),
-         ", as its second copies take host memory; write speculate = \"auto\", which takes what "
-         "there is, or false");
 }
 
 std::string sites_text(const plan::UpdateSites& sites) {

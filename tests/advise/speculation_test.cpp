@@ -1,6 +1,8 @@
 // Ranks: 1
 // Where zero.offload_optimizer.speculate takes memory for second copies.
 
+#include "src/advise/speculation.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -32,14 +34,14 @@ RunConfig asked(std::optional<bool> speculate) {
   return config;
 }
 
-/// A GPU on which backward takes about as long as the host's updates.
+/// A GPU whose backward pass takes about as long as the host's updates, behind a slow link.
 plan::Machine gpu() {
   return {.name = "test",
           .product_flops = 1e11,
           .has_memory = true,
           .memory_bandwidth = 1e12,
-          .host_bandwidth = 5e10,
-          .copy_bandwidth = 1e11};
+          .host_bandwidth = 2e10,
+          .copy_bandwidth = 5e9};
 }
 
 int speculated(const Placement& placement) {

@@ -69,7 +69,7 @@ TEST(Speculate, UpdatesEachUnitBehindItsGradientInTheStepAlone) {
   EXPECT_TRUE(backward_goes_on);
 }
 
-// Of several micro-batches only the last one's gradients are whole.
+// Only the last micro-batch leaves whole gradients.
 TEST(Speculate, WaitsForTheLastMicroBatch) {
   for (const int micro_batches : {3, 40}) {
     const Plan plan = plan_with(

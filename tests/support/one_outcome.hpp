@@ -70,8 +70,9 @@ inline std::string describe(const Case& c) {
               c.request.reduce_bucket_numel, ", prefetch ", c.request.prefetch_numel,
               ", keeps over ", c.request.keep_distance_numel, ", optimizer on ",
               plan::name_of(c.request.optimizer_home), ", of which ", c.request.device_update_share,
-              " is updated on the device and ", c.request.speculated_share, " ahead, weights on ", plan::name_of(c.request.weight_home),
-              ", activations on ", plan::name_of(c.request.activation_home));
+              " is updated on the device and ", c.request.speculated_share, " ahead, weights on ",
+              plan::name_of(c.request.weight_home), ", activations on ",
+              plan::name_of(c.request.activation_home));
 }
 
 /// Applied by the last attempt but one.

@@ -83,8 +83,8 @@ void update(Stream& stream, const OptimizerRule& rule, std::span<const Optimizer
             const StepState* state, const OptimizerArrays<T, G>& arrays);
 
 /// As update(), which reads master and states of `from` and writes those of `to`, in memory apart;
-/// `to.grad` is not used. Segments begin at multiples of 32 elements, arrays of `to` at 64 bytes. On
-/// the host alone, whatever the stream; done when it returns.
+/// `to.grad` is not used. Segments begin at multiples of 32 elements, arrays of `to` at 64 bytes.
+/// On the host alone, whatever the stream; done when it returns.
 template <class T, class G>
 void update_into(Stream& stream, const OptimizerRule& rule,
                  std::span<const OptimizerSegment> segments, const StepState* state,

@@ -135,7 +135,7 @@ inline constexpr size_t kWeightOperand = 1, kLowOperand = 2, kFirstState = 3;
 inline size_t gradient_operand(const OptimizerForm& optimizer) {
   return kFirstState + optimizer.states.size();
 }
-/// Of speculate and settle.
+/// Operands of speculate and settle behind those.
 inline size_t turns_operand(const OptimizerForm& optimizer) {
   return gradient_operand(optimizer) + 1;
 }
