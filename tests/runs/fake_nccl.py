@@ -3,10 +3,11 @@
 the bits of shared memory, in every order of arrival, and each of NCCL's errors ends a run with its
 status, its words, and at once.
 
-usage: fake_nccl.py ZEROAPP_FAKE_NCCL MPIEXEC
+usage: fake_nccl.py ZEROAPP MPIEXEC ZEROAPP_FAKE_NCCL
 """
 import os
 import signal
+import sys
 import time
 
 from dead_rank import END_SECONDS, MARGIN_SECONDS, ranks_of, waited_for
@@ -115,7 +116,7 @@ def a_killed_rank_ends_all(program):
 
 
 def main():
-    program = Program()
+    program = Program((sys.argv[3], sys.argv[2]))
     has_the_bits_of_shared_memory(program)
     has_them_in_any_order(program)
     errors_end_as_what_they_are(program)

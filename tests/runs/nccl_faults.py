@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Faults planted in src/comm/gpu/nccl.cpp, one at a time, are noticed by tests over the stand-in for
-NCCL, and these tests reach at least 95 % of its lines.
+"""Faults planted in src/comm/gpu/nccl.cpp, one at a time, are noticed by tests over the stand-in
+for NCCL, and these tests reach at least 95 % of its lines.
 
 usage: nccl_faults.py BUILD MPIEXEC   (build/host-release with fake_nccl_test built)
 """
@@ -52,8 +52,8 @@ FAULTS = (
     ("sums of one word", "words.data(), words.size(), ncclInt64", "words.data(), 1, ncclInt64"),
     ("sums that replace", "round.reduction.store == Store::add", "false"),
     ("groups' sums in one place", "sums + from.first / group_ * numel", "sums"),
-    ("groups exchanged", "(rank_ / group_ + behind + groups())",
-     "(rank_ / group_ - behind + groups())"),
+    ("groups exchanged", "to = group_at(-round.number)",
+     "to = group_at(round.number)"),
     ("only the first group's sums", "groups(), numel, out, add);", "1, numel, out, add);"),
     ("an abort in an orderly end", "if (failed_ || std::uncaught_exceptions() > exceptions_)",
      "if (ranks_ > 0)"),

@@ -28,7 +28,7 @@ struct Faults {
   int64_t patience_ms = 60000;  ///< of a call whose peers do not come
 };
 
-/// Those of the environment until a test changes them.
+/// Returns the faults of the environment until a test changes them.
 Faults& faults();
 /// Back to what the environment says; no call was counted, nothing was violated.
 void reset();

@@ -234,7 +234,7 @@ class ArenaRun {
 
 TEST_F(NcclOverFake, PartsOfAReduceScatterAreAlignedAtAnyNumberOfRanks) {
   fake_nccl::faults().strict = 1;
-  ArenaRun run(4 * 1000 * processes());
+  ArenaRun run(4 * 1001 * processes());
   run.check_sums();
   EXPECT_EQ(fake_nccl::calls(), 3 * 2 * (processes() - 1)) << "parts of 960, 960 and 640";
 }

@@ -72,7 +72,7 @@ Room::Room(const ncclUniqueId& id, int rank, int ranks)
   close(file);
   if (mapped == MAP_FAILED) throw Stop{ncclSystemError, path + " cannot be mapped"};
   base_ = static_cast<std::byte*>(mapped);
-  // Whoever made the file keeps it open until all have it.
+  // Rank 0 keeps the file open until all have it.
   ++meetings_;
   meet(head().arrived, 1);
   meet(head().left, 1);
