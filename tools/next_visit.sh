@@ -20,9 +20,9 @@ set -euo pipefail
 . "$root/tools/visit.sh"
 
 series=next_visit
-# Of tests of kernels: those of what was written for these visits.
+# Tests of the kernels that were written for these visits.
 changed='*Norm*:*Classifier*:*Softmax*:*Product*:*Embedding*:*Sum*:*Gradients*'
-# What ncu looks at: kernels that memory or instructions bound, and products.
+# Kernels for ncu: our own, and the libraries' products and attention.
 seen='regex:zero|gemm|cutlass|nvjet|cudnn'
 counters=lts__t_bytes.sum.per_second,sm__inst_issued.avg.pct_of_peak_sustained_active
 counters+=,gpu__time_duration.sum,dram__bytes.sum.per_second

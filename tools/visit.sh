@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # A visit to a machine with a GPU: its arguments, how one line is run, and the lines that visits
-# share. Sourced behind common.sh, never run. A script of visits sets `series`, its own name, defines
-# seconds_of CALL and run_1 to run_3, and ends with visit_main "$@".
+# share. Sourced behind common.sh, never run. A script of visits sets `series`, its own name. It
+# defines seconds_of CALL and run_1 to run_3, and ends with visit_main "$@".
 
 work='' earlier='' visit=${visit:-} series=${series:-} running='' current=''
 needed=()

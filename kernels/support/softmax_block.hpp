@@ -71,7 +71,7 @@ struct RowGradient {
   ZERO_HOST_DEVICE float operator()(int64_t j, float exponential) const {
     return counted && j < vocabulary ? of_class(exponential) : 0.0f;
   }
-  /// Of a class, in a row that counts.
+  /// Returns the gradient of a class. REQUIRES: the row counts.
   ZERO_HOST_DEVICE float of_class(float exponential) const {
     if constexpr (Loss::kOptions)
       return std::fma(exponential, factor, -spread);

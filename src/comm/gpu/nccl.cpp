@@ -256,21 +256,27 @@ class Nccl final : public Communicator {
     check(ended, what);
   }
 
-  /// Pieces of all shards do not lie side by side: each comes from its own root.
+  /// Pieces of all shards do not lie side by side, so each rank sends its own to every other.
+  /// Broadcasts in one group would pass a piece on from node to node once, but in NCCL 2.28.9 their
+  /// kernel read the address 0.
   void gather_pieces(Stream& stream, const Piece& piece, int64_t bytes, const void* shard,
                      void* full) {
     const auto* const mine = static_cast<const std::byte*>(shard) + piece.begin * bytes;
+    const size_t sent = size_t(piece.numel * bytes);
+    const auto place_of = [&](int r) {
+      return static_cast<std::byte*>(full) + (r * piece.shard_numel + piece.begin) * bytes;
+    };
     group("an all_gather", [&] {
-      for (int r = 0; r < ranks_; ++r) {
-        std::byte* const to =
-            static_cast<std::byte*>(full) + (r * piece.shard_numel + piece.begin) * bytes;
-        const ncclResult_t status =
-            ncclBroadcast(r == rank_ ? mine : to, to, size_t(piece.numel * bytes), ncclUint8, r,
-                          comm_, native_stream(stream));
-        if (status != ncclSuccess) return status;
+      ncclResult_t status = ncclSuccess;
+      for (int r = 0; r < ranks_ && status == ncclSuccess; ++r) {
+        if (r == rank_) continue;
+        status = ncclSend(mine, sent, ncclUint8, r, comm_, native_stream(stream));
+        if (status == ncclSuccess)
+          status = ncclRecv(place_of(r), sent, ncclUint8, r, comm_, native_stream(stream));
       }
-      return ncclSuccess;
+      return status;
     });
+    if (place_of(rank_) != mine) copy_bytes(stream, {mine, sent}, place_of(rank_));
   }
 
   int groups() const { return kernels::groups_of(ranks_, group_); }
