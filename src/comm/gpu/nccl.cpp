@@ -256,9 +256,8 @@ class Nccl final : public Communicator {
     check(ended, what);
   }
 
-  /// Pieces of all shards do not lie side by side, so each rank sends its own to every other.
-  /// Broadcasts in one group would pass a piece on from node to node once, but in NCCL 2.28.9 their
-  /// kernel read the address 0.
+  /// Pieces of all shards do not lie side by side, so each rank sends its own to every other. A
+  /// group of broadcasts would send less between nodes; NCCL 2.28.9 reads address 0 in it.
   void gather_pieces(Stream& stream, const Piece& piece, int64_t bytes, const void* shard,
                      void* full) {
     const auto* const mine = static_cast<const std::byte*>(shard) + piece.begin * bytes;
