@@ -3,7 +3,7 @@
 file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/support/fake_nccl/*.cpp
      ${PROJECT_SOURCE_DIR}/src/comm/gpu/*.cpp)
 list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
-add_library(zero_fake_nccl OBJECT ${sources})
+add_library(zero_fake_nccl OBJECT ${sources} ${PROJECT_SOURCE_DIR}/src/device/gpu/errors.cpp)
 target_include_directories(zero_fake_nccl PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/support/fake_nccl
                                                   ${PROJECT_SOURCE_DIR})
 target_link_libraries(zero_fake_nccl PUBLIC zero_comm)

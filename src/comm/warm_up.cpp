@@ -1,5 +1,7 @@
 #include "zero/comm/warm_up.hpp"
 
+#include <memory>
+
 #include "zero/kernels/tree_sum.hpp"
 
 namespace zero::comm {
@@ -8,24 +10,33 @@ namespace {
 /// Every back end takes parts of so many elements without a rest.
 constexpr int64_t kFewElements = 64;
 
+/// Memory as a plan's arena has it: peers may reach it, and a library prepares for that, too.
+struct Block {
+  Block(Communicator& comm, int64_t bytes)
+      : arena(comm.take_arena(bytes)), window(comm.open_window(arena)) {}
+
+  Arena arena;
+  std::unique_ptr<Window> window;
+};
+
 Piece whole(int64_t numel) { return {.shard_numel = numel, .begin = 0, .numel = numel}; }
 
 void gather(Communicator& comm, Stream& stream, int64_t numel) {
   const int64_t bytes = int64_t(bytes_of(Dtype::bf16));
-  Arena full(comm.ranks() * numel * bytes, Place::device);
-  comm.all_gather(stream, Dtype::bf16, whole(numel), full.data() + comm.rank() * numel * bytes,
-                  full.data());
+  const Block full(comm, comm.ranks() * numel * bytes);
+  std::byte* const data = full.arena.data();
+  comm.all_gather(stream, Dtype::bf16, whole(numel), data + comm.rank() * numel * bytes, data);
   stream.wait();
 }
 
 void reduce(Communicator& comm, Stream& stream) {
-  Arena full(comm.ranks() * kFewElements * int64_t(bytes_of(Dtype::bf16)), Place::device);
+  const Block full(comm, comm.ranks() * kFewElements * int64_t(bytes_of(Dtype::bf16)));
   Arena shard(kFewElements * int64_t(sizeof(float)), Place::device);
   Arena sums(kernels::group_sums(comm.ranks()) * kFewElements * int64_t(sizeof(float)),
              Place::device);
   const Communicator::Reduction reduction{
       .in = Dtype::bf16, .out = Dtype::f32, .group_sums = reinterpret_cast<float*>(sums.data())};
-  comm.reduce_scatter(stream, reduction, whole(kFewElements), full.data(), shard.data());
+  comm.reduce_scatter(stream, reduction, whole(kFewElements), full.arena.data(), shard.data());
   stream.wait();
 }
 

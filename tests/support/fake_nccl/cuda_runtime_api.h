@@ -7,12 +7,20 @@ enum cudaError_t {
   cudaErrorMemoryAllocation = 2,
   cudaErrorCudartUnloading = 4,
   cudaErrorDevicesUnavailable = 46,
-  cudaErrorMpsConnectionFailed = 805,
   cudaErrorECCUncorrectable = 214,
   cudaErrorNvlinkUncorrectable = 220,
   cudaErrorNotReady = 600,
+  cudaErrorHardwareStackError = 714,
   cudaErrorLaunchFailure = 719,
-  cudaErrorSystemNotReady = 802
+  cudaErrorSystemNotReady = 802,
+  cudaErrorSystemDriverMismatch = 803,
+  cudaErrorMpsConnectionFailed = 805,
+  cudaErrorMpsRpcFailure = 806,
+  cudaErrorMpsServerNotReady = 807,
+  cudaErrorMpsMaxClientsReached = 808,
+  cudaErrorMpsMaxConnectionsReached = 809,
+  cudaErrorMpsClientTerminated = 810,
+  cudaErrorUnknown = 999
 };
 
 struct cudaUUID_t {
