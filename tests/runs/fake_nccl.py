@@ -6,6 +6,7 @@ status, its words, and at once.
 usage: fake_nccl.py ZEROAPP MPIEXEC ZEROAPP_FAKE_NCCL
 """
 import os
+import shutil
 import signal
 import sys
 import time
@@ -14,6 +15,7 @@ from dead_rank import END_SECONDS, MARGIN_SECONDS, ranks_of, waited_for
 from program import Program, check
 from signals import ENDLESS, wait_for_steps
 
+GIB = 1 << 30
 COMMON = ("run.steps=4",)
 PRECISIONS = {
     "fp32": (),
@@ -90,6 +92,19 @@ def ends_as(program, name, faults, status, *words):
     print(f"{name}: status {status}, {seconds:.1f} s behind the start")
 
 
+def memory_is_taken_before_the_first_step(program):
+    """Each of three lanes takes a GiB at its first collective, of a device that has it or not."""
+    enough = over_nccl(f"strict=1 lazy_bytes={GIB} device_bytes={3 * GIB}")
+    check(train(program, CASES[2], enough) == train(program, CASES[2], {}), "the same bits")
+    shutil.rmtree(program.folder / "runs")
+    result = program.train(2, "run.steps=4", "zero.stage=2",
+                           env=over_nccl(f"lazy_bytes={GIB} device_bytes={3 * GIB - 1}"))
+    lines = result.error_lines()
+    check(result.status == 6 and len(lines) == 1, f"refused with 6: {result.status}", result)
+    check(" step " not in lines[0] and not result.metrics, f"before a step: {lines}", result)
+    print("3 GiB that are taken late: before the first step, or refused with 6")
+
+
 def errors_end_as_what_they_are(program):
     ends_as(program, "a lost peer", "fail_call=60 fail_code=6", 10, "failed in NCCL: remote",
             "a peer rank has ended")
@@ -119,6 +134,7 @@ def main():
     program = Program((sys.argv[3], sys.argv[2]))
     has_the_bits_of_shared_memory(program)
     has_them_in_any_order(program)
+    memory_is_taken_before_the_first_step(program)
     errors_end_as_what_they_are(program)
     a_killed_rank_ends_all(program)
     print("over NCCL's stand-in all is the same")
