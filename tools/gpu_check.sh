@@ -138,7 +138,8 @@ check_kernels_of_memory() {
     'MapEl*:Conversion*:Rows.*:Column*:Softmax*:HeldRows*:SegmentTable*:NormBlock*'
   check_memory "own attention" 120 \
     'OwnAttention*:Cached*:WriteDropout*:RelativeBias*:AttentionLengths*:AttentionPadding*'
-  check_memory "products" 180 'Product*:RowProduct*:TableProduct*:FusedProduct*' 'ProductBlocks.*'
+  check_memory "products" 180 \
+    'Product*:RowProduct*:TableProduct*:FusedProduct*:GeluProducts*' 'ProductBlocks.*'
 }
 
 check_rates() {
