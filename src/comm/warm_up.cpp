@@ -20,12 +20,15 @@ struct Block {
 };
 
 Piece whole(int64_t numel) { return {.shard_numel = numel, .begin = 0, .numel = numel}; }
+Piece half(int64_t numel) { return {.shard_numel = numel, .begin = 0, .numel = numel / 2}; }
 
 void gather(Communicator& comm, Stream& stream, int64_t numel) {
   const int64_t bytes = int64_t(bytes_of(Dtype::bf16));
   const Block full(comm, comm.ranks() * numel * bytes);
   std::byte* const data = full.arena.data();
-  comm.all_gather(stream, Dtype::bf16, whole(numel), data + comm.rank() * numel * bytes, data);
+  std::byte* const shard = data + comm.rank() * numel * bytes;
+  comm.all_gather(stream, Dtype::bf16, whole(numel), shard, data);
+  comm.all_gather(stream, Dtype::bf16, half(numel), shard, data);
   stream.wait();
 }
 

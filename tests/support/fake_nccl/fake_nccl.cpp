@@ -109,6 +109,8 @@ void run(std::span<const Op> ops) {
   if (std::ranges::all_of(ops, is_letter)) return exchange(ops);
   for (const Op& op : ops) {
     if (is_letter(op)) violate("a group of letters and others");
+    // NCCL 2.28.9 takes them, and its kernel may read address 0.
+    if (op.verb == Verb::broadcast && ops.size() > 1) violate("broadcasts in a group");
     if (op.verb == Verb::gather) gather(op);
     if (op.verb == Verb::broadcast) broadcast(op);
     if (op.verb == Verb::reduce) reduce(op);
