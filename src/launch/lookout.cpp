@@ -22,6 +22,8 @@ constexpr milliseconds kGrace(200);
 /// How long at least, and at most, a rank waits for the launcher to hear from the one that ends
 /// all.
 constexpr milliseconds kSoonestEnd(500), kLatestEnd(3500), kPause(100);
+/// Ranks that fail together announce it within this time.
+constexpr milliseconds kTogether(100);
 /// A rank speaks for the others only if it gave a sign of life within half of this time.
 constexpr double kPatienceOnDeath = 2;
 
@@ -164,9 +166,13 @@ void Lookout::announce_end() {
 }
 
 bool Lookout::lower_rank_ends() const {
-  constexpr milliseconds kTogether(100);
   std::this_thread::sleep_for(kTogether);
   return board_ && board().lower_gave_up();
+}
+
+bool Lookout::another_ends() const {
+  std::this_thread::sleep_for(kTogether);
+  return board_ && board().another_gave_up();
 }
 
 void Lookout::follow_end() const {

@@ -265,8 +265,14 @@ void Session::end_all_on_error(const std::function<void()>& work) {
   } catch (const Ended&) {
     throw;
   } catch (...) {
+    let_cause_speak(std::current_exception());
     end_all(std::current_exception());
   }
+}
+
+void Session::let_cause_speak(const std::exception_ptr& error) const noexcept {
+  if (!folder_.empty() || ranks() == 1 || failure_of(error).exit != Exit::kHang) return;
+  if (lookout_->another_ends()) lookout_->follow_end();
 }
 
 void Session::end_all(const std::exception_ptr& error) noexcept {

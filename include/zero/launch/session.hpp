@@ -92,8 +92,10 @@ class Lookout {
   [[noreturn]] void give_up(const std::string& at, double patience);
   /// This rank, which has failed, ends all: the others are to end by themselves.
   void announce_end();
-  /// Whether a lower rank of the node has announced it too, which is asked after a moment.
+  /// True if a lower rank of the node has announced it too. Waits for a moment before it looks.
   bool lower_rank_ends() const;
+  /// True if any other rank of the node has. Waits likewise.
+  bool another_ends() const;
   /// Another rank ends all, and has some time to tell the launcher its status.
   [[noreturn]] void follow_end() const;
 
@@ -196,7 +198,8 @@ class Session {
   /// rank prints its line and every rank throws Ended. Collective.
   void on_every_rank(const std::function<void()>& work);
 
-  /// For work in which ranks communicate: an exception on this rank ends all ranks at once.
+  /// For work in which ranks communicate: an exception on this rank ends all ranks at once. Before
+  /// there is a run's folder a rank that has only lost a peer lets one speak that knows why.
   void end_all_on_error(const std::function<void()>& work);
   /// Prints the failure, unless another rank was first, and ends all ranks with its status: this
   /// one at the latest a second after it was printed, those of its node when they see that.
@@ -214,6 +217,8 @@ class Session {
   void stay_near(const std::string& device);
   void count_sharers();
   Failure complete(Failure failure) const;
+  /// Returns unless this rank has only lost a peer and another one, which knows why, ends all.
+  void let_cause_speak(const std::exception_ptr& error) const noexcept;
   /// False where another rank was first.
   bool report(const Failure& failure) const;
   [[noreturn]] void leave(Exit exit) const noexcept;
