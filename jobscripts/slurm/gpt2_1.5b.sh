@@ -26,7 +26,8 @@ go_on_without() {
   shift
   local commas=${BROKEN_NODES//[^,]/}
   if [ "${#commas}" -ge 3 ]; then return; fi
-  sbatch --exclude="$BROKEN_NODES" --nodes="$SLURM_JOB_NUM_NODES" jobscripts/slurm/gpt2_1.5b.sh "$@"
+  sbatch --exclude="$BROKEN_NODES" --nodes="${SLURM_JOB_NUM_NODES:-1}" \
+    jobscripts/slurm/gpt2_1.5b.sh "$@" || echo "no job could be submitted without the node" >&2
 }
 
 # The data is made once, by the first job that needs it.
@@ -51,7 +52,10 @@ trap 'rm -f "$errors"' EXIT
 { srun --mpi=pmix "$zeroapp" "$input" "$@" 2>&1 >&3 | tee "$errors" >&2; } 3>&1 || status=$?
 if [ "$status" -eq 85 ]; then scontrol requeue "$SLURM_JOB_ID"; fi
 
-# Error E1200 names the node of a broken card; the status may be that of a rank that was killed.
+# Error E1200 names the node of a broken card; srun's status may be that of a rank that was killed.
 node=$(sed -n 's/^zeroapp: error E1200 \[rank [0-9]* host \([^] .]*\).*/\1/p' "$errors" | head -n 1)
-if [ -n "$node" ]; then go_on_without "$node" "$@"; fi
+if [ -n "$node" ]; then
+  status=12
+  go_on_without "$node" "$@"
+fi
 exit "$status"
