@@ -223,6 +223,7 @@ uint64_t Plan::hash() const {
     digest.add(int(buffer.persistent) + 2 * int(buffer.tier));
     digest.add(buffer.copy_of);
     digest.add(buffer.twin);
+    digest.add(buffer.turns);
   }
   for (const std::vector<int32_t>& slots : counters) {
     for (const int32_t slot : slots) digest.add(slot);

@@ -323,7 +323,7 @@ class BodyCheck {
       if (content.buffer != b) {
         findings_.add(body_.name, " ends with ", name(content.buffer), " on the bytes of ",
                       buffer.name);
-      } else if (versions_.latest(b).state >= 0 && content.version != versions_.latest(b)) {
+      } else if (buffer.use != Use::speculation && content.version != versions_.latest(b)) {
         findings_.add(body_.name, " ends with an old version of ", name(versions_.latest(b).state),
                       " in ", buffer.name);
       } else {

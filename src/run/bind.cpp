@@ -324,6 +324,14 @@ void* address(const plan::Plan& plan, const RankMemory& memory, const plan::Oper
   return bytes.data() + operand.offset + (operand.sharded ? memory.rank * operand.bytes : 0);
 }
 
+/// Which of two copies holds the state is known to the ops alone that look it up while they run.
+void require_no_twin(const plan::Plan& plan, const plan::PlanOp& op, const plan::Operand& operand) {
+  if (operand.buffer < 0 || plan::has_second(op.kind)) return;
+  const plan::Buffer& buffer = plan.buffers.at(size_t(operand.buffer));
+  ZERO_REQUIRE(buffer.twin < 0, plan::name_of(op.kind), " of unit ", op.unit, " cannot know which ",
+               "copy holds ", buffer.name);
+}
+
 BoundOp bind(const BindTarget& target, const plan::Body& body, const plan::PlanOp& op) {
   const KindRow row = row_of(op.kind);
   if (row.operands > 0) require_operands(op, row.operands);
@@ -339,6 +347,7 @@ BoundOp bind(const BindTarget& target, const plan::Body& body, const plan::PlanO
     ZERO_REQUIRE(!on_disk || plan::is_transfer(op.kind), plan::name_of(op.kind), " of unit ",
                  op.unit, " cannot touch ", target.plan.buffers[size_t(operand.buffer)].name,
                  " on disk");
+    require_no_twin(target.plan, op, operand);
     bound.operands.push_back(on_disk ? nullptr : address(target.plan, target.memory, operand));
   }
   bind_constants(target, bound);
