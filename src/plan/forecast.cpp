@@ -171,7 +171,7 @@ double seconds_of(const Plan& plan, const PlanOp& op, int carries, const Machine
   if (is_transfer(op.kind)) {
     return double(op.operands[kSource].bytes) / bandwidth_of(op.lane, machine);
   }
-  // An update that was right is taken over by a word; what is read and written is not the same.
+  // If the guess was right, settle changes one word. The forecast assumes that it was.
   if (op.kind == Kind::settle) return 0;
   const int passes = op.kind == Kind::speculate ? 1 : 2;
   double bytes = 0;

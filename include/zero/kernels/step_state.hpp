@@ -93,6 +93,7 @@ struct StepState {
 struct Speculation {
   int64_t second;  ///< 1: the states are in their second copies
   int64_t made;    ///< 1: the other copies have the update by `guess`, which waits for its decision
+  int64_t rest;    ///< attempts that pass without a guess, behind one that was wrong
   StepState guess;
 };
 
