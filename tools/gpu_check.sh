@@ -233,6 +233,7 @@ check_rates
 check_torch
 check_run "continued texts" 180 generate.py
 check_run "encoder-decoders" 300 encoder_decoders.py
+check_run "trainings over NCCL" 120 nccl_bits.py
 check_offload
 check_speed 90 gpt2 16 $full
 check_speed 90 gpt2-medium 16 $full
