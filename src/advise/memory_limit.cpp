@@ -120,7 +120,9 @@ int64_t device_room(const MemoryLimit& limit, int64_t ranks) {
   const CommunicatorShare& share = limit.communicators;
   const bool is_known = share.others.of(2, 2) > 0;
   if (limit.bytes == 0 || ranks == share.ranks || !is_known) return limit.bytes;
-  const int64_t node = plan::ranks_on_a_node({.gpus_per_node = share.gpus_per_node}, ranks);
+  plan::Machine nodes;
+  nodes.gpus_per_node = share.gpus_per_node;
+  const int64_t node = plan::ranks_on_a_node(nodes, ranks);
   return std::max<int64_t>(1, limit.bytes + share.bytes - share.others.of(ranks, node));
 }
 

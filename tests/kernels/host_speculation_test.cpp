@@ -124,7 +124,7 @@ bool guesses(DecideRule rule, const Attempt& attempt) {
 }
 
 TEST(GuessDecision, IsTheDecisionOfAnAttemptThatIsNeitherClippedNorSkipped) {
-  const DecideRule clips{.clip = 2.0};
+  const DecideRule clips{.scaling = {}, .clip = 2.0};
   const DecideRule scales{.scaling = {.enabled = true, .initial_scale = 1024.0f, .window = 1},
                           .clip = 1e3};
   EXPECT_TRUE(guesses(clips, {.squares = 3.9}));
