@@ -12,7 +12,8 @@ LAYERS, WIDTH, LENGTH, VOCABULARY = 2, 64, 32, 256
 SETTINGS = (f"run.steps={STEPS}", f"evaluation.interval={STEPS // EVALUATIONS}")
 TENSORS = 4 + 12 * LAYERS
 SUM_WORDS = 68  # 64-bit words of an exact sum
-WARM_ELEMENTS = 64
+# Before a plan is made each verb runs once; all_gather with a whole shard and with half of one.
+WARM_ELEMENTS, WARM_GATHERED = 64, 64 + 32
 # What a step sums together: squares of the gradient, the loss, two counts of what is not finite.
 STEP_WORDS = 2 * SUM_WORDS + 2
 KINDS = {
@@ -111,11 +112,12 @@ def expected_sums(case):
 
 def check_seen_by_mpi(case, counts, sent):
     """Before the run each verb has been called once with so many elements of each peer."""
-    warm = WARM_ELEMENTS * (len(counts) - 1)
+    peers = len(counts) - 1
     for rank, text in enumerate(counts):
         seen = tuple(map(int, text.split()))
-        own = (sent["reduce_scatter"]["elements"] + sent["all_gather"]["elements"] + 2 * warm,
-               sent["all_reduce"]["elements"] + warm)
+        moved = sent["reduce_scatter"]["elements"] + sent["all_gather"]["elements"]
+        own = (moved + (WARM_ELEMENTS + WARM_GATHERED) * peers,
+               sent["all_reduce"]["elements"] + WARM_ELEMENTS * peers)
         check(seen == own, f"{case}: MPI sees rank {rank} send and sum {seen}, not {own}")
 
 
