@@ -227,6 +227,7 @@ plan::Machine machine_of(const Figures& figures, Dtype compute, const std::strin
   machine.memory_bandwidth = share * figures.stream;
   machine.has_memory = figures.host_stream > 0;
   machine.host_bandwidth = or_default(figures.host_stream, figures.stream);
+  machine.host_is_measured = machine.has_memory;
   machine.copy_bandwidth = or_default(std::min(figures.h2d, figures.d2h), machine.copy_bandwidth);
   machine.link_bandwidth = or_default(link_of(figures), machine.link_bandwidth);
   machine.node_link_bandwidth = 1e9 * figures.node_link_gb;

@@ -247,7 +247,7 @@ std::vector<Rule> tier_rules() {
             },
             "updates begin before the norm is known where weights rest on the device and the "
             "optimizer needs no norms of tensors; write zero.offload_param.device = \"none\" and "
-            "another optimizer.type than \"LAMB\", or speculate = false",
+            "another optimizer.type than \"LAMB\", or zero.offload_optimizer.speculate = false",
             {"zero.stage = 3", "zero.offload_optimizer.device = \"cpu\"",
              "zero.offload_param.device = \"cpu\"", "zero.offload_optimizer.speculate = true"}),
       {.keys = {"zero.offload_param.device", "zero.stage"},

@@ -87,7 +87,7 @@ void tier_fields(Table& table, RunConfig& c) {
   speculate.standing = kOurs;
   speculate.note =
       "updates begin before the norm is known, into second copies; auto: where a GPU's step is "
-      "shorter for it by forecast and host memory has the room";
+      "shorter for it by the rates of run.machine's file and host memory has the room";
   table.either("pipeline_read", false, "disk reads, updates and disk writes always overlap");
   table.either("pipeline_write", false, "disk reads, updates and disk writes always overlap");
   table.refused(

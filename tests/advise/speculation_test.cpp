@@ -41,6 +41,7 @@ plan::Machine gpu() {
           .has_memory = true,
           .memory_bandwidth = 1e12,
           .host_bandwidth = 2e10,
+          .host_is_measured = true,
           .copy_bandwidth = 5e9};
 }
 

@@ -35,8 +35,9 @@ struct Machine {
   int64_t host_bytes = 0;          ///< memory of a node's host for a run; 0: not known
   /// Bytes a second that all ranks of a node together send to other nodes; 0: not known.
   double node_link_bandwidth = 0;
-  double host_bandwidth = 2e10;  ///< bytes a second of host memory, for the host optimizer
-  double copy_bandwidth = 1e10;  ///< between host and device, in one direction
+  double host_bandwidth = 2e10;   ///< bytes a second of host memory, for the host optimizer
+  bool host_is_measured = false;  ///< else host_bandwidth is a published figure or a guess
+  double copy_bandwidth = 1e10;   ///< between host and device, in one direction
   double disk_read_bandwidth = 1.5e9;
   double disk_write_bandwidth = 1.5e9;
   bool disk_is_measured = false;  ///< else both are a guess
