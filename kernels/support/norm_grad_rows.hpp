@@ -11,7 +11,7 @@
 
 namespace zero::kernels {
 
-/// How blocks share the rows.
+/// A division of the rows among blocks.
 struct NormGradShape {
   int rows, width;
   int chunks;  ///< blocks: each has a chunk of consecutive rows

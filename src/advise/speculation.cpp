@@ -34,7 +34,7 @@ bool pays(const state::Build& with, const state::Build& without, const plan::Mac
          kWorthSpeculating * plan::forecast(without.plan, machine).step_seconds;
 }
 
-/// What homes that are "auto" have come to may leave speculate = true without what it needs.
+/// Refuses speculate = true if homes that are "auto" were chosen such that nothing can speculate.
 void require_nothing_to_speculate(const RunConfig& config) {
   const OffloadOptimizerConfig& optimizer = config.offload_optimizer;
   if (!optimizer.speculate.value_or(false) || optimizer.device == Home::none) return;

@@ -148,7 +148,7 @@ class Updater {
   Operand settle(int32_t u);
   /// An op on both copies of what an update changes.
   void run_with_second(int32_t u, Kind kind);
-  /// What this rank updates of the weight.
+  /// Returns the part of the weight that this rank updates.
   Operand weight_at_home(int32_t u, Mode mode) const;
   PlanOp optimizer_op(int32_t u, Kind kind, int32_t state,
                       const std::vector<Operand>& updated) const;

@@ -263,7 +263,7 @@ class BodyCheck {
     }
   }
 
-  /// Whether an operand is of a second copy, which holds a guess or what is left of one.
+  /// True if an operand is of a second copy, which holds a guess or what is left of one.
   bool is_room(int32_t i, size_t operand) const {
     return has_second(op(i).kind) && operand >= second_operand(plan_.request.optimizer);
   }

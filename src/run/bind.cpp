@@ -324,7 +324,7 @@ void* address(const plan::Plan& plan, const RankMemory& memory, const plan::Oper
   return bytes.data() + operand.offset + (operand.sharded ? memory.rank * operand.bytes : 0);
 }
 
-/// Which of two copies holds the state is known to the ops alone that look it up while they run.
+/// Refuses an op on a state with two copies unless the op looks up the current copy as it runs.
 void require_no_twin(const plan::Plan& plan, const plan::PlanOp& op, const plan::Operand& operand) {
   if (operand.buffer < 0 || plan::has_second(op.kind)) return;
   const plan::Buffer& buffer = plan.buffers.at(size_t(operand.buffer));

@@ -33,7 +33,7 @@ kernels::OptimizerArrays<T, G> optimizer_arrays(const BoundOp& op) {
   return arrays;
 }
 
-/// The same of the second copy; it has no gradient.
+/// Returns the second copy's arrays; it has no gradient.
 template <class T, class G>
 kernels::OptimizerArrays<T, G> second_arrays(const BoundOp& op) {
   const size_t second = plan::second_operand(op.plan->request.optimizer);

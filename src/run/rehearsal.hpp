@@ -23,7 +23,7 @@ class Rehearsal {
   /// Runs each form of the op, unless one of its kind, shapes and alignment has run. Asynchronous
   /// on the stream, which serves the calling thread in steps too. Throws what the op throws.
   void run(const BoundOp& op);
-  /// How many calls there have been.
+  /// Returns the number of calls so far.
   int calls() const { return int(seen_.size()); }
 
  private:

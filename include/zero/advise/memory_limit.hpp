@@ -43,7 +43,8 @@ struct MemoryLimit {
   CommunicatorShare communicators = {};  ///< which `bytes` leaves room for, or was read beside
 };
 
-/// What a plan of `ranks` may have of `limit`.bytes, which is for a run of limit.communicators.
+/// Returns the bytes that a plan of `ranks` may have. `limit`.bytes is for a run that has
+/// limit.communicators.
 int64_t device_room(const MemoryLimit& limit, int64_t ranks);
 
 /// memory.device_limit if it is given; else what a rank of the named machine has, less what its

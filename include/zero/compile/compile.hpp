@@ -45,13 +45,13 @@ double device_update_share_for(const Request& request, const graph::Graph& train
                                const Machine& machine);
 inline constexpr int kDeviceUpdateParts = 8;
 
-/// Which units are updated on the device though their states rest elsewhere, and which of the
-/// others before the norm is known: Request::device_update_share and speculated_share.
+/// Two shares of the units whose states rest elsewhere: those that the device updates, and those of
+/// the rest that the host updates before the norm is known. See Request.
 struct UpdateShares {
   double on_device = 0, speculated = 0;
 };
 
-/// Whether any unit of such a plan can be updated before the norm is known: states in host memory,
+/// True if a unit of such a plan can be updated before the norm is known: states in host memory,
 /// weights on the device, an optimizer without norms.
 bool can_speculate(const Request& request);
 

@@ -30,7 +30,7 @@ class Arena {
 
   std::byte* data() const { return base_; }
   int64_t bytes() const { return bytes_; }
-  /// Whether the host may read and write it: all of it in a build for the host alone.
+  /// True if the host may read and write it: all of it in a build for the host alone.
   bool on_host() const;
 
   /// Bytes that the kernel says are resident in this block now: what the plan's figure is checked

@@ -12,7 +12,7 @@ enum class Place : uint8_t {
   device,  ///< not to be touched by the host, see zero/device/copy.hpp
 };
 
-/// Which kernels a device starts first where several streams have some ready.
+/// A device starts kernels of a stream of high priority first, if several streams have some ready.
 enum class Priority : uint8_t {
   normal,
   high,  ///< before those of normal streams, whose blocks that run are not stopped

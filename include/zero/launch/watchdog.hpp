@@ -139,7 +139,7 @@ class Board {
   /// This rank ends all of them; whether another one does.
   void give_up();
   bool another_gave_up() const;
-  /// Whether a lower one of the node does.
+  /// True if a lower rank of the node does.
   bool lower_gave_up() const;
   /// Whether another rank that announced the end is still alive.
   bool who_gave_up_lives() const;

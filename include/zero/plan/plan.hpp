@@ -114,7 +114,7 @@ const char* name_of(Kind kind);
 const char* name_of(Kind kind, const OptimizerForm& optimizer);
 /// Whether it is an optimizer's op on a unit.
 bool is_update(Kind kind);
-/// Whether it also has the second copies of what an update changes.
+/// True if an op of this kind also has the second copies of what an update changes.
 bool has_second(Kind kind);
 /// Whether ranks run the op together, over a lane's communicator.
 bool is_collective(Kind kind);

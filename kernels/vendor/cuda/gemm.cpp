@@ -25,7 +25,7 @@ namespace {
 /// More distinct products than any model here has; beyond it a thread starts its cache afresh.
 constexpr size_t kPreparedMax = 1024;
 
-/// What measured times hold for: the GPU, the library, what of it is asked and how it is timed.
+/// Returns the name of all that a measured time holds for: GPU, library, request, way of timing.
 /// Times that were taken otherwise have another name and are not seen.
 std::string machine_name(int candidates) {
   int number = 0;
@@ -73,7 +73,7 @@ struct StreamState {
   std::vector<std::unique_ptr<Prepared>> prepared = {};
 };
 
-/// How often rules were set. A choice holds for the rules by which it was made.
+/// Counts the calls of set_gemm_rules(). A choice holds for the rules by which it was made.
 std::atomic<int>& rules_set() {
   static std::atomic<int> count = 0;
   return count;
