@@ -34,6 +34,26 @@ fetch_package() {
     fail 2 "$file is not the file it should be (sha256): nothing of it was used"
 }
 
+# fetch_headers NAME FOLDER PACKAGE FILE SHA256 ELSE PIP_OPTIONS...: puts the headers in FOLDER of a
+# wheel, and its licence, into .deps/NAME, unless that is there.
+fetch_headers() {
+  local name=$1 folder=$2 wheel=$4 prefix=$root/.deps/$1 scratch
+  shift 2
+  [ ! -d "$prefix" ] || return 0
+  scratch=$(mktemp -d)
+  # shellcheck disable=SC2064
+  trap "rm -rf '$scratch'" EXIT
+  say "$name: downloading its headers"
+  fetch_package "$scratch" "$@"
+  python3 -m zipfile -e "$scratch/$wheel" "$scratch/wheel"
+  rm -rf "$prefix.new"
+  mkdir -p "$prefix.new"
+  mv "$scratch/wheel/$folder" "$prefix.new/include"
+  cp "$scratch"/wheel/*.dist-info/licenses/LICENSE* "$prefix.new/"
+  mv "$prefix.new" "$prefix"
+  say "$name: $prefix is ready"
+}
+
 # use_ccache: lets CMake and make compile through ccache where it is installed and not disabled.
 use_ccache() {
   if ! have ccache || [ -n "${CCACHE_DISABLE:-}" ]; then return 0; fi

@@ -10,21 +10,9 @@ set -euo pipefail
 package=nvidia-cudnn-frontend==1.32.0
 wheel=nvidia_cudnn_frontend-1.32.0-cp311-cp311-manylinux_2_27_x86_64.manylinux_2_28_x86_64.whl
 sha256=c6006556017a4d1c914c52a556c71b1267f2d6a0500f742e7b4edef539878df0
-prefix=$root/.deps/cudnn-frontend
 
 [ $# -eq 0 ] || fail 2 "usage: tools/cudnn_frontend.sh"
-[ -d "$prefix" ] && exit 0
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-say "cudnn-frontend: downloading its headers (12 MB)"
-fetch_package "$scratch" "$package" "$wheel" "$sha256" \
+fetch_headers cudnn-frontend include "$package" "$wheel" "$sha256" \
   "name a folder with cudnn_frontend.h in CMAKE_INCLUDE_PATH" \
   --only-binary :all: --implementation cp --python-version 3.11 --abi cp311 \
   --platform manylinux_2_28_x86_64
-python3 -m zipfile -e "$scratch/$wheel" "$scratch/wheel"
-rm -rf "$prefix.new"
-mkdir -p "$prefix.new"
-mv "$scratch/wheel/include" "$prefix.new/include"
-cp "$scratch"/wheel/nvidia_cudnn_frontend-*.dist-info/licenses/LICENSE* "$prefix.new/"
-mv "$prefix.new" "$prefix"
-say "cudnn-frontend: $prefix is ready"
