@@ -5,6 +5,7 @@
 
 #include "zero/advise/cheapest_change.hpp"
 #include "zero/base/error.hpp"
+#include "zero/state/build.hpp"
 
 namespace zero::advise {
 namespace {
@@ -245,6 +246,22 @@ class Groups {
   StateLevels levels_;
 };
 
+Setting evaluation_setting(int64_t micro) {
+  return {text("evaluation.micro_batch_size=", micro),
+          [micro](RunConfig& c) { c.evaluation.micro_batch_size = micro; }};
+}
+
+/// Fewer samples at a time in evaluations, where these may take more than the training does.
+Level evaluation_level(const RunConfig& config, const BatchSizes& batch) {
+  const int64_t now = state::evaluation_micro_batch(config, batch);
+  if (now <= 1 || (now <= batch.micro && !config.evaluation.generate)) return {};
+  Setting one = evaluation_setting(1);
+  for (int64_t micro = now - 1; micro > 1; --micro) {
+    one.weaker.push_back(evaluation_setting(micro));
+  }
+  return {one};
+}
+
 }  // namespace
 
 std::string words_of(const Level& settings) {
@@ -261,6 +278,8 @@ Level join(std::initializer_list<Level> levels) {
 
 std::vector<Level> micro_levels(const RunConfig& config, const BatchSizes& batch) {
   std::vector<Level> levels = {{}};
+  const Level evaluation = evaluation_level(config, batch);
+  if (!evaluation.empty()) levels.push_back(evaluation);
   for (int64_t micro = batch.micro - 1; micro >= 1; --micro) {
     if (batch.micro % micro != 0) continue;
     const int64_t accumulation = batch.accumulation * (batch.micro / micro);

@@ -25,7 +25,8 @@ using Level = std::vector<Setting>;
 std::string words_of(const Level& settings);
 Level join(std::initializer_list<Level> levels);
 
-/// Micro-batches from the present one down that leave the samples of a step as they are.
+/// The present micro-batches, fewer samples at a time in evaluations, then smaller micro-batches
+/// that leave the samples of a step as they are.
 std::vector<Level> micro_levels(const RunConfig& config, const BatchSizes& batch);
 
 /// The present recomputation, then more of it.

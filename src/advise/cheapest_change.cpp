@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <string_view>
 #include <vector>
 
 #include "src/advise/change_levels.hpp"
@@ -250,6 +251,18 @@ bool is_disk_short(const PlanReport& report) {
   return !report.fits() && fits(*report.build, limit);
 }
 
+/// Texts can be written by a command of their own.
+std::string later_texts(const state::Build& build) {
+  std::string out;
+  for (const state::Texts& texts : build.texts) {
+    const bool answers = std::string_view(texts.key) == "evaluation.generate";
+    out += answers ? "evaluation.generate = false and zeroapp eval RUN evaluation.generate=true "
+                     "afterwards, "
+                   : "evaluation.show_samples = 0 and zeroapp generate RUN afterwards, ";
+  }
+  return out;
+}
+
 std::string advice_for(const PlanReport& report, const RunConfig& config, const state::World& world,
                        const MoreRanks& more) {
   const Fits fits = fits_in(report.limit);
@@ -263,7 +276,8 @@ std::string advice_for(const PlanReport& report, const RunConfig& config, const 
   if (!change) {
     return text("no batch, recompute, stage or home in host memory or on disk on up to ",
                 counted(more.most, "rank"), " makes it fit; use a smaller model, ",
-                is_disk_short(report) ? "a larger disk, " : "", "or more ranks on more nodes");
+                is_disk_short(report) ? "a larger disk, " : "", later_texts(*report.build),
+                "or more ranks on more nodes");
   }
   std::string advice = "cheapest change that fits: " + change->text;
   const bool grows = change->ranks > world.ranks && more.node_ranks;

@@ -114,7 +114,10 @@ class Attempt {
 
  private:
   bool device_holds(const state::Build& made) const {
-    return limit_.bytes == 0 || counted_bytes(made, limit_) <= limit_.bytes;
+    MemoryLimit device = limit_;
+    device.host_bytes = device.process_bytes = 0;
+    device.disk = {};
+    return fits(made, device);
   }
 
   void take_share(int parts) { config.offload_optimizer.ratio = most_ * parts / kShares; }

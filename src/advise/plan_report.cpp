@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "src/advise/room.hpp"
 #include "src/advise/zero_formula.hpp"
 #include "zero/base/text.hpp"
 #include "zero/state/disk.hpp"
@@ -160,82 +161,28 @@ std::string traffic_formula_text(const PlanReport& report, size_t verb, int64_t 
 
 int64_t slot_bytes(const state::Build& build) { return tiers::SlotTable::bytes_for(build.slotted); }
 
-int64_t room_on_disk(const state::Build& build, const MemoryLimit& limit) {
-  const plan::Request& made = build.plan.request;
-  if (made.weight_home != plan::Tier::nvme) return limit.disk.optimizer;
-  return made.optimizer_home == plan::Tier::nvme ? limit.disk.both : limit.disk.parameters;
+std::string verdict(const std::vector<Need>& needs) {
+  return are_met(needs) ? ": fits\n" : ": does not fit\n";
 }
 
-}  // namespace
-
-int64_t counted_bytes(const state::Build& build, const MemoryLimit& limit) {
-  return build.plan.arena_bytes[size_t(plan::Tier::device)] +
-         (limit.of_host ? host_bytes(build) : 0);
-}
-
-int64_t all_bytes(const state::Build& build) {
-  return build.plan.arena_bytes[size_t(plan::Tier::device)] + host_bytes(build);
-}
-
-int64_t host_bytes(const state::Build& build) {
-  return build.plan.arena_bytes[size_t(plan::Tier::host)] + build.copy_bytes;
-}
-
-bool fits(const state::Build& build, const MemoryLimit& limit) {
-  const int64_t room = device_room(limit, build.plan.request.ranks);
-  const bool in_device = room == 0 || counted_bytes(build, limit) <= room;
-  const bool in_host = limit.host_bytes == 0 || host_bytes(build) <= limit.host_bytes;
-  const bool in_process = limit.process_bytes == 0 || all_bytes(build) <= limit.process_bytes;
-  return in_device && in_host && in_process && build.disk_bytes() <= room_on_disk(build, limit);
-}
-
-std::string shortage_text(const state::Build& build, const MemoryLimit& limit) {
-  const int64_t counted = counted_bytes(build, limit);
-  const auto words = [](int64_t needs, const std::string& what, int64_t has,
-                        const std::string& source) {
-    return text(bytes_text(double(needs)), what, " a rank of ", bytes_text(double(has)), " (",
-                source, ")");
-  };
-  const auto of_saves = [](int64_t bytes) {
-    return bytes == 0 ? "" : text(", ", bytes_text(double(bytes)), " of it for checkpoint.async,");
-  };
-  const std::string copy = of_saves(build.copy_bytes);
-  if (limit.bytes > 0 && counted > limit.bytes) {
-    return words(counted, limit.of_host ? copy : "", limit.bytes, limit.source);
+std::string texts_rows(const PlanReport& report) {
+  std::string out;
+  for (const state::Texts& texts : report.build->texts) {
+    const plan::TierBytes more = beside(*report.build, texts.bytes);
+    out += memory_row("texts", sum(texts.bytes)) +
+           text("   of ", texts.key, ", ", bytes_text(double(sum(more))), " of it beside the plan",
+                verdict(needs_of(*report.build, report.limit, texts)));
   }
-  if (limit.host_bytes > 0 && host_bytes(build) > limit.host_bytes) {
-    return words(host_bytes(build), " of host memory" + copy, limit.host_bytes, limit.host_source);
-  }
-  if (limit.process_bytes > 0 && all_bytes(build) > limit.process_bytes) {
-    return words(all_bytes(build), copy, limit.process_bytes, limit.process_source);
-  }
-  return words(build.disk_bytes(), " on disk" + of_saves(slot_bytes(build)),
-               room_on_disk(build, limit), limit.disk.source);
+  return out;
 }
-
-namespace {
 
 std::string limit_rows(const PlanReport& report) {
   const MemoryLimit& limit = report.limit;
-  const auto row = [](const char* name, int64_t bytes, const std::string& source, int64_t counted) {
-    return memory_row(name, bytes) + "   " + source +
-           (counted <= bytes ? ": fits\n" : ": does not fit\n");
-  };
   std::string out = limit.bytes == 0 ? "  no limit is known\n" : "";
-  if (limit.bytes > 0) {
-    out = row("limit", limit.bytes, limit.source, counted_bytes(*report.build, limit));
+  for (const Need& need : needs_of(*report.build, limit)) {
+    out += memory_row(need.row, need.most) + "   " + need.source + verdict({need});
   }
-  const bool in_host = host_bytes(*report.build) > 0;
-  if (limit.host_bytes > 0 && in_host) {
-    out += row("limit of host", limit.host_bytes, limit.host_source, host_bytes(*report.build));
-  }
-  if (limit.process_bytes > 0) {
-    out +=
-        row("limit of both", limit.process_bytes, limit.process_source, all_bytes(*report.build));
-  }
-  const int64_t on_disk = report.build->disk_bytes(), room = room_on_disk(*report.build, limit);
-  if (on_disk == 0 || room == DiskRoom::kUnknown) return out;
-  return out + row("limit of disk", room, limit.disk.source, on_disk);
+  return out;
 }
 
 }  // namespace
@@ -270,7 +217,7 @@ std::string memory_table(const PlanReport& report) {
   if (const CommunicatorShare& share = report.limit.communicators; share.bytes > 0) {
     out += memory_row("communicators", share.bytes) + "   beside the plan, " + share.source + "\n";
   }
-  return out + limit_rows(report);
+  return out + texts_rows(report) + limit_rows(report);
 }
 
 std::string traffic_table(const PlanReport& report) {
@@ -356,6 +303,9 @@ std::string plan_json(const PlanReport& report) {
   json["tiers"] = tiers_json(forecast);
   json["checkpoint_copy_bytes"] = report.build->copy_bytes;
   json["checkpoint_slot_bytes"] = slot_bytes(*report.build);
+  for (const state::Texts& texts : report.build->texts) {
+    json["text_bytes"][texts.key] = sum(beside(*report.build, texts.bytes));
+  }
   json["formula_bytes"] = {{"weights", formula.weights},
                            {"gradients", formula.gradients},
                            {"optimizer state", formula.optimizer}};

@@ -30,14 +30,21 @@ struct Model {
   DataSets data;
 };
 
-/// Whether this rank has room for what the model's plan takes, and for texts beside it.
-bool has_room(Session& session, const Model& model) {
+/// Compiles the evaluation with weights at this home; true if this rank has room for it.
+/// The last home is refused where it has none.
+bool fits(Session& session, const state::World& world, bool is_last, Model& model) {
+  model.build = state::build_evaluation(model.config, world);
+  const bool writes = model.config.evaluation.generate;
+  if (writes)
+    model.build.texts = train::texts_of(model.config, model.config.generation, model.build);
   const int ranks = session.node_ranks();
   const advise::MemoryLimit limit =
       advise::rank_limit(model.config, ranks, session.shares_devices() ? ranks : 1);
-  if (model.config.evaluation.generate)
-    train::require_room_for_answers(model.config, model.build, session.threads(), limit);
-  return advise::fits(model.build, limit);
+  const bool fit = advise::fits(model.build, limit);
+  if (fit || !is_last) return fit;
+  refuse(Exit::kDoesNotFit, "the evaluation needs ", advise::shortage_text(model.build, limit),
+         " - write a smaller evaluation.micro_batch_size",
+         writes ? ", or evaluation.generate = false for the loss alone" : "");
 }
 
 /// The homes that weights may have, the fastest first: where the run had them beside the device
@@ -48,7 +55,7 @@ std::vector<RunConfig> placements(RunConfig config, bool is_written) {
   return advise::home_candidates(config);
 }
 
-/// Takes the first home with room on all ranks; else the last, if texts leave any.
+/// Takes the first home with room on all ranks.
 void place(Session& session, const state::World& world, const CommandLine& line, Model& model) {
   // A home that the command names is the weights'.
   const bool is_written = std::ranges::any_of(line.overrides, [](const std::string& setting) {
@@ -59,13 +66,7 @@ void place(Session& session, const state::World& world, const CommandLine& line,
     bool holds = false;
     session.on_every_rank([&] {
       model.config = home;
-      model.build = state::build_evaluation(home, world);
-      try {
-        holds = has_room(session, model);
-      } catch (const Error& error) {
-        const bool is_last = &home == &homes.back();
-        if (is_last || error.exit() != Exit::kDoesNotFit) throw;
-      }
+      holds = fits(session, world, &home == &homes.back(), model);
     });
     if (session.peers().smallest(holds) > 0) return;
   }

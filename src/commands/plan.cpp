@@ -7,12 +7,10 @@
 #include "zero/advise/machine_file.hpp"
 #include "zero/advise/placement.hpp"
 #include "zero/base/error.hpp"
-#include "zero/base/path.hpp"
 #include "zero/base/text.hpp"
 #include "zero/comm/communicator.hpp"
 #include "zero/device/device.hpp"
 #include "zero/launch/session.hpp"
-#include "zero/models/stored_model.hpp"
 #include "zero/train/evaluator.hpp"
 
 namespace zero::commands {
@@ -171,32 +169,6 @@ std::string pairs_text(const DataConfig& data) {
       "; bytes and time are those of ", to_text({longest_pair(data)}), "\n");
 }
 
-/// As a first launch completes it, where the model that it begins with is here.
-GenerationConfig generation_of(const model::Catalogue& catalogue, const RunConfig& config) {
-  const std::string& from = config.model.init_from;
-  if (from.empty() || !is_there(from)) return config.generation;
-  const auto model = models::open_model(catalogue, models::find_model(catalogue, from));
-  const GenerationConfig& under = model->description().generation;
-  require_generation(config.generation, under);
-  return completed(config.generation, under);
-}
-
-/// A plan that fits is refused by a run whose texts do not fit beside it.
-void require_answers(const CommandLine& line, const advise::Placement& placement,
-                     const state::World& world, const advise::MemoryLimit& limit) {
-  const EvaluationConfig& evaluation = placement.config.evaluation;
-  const bool answers = model::data_form(placement.build.model).start >= 0;
-  if (!evaluation.generate && !(answers && evaluation.show_samples > 0)) return;
-  RunConfig config = placement.config;
-  config.generation = generation_of(*line.catalogue, config);
-  const plan::TierBytes bytes =
-      train::require_room_for_answers(config, placement.build, world.threads, limit);
-  if (line.json) return;
-  std::printf("answers     take of each rank %s, %s of it beside the plan\n",
-              bytes_text(double(advise::sum(bytes))).c_str(),
-              bytes_text(double(advise::sum(advise::beside(placement.build, bytes)))).c_str());
-}
-
 }  // namespace
 
 int plan(const CommandLine& line) {
@@ -207,7 +179,9 @@ int plan(const CommandLine& line) {
   RunConfig config = input.config;
   Target target;
   input.locate([&] { target = target_of(line, config); });
-  const state::World world = team_of(line, config, target);
+  state::World world = team_of(line, config, target);
+  input.locate(
+      [&] { train::count_texts(config, train::first_generation(*line.catalogue, config), world); });
   const advise::MemoryLimit limit = limit_of(line, config, target.machine);
   if (line.max_batch) {
     print_largest_batch(config, world, limit);
@@ -234,7 +208,6 @@ int plan(const CommandLine& line) {
   };
   advise::refuse_unless_fits(report, config, world,
                              {.most = most_ranks(line), .node_ranks = node_ranks_of});
-  input.locate([&] { require_answers(line, placement, world, limit); });
   return 0;
 }
 

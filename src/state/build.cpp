@@ -276,6 +276,7 @@ Build build(const RunConfig& config, const World& world, const plan::UpdateShare
     made.copy_bytes = saved_copy_bytes(made.plan, parts) +
                       (made.slotted.empty() ? 0 : kFrozenWindowBytes + kJoinRoomBytes);
   }
+  if (world.texts) made.texts = world.texts(config, made);
   return made;
 }
 

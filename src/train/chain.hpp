@@ -60,6 +60,9 @@ struct Planned {
   /// Completes what [generation] leaves open: `under` is what the model that the run began with
   /// says.
   void complete_generation(Context& context, const GenerationConfig& under);
+  /// Counts what texts take by the completed [generation]. Throws Error(kDoesNotFit) if there is no
+  /// room for them.
+  void count_texts(Context& context);
   /// Whether samples of evaluation.show_samples are answers to sources of the validation set.
   bool samples_answer() const { return model::data_form(build.model).start >= 0; }
   /// How those are made that answer nothing.

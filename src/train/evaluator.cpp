@@ -5,11 +5,13 @@
 #include <chrono>
 #include <limits>
 
-#include "zero/advise/plan_report.hpp"
 #include "zero/base/error.hpp"
+#include "zero/base/path.hpp"
 #include "zero/base/text.hpp"
+#include "zero/config/generation.hpp"
 #include "zero/models/generator.hpp"
 #include "zero/models/metrics.hpp"
+#include "zero/models/stored_model.hpp"
 #include "zero/plan/plan.hpp"
 #include "zero/train/batch_loader.hpp"
 
@@ -92,13 +94,59 @@ models::LentMemory memory_between_bodies(state::Engine& engine) {
           .begin = plan::free_between_bodies(engine.plan()).begin};
 }
 
-plan::TierBytes require_room_for_answers(const RunConfig& config, const state::Build& build,
-                                         int threads, const advise::MemoryLimit& limit) {
+models::SampleOptions sample_options(const RunConfig& config, const GenerationConfig& written,
+                                     const state::Build& build, int threads) {
+  std::optional<models::SearchRules> rules;
+  if (!generation_values(written).empty()) {
+    constexpr int64_t kTokens = 200;
+    const int64_t room = config.data.sequence_length - 1;
+    rules = models::search_rules(config.generation, build.model, std::min(kTokens, room),
+                                 uint64_t(config.run.seed));
+  }
+  return {.rules = std::move(rules),
+          .samples = config.evaluation.show_samples,
+          .seed = uint64_t(config.run.seed),
+          .threads = threads,
+          .together = models::weights_together(build.plan.request)};
+}
+
+GenerationConfig first_generation(const model::Catalogue& catalogue, const RunConfig& config) {
+  const std::string& from = config.model.init_from;
+  if (from.empty() || !is_there(from)) return config.generation;
+  const auto model = models::open_model(catalogue, models::find_model(catalogue, from));
+  const GenerationConfig& under = model->description().generation;
+  require_generation(config.generation, under);
+  return completed(config.generation, under);
+}
+
+std::vector<state::Texts> texts_of(const RunConfig& config, const GenerationConfig& written,
+                                   const state::Build& build) {
+  const int threads = build.plan.request.threads;
+  const bool samples = config.evaluation.show_samples > 0;
+  const bool answers = model::data_form(build.model).start >= 0;
   // Which ids a tokenizer knows takes no room.
-  const plan::TierBytes bytes = models::TextGenerator::bytes(
-      build.model, answer_options(config, build, *open_tokenizer("bytes"), threads));
-  advise::require_room_for_answers(build, bytes, limit);
-  return bytes;
+  const std::unique_ptr<Tokenizer> tokenizer = open_tokenizer("bytes");
+  std::vector<state::Texts> texts;
+  if (config.evaluation.generate || (samples && answers)) {
+    texts.push_back({config.evaluation.generate ? "evaluation.generate" : "evaluation.show_samples",
+                     models::TextGenerator::bytes(
+                         build.model, answer_options(config, build, *tokenizer, threads))});
+  }
+  if (samples && !answers) {
+    texts.push_back({"evaluation.show_samples",
+                     models::sample_bytes(build.model, config.data.sequence_length, *tokenizer,
+                                          sample_options(config, written, build, threads))});
+  }
+  return texts;
+}
+
+void count_texts(const RunConfig& config, const GenerationConfig& completed, state::World& world) {
+  if (!config.evaluation.generate && config.evaluation.show_samples == 0) return;
+  world.texts = [completed](const RunConfig& asked, const state::Build& build) {
+    RunConfig own = asked;
+    own.generation = completed;
+    return texts_of(own, asked.generation, build);
+  };
 }
 
 Answers answer(const Dataset& validation, int64_t samples, const Tokenizer& tokenizer,

@@ -27,56 +27,28 @@ save::Facts facts_of(const Context& context, const Planned& planned, const Data&
                              .threads = context.session.threads()});
 }
 
-/// "1.2 MiB, 0 B of it beside the plan"
-std::string room_text(const state::Build& build, const plan::TierBytes& bytes) {
-  return text(bytes_text(double(advise::sum(bytes))), ", ",
-              bytes_text(double(advise::sum(advise::beside(build, bytes)))),
-              " of it beside the plan\n");
-}
-
-/// Whether texts can be written is known before the first step. What the banner says of them.
-std::string require_answers(Context& context, const Planned& planned, const Data& data) {
+/// Says what the texts take: "answers     12 texts an evaluation, which take of each rank 1.2 MiB,
+/// 0 B of it beside the plan"
+std::string texts_text(const Planned& planned, const Data& data) {
   const EvaluationConfig& evaluation = planned.config.evaluation;
-  const bool samples = evaluation.show_samples > 0 && planned.samples_answer();
-  if (!evaluation.generate && !samples) return "";
-  plan::TierBytes bytes{};
-  context.session.on_every_rank([&] {
-    planned.settings.locate([&] {
-      bytes = require_room_for_answers(planned.config, planned.build, context.session.threads(),
-                                       planned.limit);
-    });
-  });
-  const int64_t all = data.sets.validation->samples();
-  const std::string room = ", which take of each rank " + room_text(planned.build, bytes);
+  const int64_t all = data.sets.validation ? data.sets.validation->samples() : 0;
   std::string told;
-  if (evaluation.generate) {
-    const int64_t count = limited(all, evaluation.generate_samples);
-    told += text("answers     ", counted(count, "text"), " an evaluation", room);
-  }
-  if (samples) {
-    const int64_t count = std::min(all, evaluation.show_samples);
-    told += text("samples     ", counted(count, "answer"), " after the last step", room);
+  for (const state::Texts& texts : planned.build.texts) {
+    const plan::TierBytes more = advise::beside(planned.build, texts.bytes);
+    const std::string room =
+        text(", which take of each rank ", bytes_text(double(advise::sum(texts.bytes))), ", ",
+             bytes_text(double(advise::sum(more))), " of it beside the plan\n");
+    const bool answers = planned.samples_answer();
+    if (evaluation.generate && answers) {
+      const int64_t count = limited(all, evaluation.generate_samples);
+      told += text("answers     ", counted(count, "text"), " an evaluation", room);
+    }
+    if (evaluation.show_samples == 0) continue;
+    const int64_t count = std::min(answers ? all : INT64_MAX, evaluation.show_samples);
+    told += text("samples     ", counted(count, answers ? "answer" : "text"),
+                 " after the last step", room);
   }
   return told;
-}
-
-std::string require_samples(Context& context, const Planned& planned, const Data& data) {
-  const int64_t count = planned.config.evaluation.show_samples;
-  if (count == 0 || planned.samples_answer()) return "";
-  models::SampleOptions options;
-  plan::TierBytes bytes{};
-  context.session.on_every_rank([&] {
-    planned.settings.locate([&] {
-      options = planned.sample_options(context.session.threads());
-      bytes = models::sample_bytes(planned.build.model, planned.config.data.sequence_length,
-                                   *data.sample_tokenizer, options);
-      if (!context.session.is_first() && !options.together && !options.rules) return;
-      advise::require_room_for_samples(planned.build, bytes, planned.limit);
-    });
-  });
-  const bool is_alone = !options.together && !options.rules;
-  return text("samples     ", counted(count, "text"), " after the last step, which take of ",
-              is_alone ? "the first rank " : "each rank ", room_text(planned.build, bytes));
 }
 
 /// What an end at the step that is reached has been ordered to leave and could leave again.
@@ -139,7 +111,8 @@ void Opened::learn_generation(Context& context, Planned& planned, const Data& da
     launch::require_same(context.session, "what model.init_from says of generation", generation);
   }
   planned.complete_generation(context, under);
-  answers_text = require_answers(context, planned, data) + require_samples(context, planned, data);
+  planned.count_texts(context);
+  answers_text = texts_text(planned, data);
   if (checkpointer && !generation.empty()) {
     checkpointer->set_facts(facts_of(context, planned, data, generation));
   }

@@ -11,6 +11,7 @@
 #include "zero/device/device.hpp"
 #include "zero/kernels/attention.hpp"
 #include "zero/launch/session.hpp"
+#include "zero/train/evaluator.hpp"
 
 namespace zero::train {
 namespace {
@@ -44,6 +45,16 @@ state::DiskRates expected_rates(const plan::Machine& machine, int node_ranks) {
 
 state::World world_of(launch::Session& session) {
   return {.ranks = session.ranks(), .threads = session.threads(), .gpus = drives_devices()};
+}
+
+/// Returns [generation] as a first launch completes it. A launch that goes on does without the
+/// model that it began with.
+GenerationConfig likely_generation(const model::Catalogue& catalogue, const RunConfig& config) {
+  try {
+    return first_generation(catalogue, config);
+  } catch (const Error&) {
+    return config.generation;
+  }
 }
 
 /// What is free differs by moments and nodes; the least counts for all.
@@ -88,7 +99,7 @@ Planned::Planned(Context& context, Input input)
     : settings(std::move(input.settings)), config(settings.config) {
   context.enter(launch::Milestone::plan);
   launch::Session& session = context.session;
-  const state::World world = world_of(session);
+  state::World world = world_of(session);
   const int64_t nodes_most = session.peers().largest(session.node_ranks());
   comms = state::ready_communicators(session);
   limit = least_limit(session, config, nodes_most);
@@ -100,6 +111,7 @@ Planned::Planned(Context& context, Input input)
   machine.node_ranks = nodes_most;
   session.on_every_rank([&] {
     settings.locate([&] {
+      train::count_texts(config, likely_generation(context.order.catalogue, config), world);
       advise::resolve_largest(config, world, limit);
       asked = config;
       place(world, machine);
@@ -181,21 +193,17 @@ bool Planned::exports_model() const {
   return config.export_model.at_end || config.zero.stage3_gather_16bit_weights_on_model_save;
 }
 
-/// [generation] that is written asks something of samples; what a model's folder says of the texts
-/// that it answers with does not.
+void Planned::count_texts(Context& context) {
+  launch::Session& session = context.session;
+  const GenerationConfig& written = settings.config.generation;
+  session.on_every_rank([&] {
+    settings.locate([&] { build.texts = texts_of(config, written, build); });
+    advise::refuse_unless_fits(report, config, world_of(session), {.most = session.ranks()});
+  });
+}
+
 models::SampleOptions Planned::sample_options(int threads) const {
-  std::optional<models::SearchRules> rules;
-  if (!generation_values(settings.config.generation).empty()) {
-    constexpr int64_t kTokens = 200;
-    const int64_t room = config.data.sequence_length - 1;
-    rules = models::search_rules(config.generation, build.model, std::min(kTokens, room),
-                                 uint64_t(config.run.seed));
-  }
-  return {.rules = std::move(rules),
-          .samples = config.evaluation.show_samples,
-          .seed = uint64_t(config.run.seed),
-          .threads = threads,
-          .together = models::weights_together(build.plan.request)};
+  return train::sample_options(config, settings.config.generation, build, threads);
 }
 
 }  // namespace zero::train

@@ -16,7 +16,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-constexpr state::World kAlone{.ranks = 1};
+const state::World kAlone{.ranks = 1};
 constexpr int64_t kPlenty = int64_t(1) << 40;
 
 /// One step of a model of layers + 1 units.

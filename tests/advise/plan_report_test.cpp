@@ -213,51 +213,52 @@ state::Build build_of(const plan::TierBytes& arenas, int64_t lasting) {
   return build;
 }
 
-TEST(RequireRoomForSamples, CountsWhatIsPlannedBesideThem) {
-  const state::Build build = build_of({1000, 500, 0}, 1000);
-  const auto samples = [&](const plan::TierBytes& bytes, const MemoryLimit& limit) {
-    return [&build, bytes, limit] { require_room_for_samples(build, bytes, limit); };
-  };
-  const MemoryLimit device{.bytes = 1200, .source = "here"};
-  EXPECT_NO_THROW(samples({200, 0, 0}, device)());
-  EXPECT_THAT(refusal_of(Exit::kDoesNotFit, samples({201, 0, 0}, device)),
-              AllOf(HasSubstr("201 B beside the plan's 1000 B of 1.17 KiB"), HasSubstr("(here)")));
-  const MemoryLimit both{.bytes = 1600, .source = "here", .of_host = true};
-  EXPECT_NO_THROW(samples({60, 40, 0}, both)());
-  EXPECT_NE(refusal_of(Exit::kDoesNotFit, samples({60, 41, 0}, both)), "");
-  const MemoryLimit host{
-      .bytes = 9999, .source = "here", .host_bytes = 600, .host_source = "there"};
-  EXPECT_NO_THROW(samples({0, 100, 0}, host)());
-  EXPECT_THAT(refusal_of(Exit::kDoesNotFit, samples({0, 101, 0}, host)),
-              AllOf(HasSubstr("101 B beside the plan's 500 B"), HasSubstr("(there)")));
-  const MemoryLimit own{.source = "", .process_bytes = 1600, .process_source = "ulimit -v"};
-  EXPECT_NO_THROW(samples({100, 0, 0}, own)());
-  EXPECT_THAT(refusal_of(Exit::kDoesNotFit, samples({101, 0, 0}, own)), HasSubstr("(ulimit -v)"));
-  EXPECT_NO_THROW(samples({1 << 30, 0, 0}, {})()) << "no limit is known";
+state::Build with_texts(state::Build build, const plan::TierBytes& bytes) {
+  build.texts = {{"evaluation.generate", bytes}};
+  return build;
 }
 
-TEST(RequireRoomForAnswers, NamesWhatEachRankHolds) {
-  state::Build build = build_of({1000, 0, 0}, 1000);
-  const MemoryLimit limit{.bytes = 1200, .source = "here"};
-  const auto refusal = [&] {
-    return refusal_of(Exit::kDoesNotFit, [&] {
-      require_room_for_answers(build, {201, 0, 0}, limit);
-    });
+TEST(Fits, CountsTextsBesideThePlan) {
+  const state::Build build = build_of({1000, 500, 0}, 1000);
+  const auto fit = [&](const plan::TierBytes& bytes, const MemoryLimit& limit) {
+    return fits(with_texts(build, bytes), limit);
   };
-  EXPECT_NO_THROW(require_room_for_answers(build, {200, 0, 0}, limit));
-  EXPECT_THAT(refusal(), HasSubstr("evaluation.generate: every rank would hold the whole model"));
-  build.plan.request.stage = 3;
-  build.plan.request.ranks = 2;
-  EXPECT_THAT(refusal(), HasSubstr("every rank would hold its part of the model for it"));
+  const MemoryLimit device{.bytes = 1200, .source = "here"};
+  EXPECT_TRUE(fit({200, 0, 0}, device));
+  EXPECT_FALSE(fit({201, 0, 0}, device));
+  const MemoryLimit both{.bytes = 1600, .source = "here", .of_host = true};
+  EXPECT_TRUE(fit({60, 40, 0}, both));
+  EXPECT_FALSE(fit({60, 41, 0}, both));
+  const MemoryLimit host{
+      .bytes = 9999, .source = "here", .host_bytes = 600, .host_source = "there"};
+  EXPECT_TRUE(fit({0, 100, 0}, host));
+  EXPECT_FALSE(fit({0, 101, 0}, host));
+  const MemoryLimit own{.source = "", .process_bytes = 1600, .process_source = "ulimit -v"};
+  EXPECT_TRUE(fit({100, 0, 0}, own));
+  EXPECT_FALSE(fit({101, 0, 0}, own));
+  EXPECT_TRUE(fit({1 << 30, 0, 0}, {})) << "no limit is known";
+}
+
+TEST(ShortageText, NamesTextsOnlyWhereThePlanAloneFits) {
+  const state::Build build = with_texts(build_of({1000, 500, 0}, 1000), {201, 101, 0});
+  EXPECT_EQ(
+      shortage_text(build, {.bytes = 1200, .source = "here"}),
+      "1.17 KiB, 201 B of it for the texts of evaluation.generate, a rank of 1.17 KiB (here)");
+  EXPECT_EQ(shortage_text(build, {.bytes = 999, .source = "here"}),
+            "1000 B a rank of 999 B (here)");
+  EXPECT_EQ(shortage_text(build, {.source = "", .host_bytes = 600, .host_source = "there"}),
+            "601 B of host memory, 101 B of it for the texts of evaluation.generate, a rank of "
+            "600 B (there)");
+  EXPECT_EQ(shortage_text(build, {}), "");
 }
 
 TEST(Beside, TextsTakeNothingThatStepsLeaveFreeIfAllOfThemFit) {
   const state::Build build = build_of({3 * 4096, 0, 0}, 4000);
   EXPECT_EQ(beside(build, {8192, 7, 0}), (plan::TierBytes{0, 7, 0}));
   EXPECT_EQ(beside(build, {8193, 7, 0}), (plan::TierBytes{8193, 7, 0}));
-  EXPECT_NO_THROW(require_room_for_answers(build, {8192, 0, 0}, {.bytes = 3 * 4096, .source = ""}));
-  EXPECT_THROW(require_room_for_answers(build, {8193, 0, 0}, {.bytes = 3 * 4096, .source = ""}),
-               Error);
+  const MemoryLimit limit{.bytes = 3 * 4096, .source = ""};
+  EXPECT_TRUE(fits(with_texts(build, {8192, 0, 0}), limit));
+  EXPECT_FALSE(fits(with_texts(build, {8193, 0, 0}), limit));
 }
 
 }  // namespace

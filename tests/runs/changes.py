@@ -35,13 +35,18 @@ BUFFERS, RATIO = f"{OPTIMIZER}.buffer_count", f"{OPTIMIZER}.ratio"
 
 class Plan:
     """The answer of `zeroapp plan` to one question, which is asked once; of equal keys the last
-    counts."""
+    counts. On a machine that is named a node has its ranks unless `node_ranks` says others."""
     answers = {}
+    input, machine = "tiny.toml", None
 
     def __init__(self, program, settings, ranks, node_ranks=None):
         unique = {setting.split("=")[0]: setting for setting in settings}
-        words = ("plan", "tiny.toml", "--json", "--ranks", str(ranks),
-                 "--ranks-per-node", str(node_ranks or ranks), *unique.values())
+        if node_ranks is None and not self.machine:
+            node_ranks = ranks
+        nodes = ("--ranks-per-node", str(node_ranks)) if node_ranks else ()
+        machine = ("--machine", self.machine) if self.machine else ()
+        words = ("plan", self.input, "--json", "--ranks", str(ranks), *nodes, *machine,
+                 *unique.values())
         if words not in self.answers:
             self.answers[words] = program.alone(*words)
         result = self.answers[words]
@@ -54,12 +59,23 @@ class Plan:
 
     def change(self):
         """The settings and ranks of the printed change; None if nothing fits."""
-        line = self.result.error_lines()[0]
-        if "cheapest change that fits: " not in line:
+        words = self.change_words()
+        if words is None:
             return None
-        words = line.split("cheapest change that fits: ")[1].split()
         ranks = int(words[words.index("--ranks") + 1]) if "--ranks" in words else None
         return [word for word in words if "=" in word], ranks
+
+    def change_words(self):
+        line = self.result.error_lines()[0]
+        _, found, change = line.partition("cheapest change that fits: ")
+        return change.split() if found else None
+
+    def node_ranks(self, ranks):
+        """As the printed change says, or else as a plan of so many ranks was asked for."""
+        words = self.change_words()
+        if "--ranks-per-node" in words:
+            return int(words[words.index("--ranks-per-node") + 1])
+        return None if self.machine else ranks
 
 
 def parts_of(keys, ranks):
@@ -118,14 +134,16 @@ def check_refusal(program, settings, ranks):
     if change is None:
         return None
     keys, more_ranks = change
-    fitting = Plan(program, [*settings, *keys], more_ranks or ranks, ranks)
+    node_ranks = refused.node_ranks(ranks)
+    fitting = Plan(program, [*settings, *keys], more_ranks or ranks, node_ranks)
     check(fitting.status == 0, f"{settings} on {ranks}: {change} fits", fitting.result)
 
     weaker = list(weaker_forms(keys, more_ranks, ranks))
     for part, part_ranks in [*parts_of(keys, more_ranks), *weaker]:
         if not part and not part_ranks:
             continue  # the refused plan itself
-        half = Plan(program, [*settings, *part], part_ranks or ranks, ranks)
+        half = Plan(program, [*settings, *part], part_ranks or ranks,
+                    node_ranks if part_ranks else None)
         check(half.status == 6, f"{settings} on {ranks}: of {change}, {part} on "
               f"{part_ranks or ranks} ranks does not fit", half.result)
     return len(weaker)

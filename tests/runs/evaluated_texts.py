@@ -135,7 +135,8 @@ def so_it_does_where_weights_find_no_room_on_the_device(program, run):
     limit = f"memory.device_limit={700 << 10}"
     check_refused(program.wait(program.popen([
         *program.launch_line(2), "eval", f"runs/{run}", limit,
-        "zero.offload_param.device=none"])), 6, "evaluation.generate: every rank would hold")
+        "zero.offload_param.device=none"])), 6, "the evaluation needs",
+        "of it for the texts of evaluation.generate")
     eval_finds_the_same(program, run, 2, limit)
 
 
@@ -179,7 +180,7 @@ def folder_says_what_is_open(program, name):
             "checkpoint.interval=2", "checkpoint.resume=auto")
     words = ("generation.max_length=6", *BEAMS)
     told = [[line for line in program.alone("plan", f"{name}.toml", *settings).out.splitlines()
-             if line.startswith("answers")] for settings in (more, (*more, *words), more[1:])]
+             if line.startswith("  texts ")] for settings in (more, (*more, *words), more[1:])]
     check(told[0] == told[1] != told[2], f"a plan knows it: {told}")
     trained(program, name, "written", 1, *more, *words)
     trained(program, name, "open", 1, *more, "run.stop_at=2")
@@ -202,6 +203,16 @@ def texts_without_a_token_end(program, name):
     check(texts(program, "stuck")["step00000002.txt"] == EXPECTED * "a\n", "the letter", result)
 
 
+def a_change_gives_texts_their_room(program, name, settings, arena):
+    told = json.loads(program.alone("plan", f"{name}.toml", "--json", *settings).out)
+    limit = f"memory.device_limit={arena + told['text_bytes']['evaluation.generate'] // 2}"
+    refused = program.alone(f"{name}.toml", *settings, limit)
+    change = "cheapest change that fits: "
+    check_refused(refused, 6, "texts of evaluation.generate", change, "evaluation.micro_batch_size")
+    words = refused.error_lines()[0].split(change)[1].split()
+    check(program.alone(f"{name}.toml", *settings, limit, *words).status == 0, f"{words} fit")
+
+
 def refuses_what_cannot_be(program, name, run):
     few = ("run.output=runs/none", "run.steps=1")
     check_refused(program.alone(f"{name}.toml", *few, "generation.suppress_tokens=[300]"), 2,
@@ -216,12 +227,12 @@ def refuses_what_cannot_be(program, name, run):
     check(fits.status == 0 and ", 0 B of it beside the plan" in fits.out,
           "texts are written where steps leave memory free", fits)
     for args in ((f"{name}.toml", *few, *limit), ("plan", f"{name}.toml", *few, *limit),
-                 (f"{name}.toml", "--dry-run", *few, *limit),
-                 ("eval", f"runs/{run}", "memory.device_limit=1024")):
-        check_refused(program.alone(*args), 6,
-                      "evaluation.generate: every rank would hold the whole model", "zeroapp eval")
-    told = program.alone("plan", f"{name}.toml", *few).out
-    check("answers     take of each rank" in told, f"plan tells of answers: {told}")
+                 (f"{name}.toml", "--dry-run", *few, *limit)):
+        check_refused(program.alone(*args), 6, "of it for the texts of evaluation.generate, a rank",
+                      "evaluation.generate = false and zeroapp eval RUN")
+    a_change_gives_texts_their_room(program, name, (*few, limit[1]), arena)
+    check_refused(program.alone("eval", f"runs/{run}", "memory.device_limit=1024"), 6,
+                  "the evaluation needs", "evaluation.generate = false")
 
 
 def main():

@@ -16,19 +16,13 @@ int64_t counted_bytes(const state::Build& build, const MemoryLimit& limit);
 int64_t host_bytes(const state::Build& build);
 /// Both together, wherever they lie.
 int64_t all_bytes(const state::Build& build);
-/// True if all that counts is within the limit, or no limit is known.
+/// True if all that counts is within the limit, also with what the texts of a build take, or no
+/// limit is known.
 bool fits(const state::Build& build, const MemoryLimit& limit);
 
 /// What writing texts takes beside a training's plan: nothing of the device's memory where all of
 /// it fits into what the plan leaves free between bodies.
 plan::TierBytes beside(const state::Build& build, plan::TierBytes texts);
-/// Throws Error(kDoesNotFit) where the `bytes` that sample_bytes() tells, beside the plan's, are
-/// above the limit of a rank.
-void require_room_for_samples(const state::Build& build, const plan::TierBytes& bytes,
-                              const MemoryLimit& limit);
-/// The same of what TextGenerator::bytes() tells of every rank, for evaluation.generate.
-void require_room_for_answers(const state::Build& build, const plan::TierBytes& bytes,
-                              const MemoryLimit& limit);
 /// All of it, for people.
 int64_t sum(const plan::TierBytes& bytes);
 
@@ -50,7 +44,7 @@ PlanReport report_plan(const state::Build& build, const plan::Machine& machine,
 /// model::flops_per_token() or, where parameters are frozen, what is planned if that is less.
 double flops_per_token(const PlanReport& report, int64_t source_length);
 
-/// "2.00 GiB a rank of 1.00 GiB (memory.device_limit)", of a plan that does not fit.
+/// "2.00 GiB a rank of 1.00 GiB (memory.device_limit)", of a build that does not fit.
 std::string shortage_text(const state::Build& build, const MemoryLimit& limit);
 
 /// Bytes of each use beside ZeRO's formula and why they differ, the arena that holds them, and the

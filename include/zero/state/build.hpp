@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -15,11 +16,22 @@
 
 namespace zero::state {
 
+struct Build;
+
+/// Texts that a run writes between its steps, by a plan of their own.
+struct Texts {
+  const char* key;        ///< asks for them
+  plan::TierBytes bytes;  ///< of a rank, while it writes them
+};
+
 /// The ranks that a plan is compiled for; nothing here says which rank asks.
 struct World {
   int ranks = 1;
   int threads = 1;    ///< of each rank
   bool gpus = false;  ///< each rank computes on one
+  /// Returns the texts that a training of this configuration and build writes; none: it writes
+  /// none.
+  std::function<std::vector<Texts>(const RunConfig&, const Build&)> texts = {};
 };
 
 Dtype compute_dtype(const RunConfig& config);
@@ -49,6 +61,7 @@ struct Build {
   // What checkpoint.async saves from.
   int64_t copy_bytes = 0;                       ///< of a rank's host memory
   std::vector<tiers::DiskExtent> slotted = {};  ///< on a rank's disk, with two slots each
+  std::vector<Texts> texts = {};                ///< as World::texts returns them
 
   /// A rank's, second slots included.
   int64_t disk_bytes() const;

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "zero/advise/memory_limit.hpp"
 #include "zero/io/data/dataset.hpp"
 #include "zero/io/data/tokenizer.hpp"
+#include "zero/model/family.hpp"
 #include "zero/models/generator.hpp"
 #include "zero/state/engine.hpp"
 
@@ -28,10 +28,23 @@ models::GenerationOptions answer_options(const RunConfig& config, const state::B
 /// What the engine's plan leaves free until its next body.
 models::LentMemory memory_between_bodies(state::Engine& engine);
 
-/// What answers take of each rank beside its plan, whatever the tokenizer. Throws as
-/// models::search_rules(), and Error(kDoesNotFit) where that is above the limit of a rank.
-plan::TierBytes require_room_for_answers(const RunConfig& config, const state::Build& build,
-                                         int threads, const advise::MemoryLimit& limit);
+/// How samples of evaluation.show_samples are written that answer no source: by the completed
+/// [generation] of `config` where `written`, the [generation] of the input file, has any key.
+models::SampleOptions sample_options(const RunConfig& config, const GenerationConfig& written,
+                                     const state::Build& build, int threads);
+
+/// Returns [generation] as a first launch completes it, by the model of model.init_from if that is
+/// here. Throws as models::open_model() and require_generation().
+GenerationConfig first_generation(const model::Catalogue& catalogue, const RunConfig& config);
+
+/// Returns the texts that a training of this build writes: answers of evaluation.generate, samples
+/// of evaluation.show_samples. Their bytes are those of any tokenizer. `config` and `written` are
+/// as in sample_options(). Throws as models::search_rules().
+std::vector<state::Texts> texts_of(const RunConfig& config, const GenerationConfig& written,
+                                   const state::Build& build);
+/// Lets builds count those texts, if `config` asks for any: sets World::texts. `completed` is the
+/// [generation] by which they are written.
+void count_texts(const RunConfig& config, const GenerationConfig& completed, state::World& world);
 
 /// The texts of a model for sources, each a list of ids as the encoder reads it, without padding:
 /// all sources and all texts on every rank, in one order. May be collective.

@@ -1,0 +1,112 @@
+#include "src/advise/room.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "zero/advise/plan_report.hpp"
+#include "zero/base/text.hpp"
+
+namespace zero::advise {
+namespace {
+
+using plan::Tier;
+
+int64_t room_on_disk(const state::Build& build, const MemoryLimit& limit) {
+  const plan::Request& made = build.plan.request;
+  if (made.weight_home != Tier::nvme) return limit.disk.optimizer;
+  return made.optimizer_home == Tier::nvme ? limit.disk.both : limit.disk.parameters;
+}
+
+const Need* unmet(const std::vector<Need>& needs) {
+  const auto found = std::ranges::find_if_not(needs, &Need::is_met);
+  return found == needs.end() ? nullptr : &*found;
+}
+
+/// ", 1.00 GiB of it for checkpoint.async"
+std::string part_text(int64_t bytes, const std::string& what) {
+  return bytes == 0 ? "" : text(", ", bytes_text(double(bytes)), " of it for ", what);
+}
+
+std::string shortage_of(const Need& need, const char* key) {
+  const std::string parts = part_text(need.saves, "checkpoint.async") +
+                            part_text(need.texts, key == nullptr ? "" : text("the texts of ", key));
+  return text(bytes_text(double(need.bytes)), need.memory, parts, parts.empty() ? "" : ",",
+              " a rank of ", bytes_text(double(need.most)), " (", need.source, ")");
+}
+
+}  // namespace
+
+std::vector<Need> needs_of(const state::Build& build, const MemoryLimit& limit,
+                           const plan::TierBytes& texts) {
+  const int64_t device_texts = texts[size_t(Tier::device)], host_texts = texts[size_t(Tier::host)];
+  const int64_t all_texts = device_texts + host_texts;
+  const int64_t device = limit.of_host ? all_texts : device_texts;
+  std::vector<Need> needs;
+  const auto add = [&](const Need& need) {
+    if (need.most > 0) needs.push_back(need);
+  };
+  add({"limit", "", counted_bytes(build, limit) + device,
+       device_room(limit, build.plan.request.ranks), limit.source,
+       limit.of_host ? build.copy_bytes : 0, device});
+  if (host_bytes(build) + host_texts > 0) {
+    add({"limit of host", " of host memory", host_bytes(build) + host_texts, limit.host_bytes,
+         limit.host_source, build.copy_bytes, host_texts});
+  }
+  add({"limit of both", "", all_bytes(build) + all_texts, limit.process_bytes, limit.process_source,
+       build.copy_bytes, all_texts});
+  const int64_t disk = room_on_disk(build, limit);
+  if (build.disk_bytes() > 0 && disk != DiskRoom::kUnknown) {
+    needs.push_back({"limit of disk", " on disk", build.disk_bytes(), disk, limit.disk.source,
+                     tiers::SlotTable::bytes_for(build.slotted)});
+  }
+  return needs;
+}
+
+std::vector<Need> needs_of(const state::Build& build, const MemoryLimit& limit,
+                           const state::Texts& texts) {
+  return needs_of(build, limit, beside(build, texts.bytes));
+}
+
+bool are_met(const std::vector<Need>& needs) { return unmet(needs) == nullptr; }
+
+int64_t counted_bytes(const state::Build& build, const MemoryLimit& limit) {
+  return build.plan.arena_bytes[size_t(Tier::device)] + (limit.of_host ? host_bytes(build) : 0);
+}
+
+int64_t all_bytes(const state::Build& build) {
+  return build.plan.arena_bytes[size_t(Tier::device)] + host_bytes(build);
+}
+
+int64_t host_bytes(const state::Build& build) {
+  return build.plan.arena_bytes[size_t(Tier::host)] + build.copy_bytes;
+}
+
+bool fits(const state::Build& build, const MemoryLimit& limit) {
+  return are_met(needs_of(build, limit)) &&
+         std::ranges::all_of(build.texts, [&](const state::Texts& texts) {
+           return are_met(needs_of(build, limit, texts));
+         });
+}
+
+std::string shortage_text(const state::Build& build, const MemoryLimit& limit) {
+  const std::vector<Need> own = needs_of(build, limit);
+  if (const Need* need = unmet(own)) return shortage_of(*need, nullptr);
+  for (const state::Texts& texts : build.texts) {
+    const std::vector<Need> needs = needs_of(build, limit, texts);
+    if (const Need* need = unmet(needs)) return shortage_of(*need, texts.key);
+  }
+  return "";
+}
+
+plan::TierBytes beside(const state::Build& build, plan::TierBytes texts) {
+  const plan::Stretch free = plan::free_between_bodies(build.plan);
+  int64_t& device = texts[size_t(Tier::device)];
+  if (device <= free.end - free.begin) device = 0;
+  return texts;
+}
+
+int64_t sum(const plan::TierBytes& bytes) {
+  return std::accumulate(bytes.begin(), bytes.end(), int64_t(0));
+}
+
+}  // namespace zero::advise

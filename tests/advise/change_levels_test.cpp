@@ -1,0 +1,59 @@
+// Ranks: 1
+#include "src/advise/change_levels.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/models.hpp"
+#include "zero/advise/cheapest_change.hpp"
+#include "zero/advise/plan_report.hpp"
+
+namespace zero::advise {
+namespace {
+
+/// Sixteen samples a step, and as many at a time in evaluations.
+RunConfig evaluated() {
+  RunConfig config;
+  config.model = testing_support::model_config(
+      {.counts = {{"layers", 2}, {"width", 64}, {"heads", 2}}, .rates = {{"dropout", 0}}});
+  config.data.train = "synthetic";
+  config.data.sequence_length = 32;
+  config.data.validation_fraction = 0.5;
+  config.run.steps = 1;
+  config.train_batch_size = 16;
+  return config;
+}
+
+std::string second_level(const RunConfig& config) {
+  return words_of(micro_levels(config, resolve_batch(config, 1))[1]);
+}
+
+TEST(MicroLevels, BeginWithEvaluationsThatMayTakeMoreThanTheTraining) {
+  RunConfig config = evaluated();
+  EXPECT_EQ(second_level(config), "train_micro_batch_size_per_gpu=8") << "they take less";
+  config.evaluation.micro_batch_size = 17;
+  EXPECT_EQ(second_level(config), "evaluation.micro_batch_size=1");
+  config.evaluation = {.micro_batch_size = 2, .generate = true};
+  EXPECT_EQ(second_level(config), "evaluation.micro_batch_size=1") << "they write texts";
+  config.evaluation.micro_batch_size = 1;
+  EXPECT_EQ(second_level(config), "train_micro_batch_size_per_gpu=8");
+  config.data.validation_fraction = 0;
+  config.evaluation.micro_batch_size = 0;
+  EXPECT_EQ(second_level(config), "train_micro_batch_size_per_gpu=8") << "there are none";
+}
+
+TEST(MicroLevels, GiveTextsTheRoomTheyNeedAndNoMore) {
+  RunConfig config = evaluated();
+  config.evaluation.generate = true;
+  state::World world{.ranks = 1};
+  world.texts = [](const RunConfig&, const state::Build& build) {
+    return std::vector<state::Texts>{{"evaluation.generate", {build.evaluation_micro << 40, 0, 0}}};
+  };
+  const int64_t arena = state::build(config, world).plan.arena_bytes[size_t(plan::Tier::device)];
+  const MemoryLimit limit{.bytes = arena + (int64_t(5) << 40), .source = "device"};
+  const auto change = cheapest_change(config, world, fits_in(limit), 1);
+  ASSERT_TRUE(change);
+  EXPECT_EQ(change->text, "evaluation.micro_batch_size=5");
+}
+
+}  // namespace
+}  // namespace zero::advise
