@@ -1,5 +1,6 @@
 #include "zero/base/process.hpp"
 
+#include <sys/mman.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -15,6 +16,14 @@ int64_t process_limit(int resource) {
   const bool known = getrlimit(__rlimit_resource_t(resource), &limit) == 0;
   if (!known || limit.rlim_cur == RLIM_INFINITY) return -1;
   return int64_t(std::min<rlim_t>(limit.rlim_cur, rlim_t(INT64_MAX)));
+}
+
+bool would_get(int64_t bytes) {
+  void* const place = mmap(nullptr, size_t(bytes), PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (place == MAP_FAILED) return false;
+  munmap(place, size_t(bytes));
+  return true;
 }
 
 void in_team(int threads, const std::function<void(int member)>& work) {

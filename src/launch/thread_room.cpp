@@ -85,16 +85,12 @@ void require_flag(const Variable& variable, const char* name) {
   refuse_variable(name, value, "is neither true nor false; unset it");
 }
 
-/// What Open MPI maps as it starts is some 40 MiB.
 void require_addresses_of_mpi() {
-  constexpr size_t kBytes = size_t(64) << 20;
-  void* const place = mmap(nullptr, kBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (place == MAP_FAILED) {
-    refuse(Exit::kDoesNotFit,
-           "the system refuses the addresses that MPI takes as it starts: ", std::strerror(errno),
-           " - raise the limit of address space (ulimit -v)");
-  }
-  munmap(place, kBytes);
+  constexpr int64_t kBytes = int64_t(64) << 20;  // Open MPI maps some 40 MiB as it starts
+  if (would_get(kBytes)) return;
+  refuse(Exit::kDoesNotFit,
+         "the system refuses the addresses that MPI takes as it starts: ", std::strerror(errno),
+         " - raise the limit of address space (ulimit -v)");
 }
 
 }  // namespace

@@ -22,6 +22,16 @@ TEST(ProcessLimitDeathTest, OfAddressSpaceIsThatOfThisProcess) {
   EXPECT_EXIT(limited(), ::testing::ExitedWithCode(0), "");
 }
 
+TEST(WouldGetDeathTest, IsTrueUpToTheLimitOfAddressSpace) {
+  const auto limited = [] {
+    constexpr int64_t kLimit = int64_t(1) << 45;
+    const rlimit space{rlim_t(kLimit), RLIM_INFINITY};
+    if (setrlimit(RLIMIT_AS, &space) != 0) std::exit(2);
+    std::exit(would_get(kLimit / 2) && would_get(kLimit / 2) && !would_get(kLimit) ? 0 : 1);
+  };
+  EXPECT_EXIT(limited(), ::testing::ExitedWithCode(0), "");
+}
+
 TEST(Team, EachMemberWorksOnceTheFirstOnTheCallersThread) {
   std::atomic<int> sum{0};
   std::thread::id first;
