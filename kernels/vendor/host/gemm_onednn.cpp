@@ -12,6 +12,8 @@
 #include "kernels/vendor/host/gemm.hpp"
 #include "zero/base/align.hpp"
 #include "zero/base/error.hpp"
+#include "zero/base/process.hpp"
+#include "zero/base/text.hpp"
 
 namespace zero::kernels::vendor {
 namespace {
@@ -75,6 +77,20 @@ dnnl::matmul::primitive_desc describe_block(GemmSpec spec) {
   return block;
 }
 
+constexpr const char* kRoomAdvice =
+    " - it wants memory for its code: raise the limits of this process (ulimit -v, ulimit -d), or "
+    "take a smaller train_micro_batch_size_per_gpu";
+
+/// Makes sure that the system has room for the code of one product, because oneDNN writes to
+/// address 0 where it is refused the memory for a kernel, 256 KiB each.
+void require_room_for_code(const GemmSpec& spec) {
+  constexpr int64_t kCodeBytes = int64_t(12) << 20;
+  if (would_get(kCodeBytes)) return;
+  refuse(Exit::kDoesNotFit, "the system refuses oneDNN the ", bytes_text(double(kCodeBytes)),
+         " that the code of a product of ", spec.m, " x ", spec.n, " x ", spec.k, " may take",
+         kRoomAdvice);
+}
+
 /// A primitive with memory objects whose addresses are set before each call.
 struct Prepared {
   GemmSpec spec;  ///< the product asked for
@@ -114,6 +130,7 @@ Prepared& prepare(ThreadState& state, const GemmSpec& spec, int threads) {
   for (const auto& known : state.prepared)
     if (known->threads == threads && known->spec == spec) return *known;
   if (state.prepared.size() == kPreparedMax) state.prepared.clear();
+  require_room_for_code(spec);
   state.prepared.push_back(std::make_unique<Prepared>(spec, threads));
   ++state.made;
   return *state.prepared.back();
@@ -201,9 +218,7 @@ void make_ready(ThreadState& state, const GemmSpec& spec, int threads) {
   const bool refused = error.status == dnnl_out_of_memory || error.status == dnnl_runtime_error;
   refuse(refused ? Exit::kDoesNotFit : Exit::kInternal, "oneDNN refused a product of ", spec.m,
          " x ", spec.n, " x ", spec.k, " in ", name_of(spec.in), ": ", error.what(),
-         refused ? " - it wants memory for its code: raise the limits of this process (ulimit -v, "
-                   "ulimit -d), or take a smaller train_micro_batch_size_per_gpu"
-                 : "");
+         refused ? kRoomAdvice : "");
 }
 
 }  // namespace
