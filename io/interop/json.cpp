@@ -48,9 +48,9 @@ class Handler : public nlohmann::json_sax<nlohmann::json> {
   bool parse_error(size_t position, const std::string&,
                    const nlohmann::json::exception& error) override {
     const std::string_view what = error.what();
-    const size_t begin = what.find("syntax error");
-    refuse(Exit::kInput, name_, ": byte ", position,
-           ": is no JSON: ", shown(begin == what.npos ? what : what.substr(begin)));
+    const size_t syntax = what.find("syntax error"), tag = what.find("] ");
+    const size_t begin = syntax != what.npos ? syntax : tag == what.npos ? 0 : tag + 2;
+    refuse(Exit::kInput, name_, ": byte ", position, ": is no JSON: ", shown(what.substr(begin)));
   }
 
  private:

@@ -41,6 +41,14 @@ Failure of_system(const std::system_error& error) {
           .host = {}};
 }
 
+/// Returns the words of an exception without the name that a library puts in front,
+/// "[json.exception.type_error.302] ".
+std::string words_of(const std::exception& error) {
+  const std::string_view words = error.what();
+  const size_t end = words.starts_with('[') ? words.find("] ") : words.npos;
+  return std::string(end == words.npos ? words : words.substr(end + 2));
+}
+
 }  // namespace
 
 std::string error_id(const Failure& failure) { return format("E%02d00", int(failure.exit)); }
@@ -61,7 +69,7 @@ Failure failure_of(const std::exception_ptr& error) {
   } catch (const std::system_error& e) {
     return of_system(e);
   } catch (const std::exception& e) {
-    return {.exit = Exit::kInternal, .what = e.what(), .host = {}};
+    return {.exit = Exit::kInternal, .what = words_of(e), .host = {}};
   } catch (...) {
     return {.exit = Exit::kInternal, .what = "an exception without words", .host = {}};
   }

@@ -36,6 +36,15 @@ TEST(Failure, KeepsTheStatusOfAnErrorAndGivesOthersOne) {
   EXPECT_EQ(exit_of(7), Exit::kInternal);
 }
 
+TEST(Failure, LeavesOutTheNameThatALibraryGivesAnException) {
+  const auto words_of = [](const char* words) {
+    return failure_of(std::make_exception_ptr(std::runtime_error(words))).what;
+  };
+  EXPECT_EQ(words_of("[json.exception.type_error.302] type must be number"), "type must be number");
+  EXPECT_EQ(words_of("[unfinished"), "[unfinished");
+  EXPECT_EQ(words_of("a [tag] within"), "a [tag] within");
+}
+
 TEST(Failure, SaysWhatToChangeWhereTheSystemRefuses) {
   const auto words_of = [](const auto& thrown) {
     return failure_of(std::make_exception_ptr(thrown)).what;

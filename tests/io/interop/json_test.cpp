@@ -59,6 +59,12 @@ TEST(ReadJson, NamesThePlaceOfWhatIsNoJson) {
   }
 }
 
+TEST(ReadJson, SaysOfNumbersBeyondADoubleWhatTheyAre) {
+  const std::string told = refusal_of_json(R"({"a": 1e999})");
+  EXPECT_NE(told.find("number overflow parsing '1e999'"), std::string::npos) << told;
+  EXPECT_EQ(told.find("json.exception"), std::string::npos) << told;
+}
+
 TEST(ReadJson, KeepsItsLimits) {
   EXPECT_NE(refusal_of_json(R"({"a": 1, "a": 2})").find("\"a\" stands twice"), std::string::npos);
   EXPECT_EQ(refusal_of_json(R"({"a": {"x": 1}, "b": {"x": 1}})"), "")
