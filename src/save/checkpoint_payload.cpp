@@ -9,6 +9,7 @@
 #include "zero/base/error.hpp"
 #include "zero/base/process.hpp"
 #include "zero/device/copy.hpp"
+#include "zero/device/device.hpp"
 #include "zero/run/executor.hpp"
 
 namespace zero::save {
@@ -71,6 +72,13 @@ std::span<const T> elements(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const T*>(bytes.data()), bytes.size() / sizeof(T)};
 }
 
+bool is_beside_host(const plan::Plan& plan, const plan::Unit& unit, state::SavedPart part) {
+  const int32_t buffer = state::buffer_of(plan, unit, part);
+  if (buffer < 0) return false;
+  const plan::Tier tier = plan.buffers[size_t(buffer)].tier;
+  return tier == plan::Tier::nvme || (tier == plan::Tier::device && drives_devices());
+}
+
 /// A device copies some four times as fast into pinned memory.
 Place place_of_copies(const plan::Plan& plan, std::span<const state::SavedPart> parts) {
   const auto is_from_device = [&](const plan::Unit& unit, state::SavedPart part) {
@@ -100,6 +108,14 @@ Arena take(int64_t bytes, Place place, int threads = 1) {
 }
 
 }  // namespace
+
+bool PieceReader::is_needed(const plan::Plan& plan, std::span<const state::SavedPart> parts) {
+  return std::ranges::any_of(plan.units, [&](const plan::Unit& unit) {
+    return std::ranges::any_of(parts, [&](state::SavedPart part) {
+      return state::is_split(plan, part) || is_beside_host(plan, unit, part);
+    });
+  });
+}
 
 void PieceReader::take_memory() { memory_ = take(state::kJoinRoomBytes, place_); }
 

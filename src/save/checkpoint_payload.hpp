@@ -66,6 +66,8 @@ class PieceReader {
  public:
   /// A device copies faster into memory of the place `pinned`.
   explicit PieceReader(Place place = Place::host) : place_(place) {}
+  /// True if some piece of these parts is not read where it lies.
+  static bool is_needed(const plan::Plan& plan, std::span<const state::SavedPart> parts);
   /// Takes the memory ahead of the first piece. Throws Error(kDoesNotFit).
   void take_memory();
   /// The bytes of a piece, which stay until the next call.

@@ -87,13 +87,6 @@ class Save {
     return *kept;
   }
 
-  /// Taken and touched once.
-  const Arena& staging() const {
-    std::optional<Arena>& kept = order_.kept.staging;
-    if (!kept) kept.emplace(checkpoint::kStagingBytes);
-    return *kept;
-  }
-
   /// Writes this rank's file. What every rank tells of its own is on rank 0. Ranks agree when each
   /// has room, and when each has its file on the disk; between that no rank waits for another.
   std::vector<std::string> write_shards() {
@@ -101,9 +94,9 @@ class Save {
     std::unique_ptr<checkpoint::ShardWriter> file;
     agree([&] {
       folder = OpenFile(order_.store.open_folder(temporary_));
-      file = std::make_unique<checkpoint::ShardWriter>(folder.descriptor(),
-                                                       checkpoint::rank_file_name(rank_),
-                                                       structure(), staging(), digests());
+      file = std::make_unique<checkpoint::ShardWriter>(
+          folder.descriptor(), checkpoint::rank_file_name(rank_), structure(), *order_.kept.staging,
+          digests());
     });
     std::string told;
     agree([&] {
@@ -221,6 +214,13 @@ class Save {
 
 void warn_of_leftovers(checkpoint::Store& store) {
   for (const std::string& warning : store.take_warnings()) warn(warning);
+}
+
+void KeptOfSaves::take_memory(const plan::Plan& plan, std::span<const state::SavedPart> parts) {
+  staging.emplace(checkpoint::kStagingBytes);
+  staging->touch(1);
+  reader.emplace(run::host_place(plan));
+  if (PieceReader::is_needed(plan, parts)) reader->take_memory();
 }
 
 std::string save_checkpoint(const SaveOrder& order, const launch::Peers& peers, Payload& payload,

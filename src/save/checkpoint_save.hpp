@@ -23,6 +23,9 @@ struct KeptOfSaves {
   std::optional<checkpoint::Manifest> described;        ///< on rank 0: without places and files
   std::optional<checkpoint::IndexStructure> index;      ///< on rank 0
   bool has_warned = false;  ///< of a file system that will not have the page cache passed by
+
+  /// Takes the memory that every save of these parts stages bytes in. Throws Error(kDoesNotFit).
+  void take_memory(const plan::Plan& plan, std::span<const state::SavedPart> parts);
 };
 
 struct SaveOrder {

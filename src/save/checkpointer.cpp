@@ -6,6 +6,7 @@
 #include "src/save/checkpoint_save.hpp"
 #include "src/save/streaks.hpp"
 #include "zero/base/error.hpp"
+#include "zero/base/process.hpp"
 #include "zero/base/text.hpp"
 #include "zero/save/checkpoint_facts.hpp"
 
@@ -44,6 +45,7 @@ Checkpointer::Checkpointer(launch::Session& session, const RunConfig& config,
   open_store();
   require_shared_folder();
   session_.on_every_rank([&] {
+    kept_->take_memory(plan_, state::saved_parts(plan_, config_.checkpoint.weights_only));
     if (!session_.is_first()) return;
     state::require_readable_manifest(plan_, config_.checkpoint.weights_only, facts_);
     warn_of_leftovers(*store_);
@@ -116,6 +118,17 @@ void Checkpointer::warn_of_little_room() {
        bytes_text(double(needed)), " more - make room, or write a smaller checkpoint.keep");
 }
 
+void Checkpointer::require_room() {
+  constexpr int64_t kLibraryBytes = int64_t(16) << 20;  // HDF5, a queue, texts of a manifest
+  session_.on_every_rank([&] {
+    if (would_get(kLibraryBytes)) return;
+    refuse(Exit::kDoesNotFit, "checkpoints: the system refuses the ",
+           bytes_text(double(kLibraryBytes)),
+           " that libraries may take in a save - raise the limits of this process (ulimit -v, "
+           "ulimit -d), or take a smaller train_micro_batch_size_per_gpu");
+  });
+}
+
 void Checkpointer::note(const state::Evaluation& evaluation) {
   const double merit = merit_of(evaluation, config_.checkpoint.best_metric);
   // A launch that ends between two evaluations makes one more, which must not end a training.
@@ -145,7 +158,6 @@ void Checkpointer::save(const DataCursor& done, state::Engine& engine) {
   best_if_saved_ = measured && (!best_ || merit(*noted_) > merit(*best_)) ? noted_ : best_;
   if (best_if_saved_) add_best(*best_if_saved_, facts);
   add_patience(patience_, config_.checkpoint.best_metric, facts);
-  if (!kept_->reader) kept_->reader.emplace(run::host_place(plan_));
   LivePayload live(engine.view(), state::saved_parts(plan_, config_.checkpoint.weights_only),
                    *kept_->reader);
   SaveOrder order{.store = *store_,

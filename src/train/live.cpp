@@ -77,6 +77,7 @@ void Live::begin(Context& context, Planned& planned, Data& data, Opened& opened)
   if (planned.config.profile.trace) {
     engine->executor().keep_trace(traced_bodies(planned.build.plan));
   }
+  if (opened.checkpointer) opened.checkpointer->require_room();
 }
 
 /// Removes of what an earlier launch has left only its error, until a checkpoint is found to

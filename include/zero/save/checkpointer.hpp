@@ -132,6 +132,10 @@ class Checkpointer {
   /// A sentence where going on from there gives other bytes each time; else "".
   std::string bytes_note(const Start& start) const;
 
+  /// Ends all ranks with Exit::kDoesNotFit where the system would refuse one of them what libraries
+  /// take in a save. Once all other memory of a run is taken. Collective.
+  void require_room();
+
   /// An evaluation, before its step is saved if it is: the best one's checkpoint is kept where
   /// checkpoint.best_metric says so. Not collective.
   void note(const state::Evaluation& evaluation);
