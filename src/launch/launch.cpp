@@ -9,6 +9,7 @@
 #include <iterator>
 #include <sstream>
 #include <string>
+#include <string_view>
 
 #include "zero/base/error.hpp"
 #include "zero/launch/failure.hpp"
@@ -61,7 +62,9 @@ Launch launch_of(const Variable& variable) {
     return {.tasks = number(variable, "OMPI_COMM_WORLD_SIZE"),
             .task = number(variable, "OMPI_COMM_WORLD_RANK"),
             .hint = "start it with the mpirun of the MPI it was built with",
-            .turns_interrupts = true};
+            .turns_interrupts = true,
+            .one_node = number(variable, "OMPI_COMM_WORLD_LOCAL_SIZE") ==
+                        number(variable, "OMPI_COMM_WORLD_SIZE")};
   }
   // Inside a batch script, and under an mpirun that srun has started, only some of these are set.
   if (variable("SLURM_PROCID") && variable("SLURM_STEP_ID")) {
@@ -69,7 +72,8 @@ Launch launch_of(const Variable& variable) {
     return {.tasks = step ? step : number(variable, "SLURM_NTASKS"),
             .task = number(variable, "SLURM_PROCID"),
             .hint = "use srun --mpi=pmix",
-            .joined = variable("PMIX_NAMESPACE") || variable("PMI_FD")};
+            .joined = variable("PMIX_NAMESPACE") || variable("PMI_FD"),
+            .one_node = number(variable, "SLURM_STEP_NUM_NODES") == 1};
   }
   if (variable("PMI_SIZE")) {
     return {number(variable, "PMI_SIZE"), number(variable, "PMI_RANK"),
@@ -113,9 +117,21 @@ bool may_have_launcher() {
   return std::any_of(std::begin(kSigns), std::end(kSigns), std::getenv);
 }
 
+/// Lets ranks of one node open no port: Open MPI would listen for other nodes on every address of
+/// the machine. A choice of the user's stays.
+void keep_to_one_node() {
+  const char* const messages = std::getenv("OMPI_MCA_pml");
+  const bool chosen =
+      std::getenv("OMPI_MCA_btl") || (messages && std::string_view(messages) != "ob1");
+  if (chosen || (may_have_launcher() && !current_launch().one_node)) return;
+  setenv("OMPI_MCA_pml", "ob1", 0);
+  setenv("OMPI_MCA_btl", "self,vader", 0);
+}
+
 }  // namespace
 
 void prepare_environment(char** argv) {
+  keep_to_one_node();
   if (!may_read_processes()) setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", 0);
   // A process without a launcher would else start a daemon of Open MPI's first, and wait for it.
   setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);

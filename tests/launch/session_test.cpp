@@ -44,6 +44,20 @@ TEST(Launch, TasksWithoutAWayToEachOtherAreRefusedOnceForAll) {
   require_joined_launch(launch_in(environment));
 }
 
+TEST(Launch, KnowsWhereOneNodeHoldsAllTasks) {
+  std::map<std::string, std::string> mpirun = {{"OMPI_COMM_WORLD_SIZE", "4"},
+                                               {"OMPI_COMM_WORLD_LOCAL_SIZE", "4"}};
+  EXPECT_TRUE(launch_in(mpirun).one_node);
+  mpirun["OMPI_COMM_WORLD_LOCAL_SIZE"] = "2";
+  EXPECT_FALSE(launch_in(mpirun).one_node);
+  std::map<std::string, std::string> srun = {{"SLURM_PROCID", "0"}, {"SLURM_STEP_ID", "0"}};
+  EXPECT_FALSE(launch_in(srun).one_node) << "nothing says so";
+  srun["SLURM_STEP_NUM_NODES"] = "1";
+  EXPECT_TRUE(launch_in(srun).one_node);
+  srun["SLURM_STEP_NUM_NODES"] = "2";
+  EXPECT_FALSE(launch_in(srun).one_node);
+}
+
 TEST(Launch, ABatchScriptIsNoLauncher) {
   EXPECT_EQ(launch_in({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "32"}}).tasks, 0);
   EXPECT_EQ(launch_in({}).tasks, 0);

@@ -247,6 +247,7 @@ struct Launch {
   std::string hint;    ///< what to do where MPI sees fewer
   bool joined = true;  ///< MPI can find the other tasks: else it ends the program by itself
   bool turns_interrupts = false;  ///< Ctrl-C reaches them as SIGTERM
+  bool one_node = false;          ///< known to hold all tasks
 };
 Launch launch_of(const std::function<const char*(const char*)>& variable);
 /// The launch by this process's environment.
