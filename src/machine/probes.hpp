@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -63,8 +64,14 @@ Findings mpi_findings(launch::Session& session);
 Finding kill_delay_finding(const Variable& variable);
 
 Findings sharing_findings(const launch::Session& session);
+/// Files of Open MPI's in a folder that no process of this user has mapped: what killed jobs left.
+struct Leftovers {
+  int64_t files = 0, bytes = 0;
+  std::set<std::string> patterns = {};  ///< all files of one job each
+};
+Leftovers leftovers_of_mpi(const std::string& folder);
 /// A file system in memory at /dev/shm with these bytes free; -1: there is none.
-Finding shared_memory_finding(int64_t free_bytes, int node_ranks);
+Finding shared_memory_finding(int64_t free_bytes, int node_ranks, const Leftovers& left = {});
 
 // cores.cpp
 Findings core_findings(const launch::Session& session);

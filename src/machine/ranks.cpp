@@ -1,7 +1,13 @@
 #include <mpi.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
+#include <cctype>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 
 #include "src/machine/probes.hpp"
 #include "zero/base/text.hpp"
@@ -10,6 +16,8 @@
 
 namespace zero::machine {
 namespace {
+
+namespace fs = std::filesystem;
 
 constexpr const char* kDelay = "OMPI_MCA_odls_base_sigkill_timeout";
 /// Long enough for a step and a save of a small model. mpirun lets it pass twice, once before it
@@ -78,6 +86,26 @@ Finding peer_copy_finding() {
           .advice = "in a container --cap-add SYS_PTRACE; only ranks that talk by MPI gain"};
 }
 
+std::vector<fs::directory_entry> entries_of(const std::string& folder) {
+  std::error_code error;
+  std::vector<fs::directory_entry> entries;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    entries.push_back(*at);
+  }
+  return entries;
+}
+
+/// Returns the mappings of all processes that this user may look at, a line each.
+std::string maps_of_processes() {
+  std::string all;
+  for (const fs::directory_entry& entry : entries_of("/proc")) {
+    if (!std::isdigit(uint8_t(entry.path().filename().c_str()[0]))) continue;
+    std::ifstream file(entry.path() / "maps");
+    all.append(std::istreambuf_iterator<char>(file), {});
+  }
+  return all;
+}
+
 }  // namespace
 
 Finding kill_delay_finding(const Variable& variable) {
@@ -104,7 +132,24 @@ Findings mpi_findings(launch::Session& session) {
           kill_delay_finding([](const char* name) { return std::getenv(name); })};
 }
 
-Finding shared_memory_finding(int64_t free_bytes, int node_ranks) {
+Leftovers leftovers_of_mpi(const std::string& folder) {
+  const std::string maps = maps_of_processes();
+  Leftovers left;
+  for (const fs::directory_entry& entry : entries_of(folder)) {
+    const std::string name = entry.path().filename();
+    const bool is_of_mpi = name.starts_with("vader_segment.") || name.starts_with("sm_segment.");
+    struct stat status {};
+    const bool is_known = lstat(entry.path().c_str(), &status) == 0;
+    if (!is_of_mpi || !is_known || !S_ISREG(status.st_mode) || status.st_uid != geteuid()) continue;
+    if (maps.find(entry.path().string() + "\n") != maps.npos) continue;
+    ++left.files;
+    left.bytes += status.st_size;
+    left.patterns.insert(entry.path().parent_path() / (name.substr(0, name.rfind('.')) + ".*"));
+  }
+  return left;
+}
+
+Finding shared_memory_finding(int64_t free_bytes, int node_ranks, const Leftovers& left) {
   const std::string subject = "/dev/shm";
   if (free_bytes < 0) {
     return {.subject = subject, .found = "none: Open MPI uses its session folder in /tmp"};
@@ -116,12 +161,21 @@ Finding shared_memory_finding(int64_t free_bytes, int node_ranks) {
                           ": docker run --shm-size=1g, or mpirun --mca "
                           "btl_vader_backing_directory /tmp");
   }
+  if (left.files > 0) {
+    finding.verdict = Verdict::warning;
+    finding.found += text(", ", bytes_text(double(left.bytes)), " taken by ",
+                          counted(left.files, "file"), " of Open MPI's jobs that are gone");
+    if (!finding.advice.empty()) finding.advice += "; ";
+    finding.advice += "rm";
+    for (const std::string& pattern : left.patterns) finding.advice += " " + pattern;
+  }
   return finding;
 }
 
 Findings sharing_findings(const launch::Session& session) {
-  return {shared_memory_finding(free_shared_bytes(), session.node_ranks()), memory_file_finding(),
-          peer_copy_finding()};
+  return {shared_memory_finding(free_shared_bytes(), session.node_ranks(),
+                                leftovers_of_mpi("/dev/shm")),
+          memory_file_finding(), peer_copy_finding()};
 }
 
 }  // namespace zero::machine

@@ -1,10 +1,15 @@
 // Ranks: 1
 #include "src/machine/probes.hpp"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <cerrno>
+#include <filesystem>
+#include <fstream>
 #include <map>
 
 #include "tests/support/refusal.hpp"
@@ -143,6 +148,31 @@ TEST(SharedMemory, OfAContainerIsEnoughForAFewRanks) {
   EXPECT_EQ(many.verdict, Verdict::warning);
   EXPECT_THAT(many.advice, HasSubstr("--shm-size"));
   EXPECT_EQ(shared_memory_finding(-1, 32).verdict, Verdict::good);
+}
+
+TEST(Leftovers, AreFilesOfOpenMpiThatNobodyHasMapped) {
+  const std::filesystem::path folder = ::testing::TempDir() + "zero_leftovers";
+  std::filesystem::create_directory(folder);
+  for (const char* name : {"vader_segment.n1.0.15890001.0", "vader_segment.n1.0.15890001.1",
+                           "vader_segment.n1.0.22d00001.0", "another"}) {
+    std::ofstream(folder / name) << "12345678";
+  }
+  const std::string used = folder / "vader_segment.n1.0.22d00001.0";
+  const int file = open(used.c_str(), O_RDONLY);
+  void* const place = mmap(nullptr, 8, PROT_READ, MAP_SHARED, file, 0);
+  ASSERT_NE(place, MAP_FAILED);
+  const Leftovers left = leftovers_of_mpi(folder);
+  munmap(place, 8);
+  close(file);
+  EXPECT_EQ(left.files, 2);
+  EXPECT_EQ(left.bytes, 16);
+  const std::string pattern = folder / "vader_segment.n1.0.15890001.*";
+  EXPECT_EQ(left.patterns, std::set<std::string>{pattern});
+  const Finding told = shared_memory_finding(int64_t(1) << 30, 1, left);
+  EXPECT_EQ(told.verdict, Verdict::warning);
+  EXPECT_EQ(told.advice, "rm " + pattern);
+  EXPECT_EQ(leftovers_of_mpi("/no such folder").files, 0);
+  std::filesystem::remove_all(folder);
 }
 
 TEST(Ring, ForbiddenOrAbsentStopsNothing) {
