@@ -9,6 +9,7 @@
 
 #include "zero/base/text.hpp"
 #include "zero/config/batch.hpp"
+#include "zero/config/schedule.hpp"
 #include "zero/config/toml.hpp"
 #include "zero/io/checkpoint/shard_file.hpp"
 #include "zero/kernels/attention.hpp"
@@ -19,7 +20,7 @@ namespace zero::save {
 namespace {
 
 /// Far from the end of 64 bits, whatever is drawn after them.
-constexpr int64_t kMostSamples = int64_t(1) << 62;
+constexpr int64_t kMostSamples = int64_t(1) << 53;
 constexpr const char *kDataFact = "data", *kArithmeticFact = "arithmetic",
                      *kOrderFact = "sample_order";
 constexpr const char *kBestStep = "best.step", *kBestLoss = "best.eval_loss",
@@ -29,30 +30,41 @@ constexpr const char *kPatienceMetric = "patience.metric", *kPatienceMerit = "pa
                      *kPatienceEvaluations = "patience.evaluations",
                      *kPatienceStep = "patience.step";
 
-/// Calls `visit` with the name and the member of everything in a state.
+/// Values that a member of a state may have; NaN lies in kAny alone.
+struct Bounds {
+  double low, high;
+
+  bool hold(double value) const { return (low <= value && value <= high) || is_any(); }
+  bool is_any() const { return std::isinf(low); }
+};
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr Bounds kAny{-kInfinity, kInfinity}, kUnit{0, 1}, kFlag{0, 1},
+    kCount{0, double(kMostRunSteps)}, kSize{0, double(std::numeric_limits<float>::max())};
+
+/// Calls `visit` with the name, the member and the bounds of everything in a state.
 template <class State, class Visit>
 void visit_members(State& state, const Visit& visit) {
-  visit("loss_scale", state.loss_scale);
-  visit("hysteresis_left", state.hysteresis_left);
-  visit("scaler_iteration", state.scaler_iteration);
-  visit("last_overflow", state.last_overflow);
-  visit("updates", state.updates);
-  visit("beta1_power", state.beta1_power);
-  visit("beta2_power", state.beta2_power);
-  visit("apply", state.apply);
-  visit("grad_multiplier", state.grad_multiplier);
-  visit("learning_rate", state.learning_rate);
-  visit("unbias1", state.unbias1);
-  visit("unbias2_sqrt", state.unbias2_sqrt);
-  visit("skipped_in_row", state.skipped_in_row);
-  visit("report.step", state.report.step);
-  visit("report.loss", state.report.loss);
-  visit("report.grad_norm", state.report.grad_norm);
-  visit("report.learning_rate", state.report.learning_rate);
-  visit("report.loss_scale", state.report.loss_scale);
-  visit("report.skipped", state.report.skipped);
-  visit("report.skipped_in_row", state.report.skipped_in_row);
-  visit("report.scale_exhausted", state.report.scale_exhausted);
+  visit("loss_scale", state.loss_scale, kSize);
+  visit("hysteresis_left", state.hysteresis_left, Bounds{-kCount.high, kCount.high});
+  visit("scaler_iteration", state.scaler_iteration, kCount);
+  visit("last_overflow", state.last_overflow, Bounds{-kCount.high, kCount.high});
+  visit("updates", state.updates, kCount);
+  visit("beta1_power", state.beta1_power, kUnit);
+  visit("beta2_power", state.beta2_power, kUnit);
+  visit("apply", state.apply, kFlag);
+  visit("grad_multiplier", state.grad_multiplier, kAny);
+  visit("learning_rate", state.learning_rate, kSize);
+  visit("unbias1", state.unbias1, kUnit);
+  visit("unbias2_sqrt", state.unbias2_sqrt, kUnit);
+  visit("skipped_in_row", state.skipped_in_row, kCount);
+  visit("report.step", state.report.step, kCount);
+  visit("report.loss", state.report.loss, kAny);
+  visit("report.grad_norm", state.report.grad_norm, kAny);
+  visit("report.learning_rate", state.report.learning_rate, kSize);
+  visit("report.loss_scale", state.report.loss_scale, kSize);
+  visit("report.skipped", state.report.skipped, kFlag);
+  visit("report.skipped_in_row", state.report.skipped_in_row, kCount);
+  visit("report.scale_exhausted", state.report.scale_exhausted, kFlag);
 }
 
 std::string name_of(const char* member) { return text("state.", member); }
@@ -150,8 +162,9 @@ DataCursor cursor_of(const checkpoint::Manifest& manifest, const std::string& fo
   std::string problem;
   try {
     const int64_t samples = samples_in(manifest).value_or(-1);
-    if (samples >= 0 && samples <= kMostSamples) return {manifest.step, samples};
-    problem = text("fact \"", kSamplesFact, "\" is no number of samples");
+    if (samples >= manifest.step && samples <= kMostSamples) return {manifest.step, samples};
+    problem = text("fact \"", kSamplesFact, "\" is no number of samples of ",
+                   counted(manifest.step, "step"));
   } catch (const Error& error) {
     problem = text("no fact \"", kSamplesFact, "\", and of its batch: ", error.what());
   }
@@ -171,18 +184,21 @@ std::string any_order_note(const Facts& saved, const Facts& now) {
 bool is_weights_only(const Facts& facts) { return fact(facts, kWeightsOnlyFact) == "true"; }
 
 void add_state(const kernels::StepState& state, Facts& facts) {
-  visit_members(state, [&](const char* member, const auto& number) {
+  visit_members(state, [&](const char* member, const auto& number, const Bounds&) {
     facts[name_of(member)] = number_text(number);
   });
 }
 
 kernels::StepState state_in(const Facts& facts) {
   kernels::StepState state{};
-  visit_members(state, [&](const char* member, auto& number) {
+  visit_members(state, [&](const char* member, auto& number, const Bounds& bounds) {
     const auto found = facts.find(name_of(member));
     if (found == facts.end()) refuse(Exit::kInput, "no fact \"", name_of(member), "\"");
-    if (read_number(found->second, number)) return;
-    refuse(Exit::kInput, "fact \"", name_of(member), "\": \"", found->second, "\" is no number");
+    const bool is_number = read_number(found->second, number);
+    if (is_number && bounds.hold(double(number))) return;
+    const std::string fault =
+        is_number ? text(" is not from ", bounds.low, " to ", bounds.high) : " is no number";
+    refuse(Exit::kInput, "fact \"", name_of(member), "\": \"", found->second, "\"", fault);
   });
   return state;
 }
@@ -223,7 +239,8 @@ std::optional<state::Evaluation> best_in(const Facts& facts) {
   state::Evaluation best;
   const bool known = read_number(fact(facts, kBestStep), best.step) &&
                      read_number(fact(facts, kBestLoss), best.loss) &&
-                     read_number(fact(facts, kBestTokens), best.tokens);
+                     read_number(fact(facts, kBestTokens), best.tokens) &&
+                     kCount.hold(double(best.step)) && best.tokens >= 0;
   state::Evaluation::Texts texts;
   if (read_number(fact(facts, kBestTexts), texts.count) &&
       read_number(fact(facts, kBestBleu), texts.bleu) &&
@@ -254,7 +271,9 @@ Patience patience_in(const Facts& facts, BestMetric metric) {
   const bool known = fact(facts, kPatienceMetric) == name_of(metric) &&
                      read_number(fact(facts, kPatienceMerit), patience.merit) &&
                      read_number(fact(facts, kPatienceEvaluations), patience.evaluations) &&
-                     read_number(fact(facts, kPatienceStep), patience.step);
+                     read_number(fact(facts, kPatienceStep), patience.step) &&
+                     kCount.hold(double(patience.evaluations)) &&
+                     kCount.hold(double(patience.step));
   return known ? patience : Patience();
 }
 

@@ -258,6 +258,10 @@ void Checkpointer::take_state(const Start& start, state::Engine& engine) {
   session_.on_every_rank([&] {
     const kernels::StepState fresh = engine.state();
     kernels::StepState state = state_in(start.manifest.facts);
+    if (state.updates > start.manifest.step) {
+      refuse(Exit::kInput, start.folder(), ": fact \"state.updates\": ", state.updates,
+             " updates in ", counted(start.manifest.step, "step"));
+    }
     const FactChanges changes = changes_since(start.manifest.facts, facts_, config_.data.changed);
     if (changes.other_precision) {
       // A loss scale belongs to the precision that it was found for.

@@ -140,6 +140,29 @@ TEST(CheckpointFacts, AStateThatIsIncompleteOrNoNumberIsRefused) {
   EXPECT_THAT(refusal(facts), HasSubstr("no fact \"state.updates\""));
 }
 
+TEST(CheckpointFacts, AStateThatNoTrainingLeavesIsRefused) {
+  const std::pair<const char*, const char*> forged[] = {{"updates", "-7"},
+                                                        {"updates", "4611686018427387904"},
+                                                        {"report.step", "-1"},
+                                                        {"loss_scale", "-0x1p+3"},
+                                                        {"loss_scale", "nan"},
+                                                        {"beta1_power", "0x1.8p+0"},
+                                                        {"beta2_power", "inf"},
+                                                        {"apply", "2"},
+                                                        {"skipped_in_row", "-1"},
+                                                        {"scaler_iteration", "200000000"},
+                                                        {"learning_rate", "nan"},
+                                                        {"unbias2_sqrt", "-0x1p-1"},
+                                                        {"hysteresis_left", "-2000000000"}};
+  for (const auto& [member, value] : forged) {
+    Facts facts;
+    add_state({}, facts);
+    facts[text("state.", member)] = value;
+    EXPECT_THAT(refusal(facts),
+                HasSubstr(text("\"state.", member, "\": \"", value, "\" is not from ")));
+  }
+}
+
 checkpoint::Manifest after_step(int64_t step, const Facts& facts) {
   checkpoint::Manifest manifest;
   manifest.step = step;
@@ -164,7 +187,7 @@ TEST(CheckpointCursor, OfNoNumberOrTooManySamplesIsRefused) {
   const auto refusal = [](const checkpoint::Manifest& manifest) {
     return testing_support::refusal_of(Exit::kInput, [&] { cursor_of(manifest, "runs/x"); });
   };
-  for (const char* samples : {"", "-1", "5x", "9000000000000000000", "99999999999999999999"}) {
+  for (const char* samples : {"", "-1", "4", "5x", "9007199254740993", "99999999999999999999"}) {
     EXPECT_THAT(refusal(after_step(5, {{"samples_consumed", samples}})),
                 HasSubstr("runs/x: fact \"samples_consumed\" is no number of samples"));
   }
