@@ -191,10 +191,15 @@ const ModelFolder::FoundTensor& ModelFolder::found_tensor(std::string_view store
 }
 
 StoredModel::Settings ModelFolder::settings() const {
-  const std::string file =
-      (fs::path(path_).lexically_normal() / ".." / "effective.toml").lexically_normal().string();
+  // A run leaves its model under this name alone; beside another folder the settings are a
+  // stranger's.
+  const fs::path folder = fs::path(path_ + "/").lexically_normal().parent_path();
+  const fs::path run = (folder / "..").lexically_normal();
+  const std::string file = (run / "effective.toml").string();
   const GenerationConfig& generation = description_.generation;
-  if (!is_there(file)) return {.name = "", .text = "", .generation = generation};
+  const bool is_of_run =
+      folder.filename() == "model" && is_there((run / "launches.jsonl").string()) && is_there(file);
+  if (!is_of_run) return {.name = "", .text = "", .generation = generation};
   return {.name = file, .text = read_whole(file, int64_t(kTomlMaxBytes)), .generation = generation};
 }
 

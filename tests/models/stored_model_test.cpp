@@ -252,7 +252,10 @@ class StoredRun : public ::testing::Test {
   void write(const std::string& name, const std::string& text) const {
     std::ofstream(run_ / name) << text;
   }
-  void settings(const std::string& text) const { std::ofstream(run_ / "effective.toml") << text; }
+  void settings(const std::string& text) const {
+    write("effective.toml", text);
+    write("launches.jsonl", "{}\n");
+  }
   RunConfig config(const std::vector<std::string>& overrides) const {
     return evaluation_config(testing_support::catalogue().models,
                              ModelFolder(testing_support::catalogue(), (run_ / "model").string()),
@@ -299,6 +302,20 @@ TEST_F(StoredRun, SettingsOfTheRunComeFirst) {
   settings(std::string(kSettings) + "[numerics]\nreproducible = true\nmax_bad_steps = 3\n");
   EXPECT_TRUE(config({}).numerics.reproducible) << "which sets its digits";
   EXPECT_NE(config({}).numerics.max_bad_steps, 3) << "which is of steps";
+}
+
+TEST_F(StoredRun, SettingsBesideAFolderOfAnotherNameOrOutsideOfARunAreAStrangers) {
+  const auto settings_beside = [&](const char* name) {
+    return ModelFolder(testing_support::catalogue(), (run_ / name).string()).settings().text;
+  };
+  settings(kSettings);
+  EXPECT_EQ(settings_beside("model"), kSettings);
+  EXPECT_EQ(settings_beside("model/"), kSettings);
+  EXPECT_EQ(settings_beside("model/."), kSettings);
+  fs::copy(run_ / "model", run_ / "m");
+  EXPECT_EQ(settings_beside("m"), "");
+  fs::remove(run_ / "launches.jsonl");
+  EXPECT_EQ(settings_beside("model"), "") << "no run was here";
 }
 
 TEST_F(StoredRun, ATokenizerThatIsGoneIsTheOneBesideTheModel) {

@@ -47,7 +47,7 @@ class ModelFolder : public StoredModel {
 
   const std::string& path() const override { return path_; }
   const ModelDescription& description() const override { return description_; }
-  /// effective.toml beside a folder `model/`, where a run has left both.
+  /// Reads effective.toml beside a folder `model`, if both lie in the folder of a run.
   Settings settings() const override;
   Dtype dtype_of(std::string_view parameter) const override;
   void read(std::string_view parameter, int64_t first, std::span<float> out) const override;
