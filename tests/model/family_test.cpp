@@ -9,6 +9,7 @@
 #include "tests/support/models.hpp"
 #include "tests/support/refusal.hpp"
 #include "zero/base/error.hpp"
+#include "zero/graph/operations.hpp"
 
 namespace zero::model {
 namespace {
@@ -28,6 +29,51 @@ TEST(Sizes, HaveThePublishedParameterCounts) {
   // Megatron's vocabulary is padded to 50304; its 1.5 B is gpt2-xl otherwise.
   EXPECT_EQ(parameters("gpt2_1.5b"), 1'557'611'200 + (50304 - 50257) * 1600);
   EXPECT_EQ(parameters("gpt2_10b"), 10'279'239'680);
+}
+
+struct Dropouts {
+  int ops = 0;         ///< of hidden states
+  int attentions = 0;  ///< of probabilities
+
+  bool operator==(const Dropouts&) const = default;
+};
+
+/// Places of a graph that drop by this probability.
+Dropouts dropouts_of(const graph::Graph& graph, double probability) {
+  Dropouts found;
+  for (const graph::Op& op : graph.ops) {
+    if (op.kind == &graph::kDropoutAdd) {
+      found.ops += op.attributes.as<graph::DropoutAttributes>().probability == probability;
+    }
+    if (op.kind == &graph::kAttention || op.kind == &graph::kCrossAttention) {
+      const auto& attention = op.attributes.as<graph::AttentionAttributes>();
+      found.attentions += attention.dropout.probability == probability;
+    }
+  }
+  return found;
+}
+
+Dropouts dropouts_of(const std::string& size, bool training) {
+  RunConfig config = testing_support::unset_config();
+  config.model.name = size;
+  config.model.numbers.rates["dropout"] = 0.25;
+  const graph::MicroBatch micro{.samples = 1, .length = 8, .source_length = 8};
+  return dropouts_of(forward(architecture_of(config),
+                             {.micro = micro, .compute = Dtype::f32, .training = training}),
+                     0.25);
+}
+
+/// As `modeling_*.py` of Transformers has them: the embedding, then each layer's branches; T5 also
+/// within feed-forwards and behind each stack. BlenderBot's probabilities have a rate of their own.
+TEST(Families, DropWhereTransformersDrops) {
+  EXPECT_EQ(dropouts_of("gpt2", true), (Dropouts{.ops = 1 + 12 * 2, .attentions = 12}));
+  EXPECT_EQ(dropouts_of("t5-small", true),
+            (Dropouts{.ops = (1 + 6 * 3 + 1) + (1 + 6 * 4 + 1), .attentions = 6 + 2 * 6}));
+  EXPECT_EQ(dropouts_of("blenderbot-400M-distill", true),
+            (Dropouts{.ops = (1 + 2 * 2) + (1 + 12 * 3)}));
+  for (const char* size : {"gpt2", "t5-small", "blenderbot-400M-distill"}) {
+    EXPECT_EQ(dropouts_of(size, false), Dropouts{}) << size << " in evaluation";
+  }
 }
 
 TEST(Sizes, HaveAGraphAndOneNumberForEachKey) {

@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <vector>
+
 #include "tests/support/models.hpp"
 #include "tests/support/refusal.hpp"
 
@@ -84,6 +87,60 @@ TEST(SearchRules, RefuseIdsBeyondTheVocabularyAndTextsBeyondThePositions) {
   EXPECT_THAT(refusal({.max_new_tokens = 129}, name), HasSubstr("write 128 or less"));
   EXPECT_EQ(refusal({.max_length = 129}, name), "");
   EXPECT_EQ(refusal({.max_new_tokens = 128}, name), "");
+}
+
+/// Places that are still allowed.
+std::vector<int> allowed(const std::vector<float>& scores) {
+  std::vector<int> places;
+  for (size_t i = 0; i < scores.size(); ++i) {
+    if (!std::isinf(scores[i])) places.push_back(int(i));
+  }
+  return places;
+}
+
+std::vector<int> narrowed(const DrawRules& rules, std::vector<float> scores) {
+  narrow(rules, scores);
+  return allowed(scores);
+}
+
+TEST(Narrow, KeepsTheFewestTokensWhoseSharesReachTopP) {
+  const std::vector<float> equal = {0, 0, 0, 0};  // a quarter each, without rounding
+  EXPECT_THAT(narrowed({.top_p = 0.5}, equal), ElementsAre(2, 3)) << "exactly a half";
+  EXPECT_THAT(narrowed({.top_p = 0.75}, equal), ElementsAre(1, 2, 3));
+  EXPECT_THAT(narrowed({.top_p = 0.76}, equal), ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(narrowed({.top_p = 1e-9}, equal), ElementsAre(3)) << "the likeliest stays";
+  EXPECT_THAT(narrowed({.top_p = 1}, equal), ElementsAre(0, 1, 2, 3));
+}
+
+TEST(Narrow, KeepsTheKLargestAndTheirEquals) {
+  EXPECT_THAT(narrowed({.top_k = 1}, {3, 1, 2}), ElementsAre(0));
+  EXPECT_THAT(narrowed({.top_k = 2}, {3, 1, 2}), ElementsAre(0, 2));
+  EXPECT_THAT(narrowed({.top_k = 3}, {3, 1, 2}), ElementsAre(0, 1, 2));
+  EXPECT_THAT(narrowed({.top_k = 1}, {2, 1, 2}), ElementsAre(0, 2));
+}
+
+/// What may follow `tokens` tokens of which `beginning` were given, of ids 0 to 3.
+std::vector<int> following(const ScoreRules& rules, size_t tokens, int64_t beginning) {
+  const std::vector<int32_t> written(tokens, 0);
+  std::vector<float> scores(4, 0);
+  EXPECT_TRUE(try_rules(rules, {.tokens = written, .beginning = beginning}, scores));
+  return allowed(scores);
+}
+
+TEST(BeginSuppressTokens, ActDirectlyBehindTheBeginningHoweverLongItIs) {
+  const ScoreRules rules{.begin_suppress_tokens = {1}};
+  for (const int64_t beginning : {1, 2, 5}) {
+    const size_t begun = size_t(beginning);
+    EXPECT_THAT(following(rules, begun, beginning), ElementsAre(0, 2, 3)) << beginning;
+    EXPECT_THAT(following(rules, begun + 1, beginning), ElementsAre(0, 1, 2, 3)) << beginning;
+  }
+}
+
+TEST(BeginSuppressTokens, ActOneLaterWhereTheFirstTokenIsForced) {
+  const ScoreRules rules{.forced_bos_token_id = 2, .begin_suppress_tokens = {1}};
+  EXPECT_THAT(following(rules, 1, 1), ElementsAre(2));
+  EXPECT_THAT(following(rules, 2, 1), ElementsAre(0, 2, 3));
+  EXPECT_THAT(following(rules, 3, 3), ElementsAre(0, 2, 3)) << "a longer prompt forces none";
 }
 
 }  // namespace

@@ -196,6 +196,48 @@ TEST_P(Together, RanksHoldAShardAndTheUnitsThatAreInUse) {
   }
 }
 
+TEST(WeightsTogether, KeepEveryLimitOfTheTraining) {
+  plan::Request training;
+  training.stage = 3;
+  training.ranks = 2;
+  training.overlap = false;
+  training.pinned_host = true;
+  int64_t next = 100;
+  for (int64_t plan::Request::*limit :
+       {&plan::Request::gather_bucket_numel, &plan::Request::prefetch_numel,
+        &plan::Request::keep_below_numel, &plan::Request::keep_distance_numel,
+        &plan::Request::live_numel}) {
+    training.*limit = ++next;
+  }
+  const plan::Request kept = weights_together(training)->request;
+  EXPECT_EQ(kept.gather_bucket_numel, 101);
+  EXPECT_EQ(kept.prefetch_numel, 102);
+  EXPECT_EQ(kept.keep_below_numel, 103);
+  EXPECT_EQ(kept.keep_distance_numel, 104);
+  EXPECT_EQ(kept.live_numel, 105);
+  EXPECT_TRUE(kept.pinned_host && !kept.overlap);
+  EXPECT_EQ(kept.weight_home, plan::Tier::device);
+  training.weight_home = plan::Tier::nvme;
+  EXPECT_EQ(weights_together(training)->request.weight_home, plan::Tier::host);
+}
+
+TEST(WarnOfStuck, CountsTheTextsOfAllRanksOnce) {
+  const launch::Peers peers;
+  ::testing::internal::CaptureStderr();
+  warn_of_stuck(peers, peers.rank() + 1, 50);
+  const std::string told = ::testing::internal::GetCapturedStderr();
+  const int64_t all = peers.ranks() * (peers.ranks() + 1) / 2;
+  if (peers.rank() > 0) {
+    EXPECT_EQ(told, "");
+  } else {
+    EXPECT_NE(told.find(text(counted(all, "text"), " of 50 ended where")), std::string::npos)
+        << told;
+  }
+  ::testing::internal::CaptureStderr();
+  warn_of_stuck(peers, 0, 50);
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+}
+
 /// A rank of four holds a quarter of the weights, and the units that are gathered.
 TEST(WeightsTogether, TakeLessOfEachRank) {
   model::Gpt2 deep = kGpt2;

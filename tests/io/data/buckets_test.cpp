@@ -160,6 +160,20 @@ TEST(BucketOrder, InterleavesTheBuckets) {
   EXPECT_NEAR(double(changes), 50, 20);  // half of 99, 4 deviations of 5
 }
 
+/// A half of 200, 4 deviations of 7.
+TEST(BucketOrder, DrawsTheFirstAndTheLastBlockOfAnEpochToo) {
+  std::vector<uint8_t> buckets(40, 0);
+  std::fill_n(buckets.begin(), 20, uint8_t(1));
+  const BucketOrder order(buckets, 4, 5);
+  for (const int64_t place : {0, 36}) {
+    int64_t met = 0;
+    for (int64_t epoch = 0; epoch < 200; ++epoch) {
+      met += buckets[size_t(order.sample(40 * epoch + place))];
+    }
+    EXPECT_NEAR(double(met), 100, 28) << "at place " << place;
+  }
+}
+
 TEST(BucketOrder, WithoutASeedKeepsTheOrderOfTheSource) {
   const std::vector<uint8_t> buckets = {1, 0, 1, 0, 0};
   EXPECT_THAT(epoch_of(BucketOrder(buckets, 1, {}), 0, 5), ElementsAre(1, 3, 4, 0, 2));

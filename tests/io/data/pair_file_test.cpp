@@ -68,6 +68,17 @@ TEST(JsonPairs, AreFoundInObjectsAndUnderFlatNames) {
   EXPECT_EQ(read_all(flat.path(), {"q", "a"}), (Texts{{"c", "d"}}));
 }
 
+TEST(JsonPairs, OfKeysThatBeginAlikeTheNamedOneIsRead) {
+  const TempFile file(
+      "pairs.jsonl",
+      "{\"trans\": {\"en\": \"no\"}, \"translation\": {\"e\": \"no\", \"english\": \"no\", "
+      "\"en\": \"a\", \"ro\": \"b\"}, \"translations\": {\"en\": \"no\"}}\n");
+  EXPECT_EQ(read_all(file.path()), (Texts{{"a", "b"}}));
+  const TempFile flat("pairs.json",
+                      "{\"question\": \"no\", \"q\": \"c\", \"a\": \"d\", \"ab\": \"no\"}\n");
+  EXPECT_EQ(read_all(flat.path(), {"q", "a"}), (Texts{{"c", "d"}}));
+}
+
 TEST(JsonPairs, ADamagedLineIsNamed) {
   EXPECT_THAT(json_error("{\"translation\": {\"en\": \"a\"}}"),
               HasSubstr("has no text \"translation.ro\" but \"translation.en\"; data.source"));

@@ -174,6 +174,66 @@ TEST(CorruptedSpans, KeepATailAndCountItsTargets) {
   EXPECT_EQ(data.counted(2, 1), 0);
 }
 
+TEST(CorruptedSpans, KeepATailOfTwoTokensAndNoneOfOne) {
+  const int64_t window = longest_window(form_of(64, 20), {});
+  const auto samples = [&](int64_t tail) {
+    const Counting source(window + tail);
+    CorruptedSpans::Options options = options_of(window + tail);
+    options.keep_tail = true;
+    return CorruptedSpans(source, options).samples();
+  };
+  EXPECT_EQ(samples(0), 1);
+  EXPECT_EQ(samples(1), 1);
+  EXPECT_EQ(samples(2), 2);
+}
+
+/// Lengths of the runs of a sample's kept tokens, or of its noise.
+std::vector<int64_t> runs_of(const std::vector<int32_t>& ids) {
+  std::vector<int64_t> runs = {0};
+  for (const int32_t id : ids) {
+    if (id == kEnd || id < 0) break;
+    if (id > 9000) {
+      runs.push_back(0);
+    } else {
+      ++runs.back();
+    }
+  }
+  return runs;
+}
+
+/// With as much noise as text, one random stream would cut both alike.
+TEST(CorruptedSpans, CutKeptTokensAndNoiseByStreamsOfTheirOwn) {
+  const Counting source(2000);
+  CorruptedSpans::Options options = options_of(2000);
+  options.form = form_of(64, 64);
+  options.noise.density = 0.5;
+  const CorruptedSpans data(source, options);
+  for (int64_t i = 0; i < data.samples(); ++i) {
+    const Sample sample = sample_of(data, i);
+    std::vector<int64_t> kept = runs_of(sample.source), noise = runs_of(sample.next);
+    kept.pop_back();                               // nothing stands behind the last span
+    noise = {noise.begin() + 1, noise.end() - 1};  // nor in front of the first one
+    EXPECT_EQ(kept.size(), noise.size());
+    EXPECT_NE(kept, noise) << "sample " << i;
+  }
+}
+
+TEST(RandomRuns, AreTheDrawsOfTheirStreamPlaceAndSeed) {
+  const auto lengths = [](uint64_t seed, int64_t place, uint32_t stream) {
+    RandomRuns runs(40, 6, seed, place, stream);
+    std::vector<int64_t> all;
+    for (int i = 0; i < 6; ++i) all.push_back(runs.next());
+    return all;
+  };
+  const std::vector<int64_t> first = lengths(1, 7, 0);
+  EXPECT_EQ(lengths(1, 7, 0), first);
+  EXPECT_NE(lengths(2, 7, 0), first);
+  EXPECT_NE(lengths(1, 8, 0), first);
+  EXPECT_NE(lengths(1, 7 + (int64_t(1) << 32), 0), first);
+  EXPECT_NE(lengths(1, 7, 1), first);
+  EXPECT_THAT(first, ElementsAre(2, 5, 13, 1, 2, 17));
+}
+
 TEST(CorruptedSpans, AreShownWithoutPaddingOnce) {
   const Counting source(1000);
   const std::vector<ShownIds> shown = CorruptedSpans(source, options_of(1000)).shown(0);

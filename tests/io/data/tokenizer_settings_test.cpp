@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <set>
 
 #include "io/data/tokenizers.hpp"
 #include "tests/support/refusal.hpp"
@@ -108,6 +109,32 @@ TEST(TokenizerSettings, ReadAddedTokensByIdOrElseByName) {
   const auto added = read_tokenizer_settings(own.path()).added;
   ASSERT_EQ(added.size(), 1u);
   EXPECT_TRUE(added.at(9).strips_left && !added.at(9).strips_right && !added.at(9).special);
+}
+
+TEST(TokenizerSettings, HaveAnotherFingerprintWithEachFactThatChangesIds) {
+  TokenizerSettings made;
+  made.named = {{.role = "eos_token", .token = {.text = "E"}}};
+  made.added[9] = {.text = "x", .id = 9};
+  std::set<uint32_t> met = {made.fingerprint()};
+  size_t changes = 1;
+  const auto expect_other = [&](const char* fact, const auto& change) {
+    TokenizerSettings other = made;
+    change(other);
+    met.insert(other.fingerprint());
+    EXPECT_EQ(met.size(), ++changes) << fact;
+  };
+  expect_other("add_prefix_space", [](TokenizerSettings& s) { s.prefix_space = true; });
+  expect_other("legacy", [](TokenizerSettings& s) { s.legacy = false; });
+  expect_other("extra_ids", [](TokenizerSettings& s) { s.extra_ids = 7; });
+  expect_other("role", [](TokenizerSettings& s) { s.named[0].role = "unk_token"; });
+  expect_other("text", [](TokenizerSettings& s) { s.named[0].token.text = "F"; });
+  expect_other("lstrip", [](TokenizerSettings& s) { s.named[0].token.strips_left = true; });
+  expect_other("rstrip", [](TokenizerSettings& s) { s.named[0].token.strips_right = true; });
+  expect_other("id", [](TokenizerSettings& s) { s.added[8] = s.added.extract(9).mapped(); });
+  expect_other("added text", [](TokenizerSettings& s) { s.added[9].text = "y"; });
+  expect_other("added lstrip", [](TokenizerSettings& s) { s.added[9].strips_left = true; });
+  expect_other("added rstrip", [](TokenizerSettings& s) { s.added[9].strips_right = true; });
+  expect_other("one more", [](TokenizerSettings& s) { s.added[10] = {.text = "z", .id = 10}; });
 }
 
 TEST(TokenizerSettings, RefuseValuesOfOtherTypesByFileAndKey) {
