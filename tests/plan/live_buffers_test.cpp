@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "src/compile/passes.hpp"
 #include "src/plan/verify.hpp"
 #include "tests/support/tiny_plans.hpp"
 
@@ -77,6 +78,37 @@ TEST(LiveBuffers, ATensorOfALoopThatIsMovedOntoALiveOneIsFound) {
       EXPECT_GT(move_onto_live(plan), 40);
     }
   }
+}
+
+// What a disk has of one unit is not what another one's update needs.
+TEST(VerifiedCopies, SeesACopyOfSomethingElse) {
+  Plan plan = testing::tiny_plan({.stage = 1, .optimizer_home = Tier::nvme});
+  for (PlanOp& op : plan.bodies[kReadAhead].ops) {
+    if (op.operands[0].buffer == plan.units[1].states[0]) {
+      op.operands[0].buffer = plan.units[1].states[1];
+    }
+  }
+  number_lanes(plan.bodies[kReadAhead]);
+  place_waits(plan, plan.bodies[kReadAhead]);
+  EXPECT_FALSE(verify(plan, 1).empty());
+}
+
+TEST(VerifiedCopies, SeesACopyOfBytesThatAreNobodys) {
+  Plan plan = testing::tiny_plan({.stage = 1, .optimizer_home = Tier::nvme});
+  const int32_t state = plan.units[1].states[0], stranger = int32_t(plan.buffers.size());
+  Buffer other = plan.buffers[size_t(state)];
+  int64_t& arena = plan.arena_bytes[size_t(other.tier)];
+  other.name = "of no state";
+  other.offset = arena;
+  arena += other.bytes;
+  plan.buffers.push_back(other);
+  EXPECT_TRUE(verify(plan, 1).empty()) << "as long as nobody reads them";
+  for (PlanOp& op : plan.bodies[kReadAhead].ops) {
+    if (op.operands[0].buffer == state) op.operands[0].buffer = stranger;
+  }
+  number_lanes(plan.bodies[kReadAhead]);
+  place_waits(plan, plan.bodies[kReadAhead]);
+  EXPECT_FALSE(verify(plan, 1).empty());
 }
 
 }  // namespace

@@ -372,35 +372,6 @@ TEST(Verify, CatchesEveryReadAheadOfWhatIsNotHomeYet) {
   EXPECT_GT(early, 100);
 }
 
-// What a disk has of one unit is not what another one's update needs.
-TEST(Verify, SeesACopyOfSomethingElse) {
-  Plan plan = testing::tiny_plan({.stage = 1, .optimizer_home = Tier::nvme});
-  for (PlanOp& op : plan.bodies[kReadAhead].ops) {
-    if (op.operands[0].buffer == plan.units[1].states[0]) {
-      op.operands[0].buffer = plan.units[1].states[1];
-    }
-  }
-  rewire(plan, plan.bodies[kReadAhead]);
-  EXPECT_FALSE(verify(plan, 1).empty());
-}
-
-TEST(Verify, SeesACopyOfBytesThatAreNobodys) {
-  Plan plan = testing::tiny_plan({.stage = 1, .optimizer_home = Tier::nvme});
-  const int32_t state = plan.units[1].states[0], stranger = int32_t(plan.buffers.size());
-  Buffer other = plan.buffers[size_t(state)];
-  int64_t& arena = plan.arena_bytes[size_t(other.tier)];
-  other.name = "of no state";
-  other.offset = arena;
-  arena += other.bytes;
-  plan.buffers.push_back(other);
-  EXPECT_TRUE(verify(plan, 1).empty()) << "as long as nobody reads them";
-  for (PlanOp& op : plan.bodies[kReadAhead].ops) {
-    if (op.operands[0].buffer == state) op.operands[0].buffer = stranger;
-  }
-  rewire(plan, plan.bodies[kReadAhead]);
-  EXPECT_FALSE(verify(plan, 1).empty());
-}
-
 TEST(Verify, SeesABufferThatIsTooShortForItsOperand) {
   Plan plan = random_plan(3);
   plan.buffers[size_t(plan.units[0].weight)].bytes -= 1;
