@@ -3,9 +3,12 @@
 
 #include <gtest/gtest.h>
 #include <mpi.h>
+#include <unistd.h>
 
 #include <Kokkos_Core.hpp>
+#include <csignal>
 #include <cstdio>
+#include <cstdlib>
 
 #include "tests/support/device_memory.hpp"
 
@@ -25,6 +28,24 @@ class FailurePrinter : public testing::EmptyTestEventListener {
   int rank_;
 };
 
+/// Ends a rank whose test case takes longer than ZERO_TEST_CASE_SECONDS, since ranks that wait for
+/// each other would do so until ctest's limit.
+class CaseLimit : public testing::EmptyTestEventListener {
+ public:
+  explicit CaseLimit(unsigned seconds) : seconds_(seconds) { std::signal(SIGALRM, tell); }
+  void OnTestStart(const testing::TestInfo&) override { alarm(seconds_); }
+  void OnTestEnd(const testing::TestInfo&) override { alarm(0); }
+
+ private:
+  static void tell(int) {
+    constexpr char kWords[] = "a test case takes longer than ZERO_TEST_CASE_SECONDS\n";
+    [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, kWords, sizeof kWords - 1);
+    _exit(1);
+  }
+
+  unsigned seconds_;
+};
+
 int run_tests(int argc, char** argv, int rank) {
   if (!zero::testing::has_device()) return 1;
   Kokkos::ScopeGuard kokkos(argc, argv);
@@ -33,6 +54,8 @@ int run_tests(int argc, char** argv, int rank) {
     delete listeners.Release(listeners.default_result_printer());
     listeners.Append(new FailurePrinter(rank));
   }
+  if (const char* seconds = std::getenv("ZERO_TEST_CASE_SECONDS"))
+    listeners.Append(new CaseLimit(unsigned(std::atoi(seconds))));
   const int failed =
       zero::testing::with_shared_memory([](void*) { return RUN_ALL_TESTS(); }, nullptr);
   // Known only now: the filter acts when the tests run.

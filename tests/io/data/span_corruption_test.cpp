@@ -205,8 +205,10 @@ std::vector<int64_t> runs_of(const std::vector<int32_t>& ids) {
 TEST(CorruptedSpans, CutKeptTokensAndNoiseByStreamsOfTheirOwn) {
   const Counting source(2000);
   CorruptedSpans::Options options = options_of(2000);
-  options.form = form_of(64, 64);
+  options.form = form_of(63, 64);
   options.noise.density = 0.5;
+  const SpanCounts counts = span_counts(longest_window(options.form, options.noise), options.noise);
+  ASSERT_EQ(counts.kept, counts.noise);
   const CorruptedSpans data(source, options);
   for (int64_t i = 0; i < data.samples(); ++i) {
     const Sample sample = sample_of(data, i);
