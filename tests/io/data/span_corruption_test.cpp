@@ -205,7 +205,7 @@ std::vector<int64_t> runs_of(const std::vector<int32_t>& ids) {
 TEST(CorruptedSpans, CutKeptTokensAndNoiseByStreamsOfTheirOwn) {
   const Counting source(2000);
   CorruptedSpans::Options options = options_of(2000);
-  options.form = form_of(63, 64);
+  options.form = form_of(62, 62);
   options.noise.density = 0.5;
   const SpanCounts counts = span_counts(longest_window(options.form, options.noise), options.noise);
   ASSERT_EQ(counts.kept, counts.noise);
