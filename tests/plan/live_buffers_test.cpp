@@ -111,5 +111,34 @@ TEST(VerifiedCopies, SeesACopyOfBytesThatAreNobodys) {
   EXPECT_FALSE(verify(plan, 1).empty());
 }
 
+/// The op whose activation the op behind it computes with; -1: none.
+int32_t next_writer(const Body& body, size_t from) {
+  for (size_t i = from; i + 1 < body.ops.size(); ++i) {
+    const PlanOp &op = body.ops[i], &next = body.ops[i + 1];
+    if (op.kind != Kind::compute || next.kind != Kind::compute) continue;
+    for (const Operand& read : next.operands) {
+      if (read.buffer < 0 || read.mode != Mode::read) continue;
+      for (const Operand& written : op.operands) {
+        if (written.mode == Mode::write && written.buffer == read.buffer) return int32_t(i);
+      }
+    }
+  }
+  return -1;
+}
+
+// Zeros in the right buffer are not what an op of the graph computes with.
+TEST(VerifiedTensors, SeeBytesOfNoKnownTensor) {
+  const Plan good = testing::tiny_plan({});
+  int tried = 0;
+  for (int32_t i = next_writer(good.bodies[kStep], 0); i >= 0;
+       i = next_writer(good.bodies[kStep], size_t(i) + 1)) {
+    Plan plan = good;
+    plan.bodies[kStep].ops[size_t(i)].kind = Kind::clear;
+    EXPECT_FALSE(verify(plan, 1).empty()) << "op " << i;
+    ++tried;
+  }
+  EXPECT_GT(tried, 10);
+}
+
 }  // namespace
 }  // namespace zero::plan

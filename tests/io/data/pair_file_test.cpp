@@ -69,10 +69,9 @@ TEST(JsonPairs, AreFoundInObjectsAndUnderFlatNames) {
 }
 
 TEST(JsonPairs, OfKeysThatBeginAlikeTheNamedOneIsRead) {
-  const TempFile file(
-      "pairs.jsonl",
-      "{\"trans\": {\"en\": \"no\"}, \"translation\": {\"e\": \"no\", \"english\": \"no\", "
-      "\"en\": \"a\", \"ro\": \"b\"}, \"translations\": {\"en\": \"no\"}}\n");
+  const TempFile file("pairs.jsonl",
+                      "{\"trans\": [1], \"translation\": {\"e\": [\"no\"], \"english\": \"no\", "
+                      "\"en\": \"a\", \"ro\": \"b\"}, \"translations\": {\"en\": \"no\"}}\n");
   EXPECT_EQ(read_all(file.path()), (Texts{{"a", "b"}}));
   const TempFile flat("pairs.json",
                       "{\"question\": \"no\", \"q\": \"c\", \"a\": \"d\", \"ab\": \"no\"}\n");
