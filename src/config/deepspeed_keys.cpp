@@ -169,7 +169,7 @@ bool is_about(const DeepSpeedKeys& keys, std::string_view key) {
   return names_one(keys.names, below.substr(0, below.find('.')));
 }
 
-/// What others are used to write, beside the flags of launch_rules().
+/// What others are used to write, beside the flags of training_rules() and script_rules().
 struct Habit {
   std::string_view key, advice;
 };
@@ -223,7 +223,8 @@ std::string habit_advice(std::string_view key) {
     if (lies_in(key, habit.key)) return std::string(habit.advice);
   }
   const std::string word(key.substr(0, key.find('.')));
-  const ImportRule* flag = find_rule(launch_rules(), "--" + word);
+  const ImportRule* flag = find_rule(training_rules(), "--" + word);
+  if (!flag) flag = find_rule(script_rules(), "--" + word);
   const std::string to = flag ? flag->target("--" + word) : "";
   // fp16 is a section here, whose keys have names.
   return to.empty() || lies_in(to, word) ? "" : "write " + to;

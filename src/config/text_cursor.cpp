@@ -5,11 +5,30 @@
 #include "zero/base/text.hpp"
 
 namespace zero {
+namespace {
+
+/// Names the encoding of a text of characters of two or four bytes, by its mark or by the zeros
+/// beside its first letters; "" for any other text.
+std::string_view wide_encoding(std::string_view text) {
+  if (text.starts_with(std::string_view("\xFF\xFE\0\0", 4))) return "UTF-32";
+  if (text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF")) return "UTF-16";
+  if (text.size() < 4 || text.size() % 2 != 0) return "";
+  const bool zeros[] = {text[0] == 0, text[1] == 0, text[2] == 0, text[3] == 0};
+  if (!zeros[0] && zeros[1] && !zeros[2] && zeros[3]) return "UTF-16LE";
+  if (zeros[0] && !zeros[1] && zeros[2] && !zeros[3]) return "UTF-16BE";
+  return "";
+}
+
+}  // namespace
 
 std::optional<UnfitText> unfit_text(std::string_view text, size_t max_bytes, size_t max_line) {
   if (text.size() > max_bytes) {
     return UnfitText{
         1, zero::text("the file has ", text.size(), " bytes; at most ", max_bytes, " are read")};
+  }
+  if (const std::string_view wide = wide_encoding(text); !wide.empty()) {
+    return UnfitText{1, zero::text("the file is ", wide, " text; write it as UTF-8: iconv -f ",
+                                   wide, " -t UTF-8 FILE > NEW")};
   }
   Utf8Checker utf8;
   int line = 1;

@@ -47,7 +47,14 @@ struct UnfitText {
   std::string what;
 };
 
-/// What makes a text unfit before any grammar: its length, its lines, bytes that no text has.
+/// The text behind a UTF-8 byte order mark, which editors write at the start of a file.
+inline std::string_view without_mark(std::string_view text) {
+  constexpr std::string_view kMark = "\xEF\xBB\xBF";
+  return text.starts_with(kMark) ? text.substr(kMark.size()) : text;
+}
+
+/// What makes a text unfit before any grammar: its length, its encoding, its lines, bytes that no
+/// text has.
 std::optional<UnfitText> unfit_text(std::string_view text, size_t max_bytes, size_t max_line);
 
 /// Reads one value. Throws SyntaxError.

@@ -284,7 +284,7 @@ TomlDocument parse_toml(std::string_view text) {
   if (const auto unfit = unfit_text(text, kTomlMaxBytes, kTomlMaxLine)) {
     return {.entries = {}, .sections = {}, .problems = {{unfit->line, "", unfit->what}}};
   }
-  return Parser(text).parse();
+  return Parser(without_mark(text)).parse();
 }
 
 bool parse_toml_value(std::string_view text, TomlValue& value, std::string& what) {

@@ -42,6 +42,8 @@ const OfTransformers kOfTransformers[] = {
     {"run.epochs", int64_t(3)},
 };
 
+const std::string kMicroBatch = "train_micro_batch_size_per_gpu";
+
 /// read_config() says what belongs there if these are missing.
 bool is_required(std::string_view key) {
   return key == "model.name" || key == "data.train" || key == "run.steps";
@@ -81,6 +83,8 @@ std::optional<Derived> derive_auto(std::string_view key, const RunConfig& config
 }
 
 void Translation::complete(Framework framework) {
+  settle_length();
+  need_what_is_asked();
   settle_precision();
   settle_schedule();
   settle_betas();
@@ -92,6 +96,36 @@ void Translation::complete(Framework framework) {
   need_what_is_missing();
   count_checkpoints();
   drop_idle();
+}
+
+/// A number of steps wins over epochs, as in Transformers, unless the command line gives the
+/// epochs.
+void Translation::settle_length() {
+  const auto steps = settings_.find("run.steps"), epochs = settings_.find("run.epochs");
+  if (steps == settings_.end() || epochs == settings_.end()) return;
+  if (steps->second.given && epochs->second.given) return;
+  const auto& [loser, winner] =
+      epochs->second.given ? std::pair(steps, epochs) : std::pair(epochs, steps);
+  retell(loser->first,
+         text("left out: ", winner->first, " = ", to_text(winner->second.value), " of the ",
+              winner->second.origin, " wins", winner == steps ? ", as in Transformers" : ""));
+  assign(*find(loser->first), int64_t(0));
+  settings_.erase(loser);
+}
+
+/// A flag of the script alone may say a key, so that no default stands in its place.
+void Translation::need_what_is_asked() {
+  const auto has_one = [&](const char* key, const char* other) { return has(key) || has(other); };
+  for (const std::string& key : asked_) {
+    const bool length = key == "run.epochs" || key == "run.steps";
+    const bool half = key == "fp16.enabled" || key == "bf16.enabled";
+    if (length && has_one("run.epochs", "run.steps")) continue;
+    if (half && (config_.fp16.enabled || config_.bf16.enabled)) continue;
+    if (key == kMicroBatch) continue;
+    const bool endless = length && config_.data.train == "synthetic";
+    need(endless ? "run.steps" : key, "a flag of the script may say it");
+    if (key == "scheduler.warmup_num_steps") need("scheduler.type", "the warm-up belongs to it");
+  }
 }
 
 /// If fp16 or bf16 is on, "auto" of the other one means off.
@@ -229,7 +263,7 @@ void Translation::need_what_is_missing() {
   });
   if (block_count(config_) == 0) need("model.name", "the source names no model");
   need("data.train", "a text or token file; the source names no data");
-  if (config_.run.epochs == 0) need("run.steps", "or run.epochs");
+  if (!has("run.epochs")) need("run.steps", "or run.epochs");
   const bool rates_of_its_own = config_.scheduler.type == ScheduleType::LRRangeTest;
   if (!has("optimizer.type") && !rates_of_its_own)
     need("optimizer.lr", "the source names no optimizer");
@@ -242,11 +276,15 @@ void Translation::need_what_is_missing() {
     need("scheduler.cycle_min_lr", "DeepSpeed has no default of it");
     need("scheduler.cycle_max_lr", "DeepSpeed has no default of it");
   }
-  const std::string micro = "train_micro_batch_size_per_gpu";
+  need_micro_batch();
+}
+
+void Translation::need_micro_batch() {
+  const std::string& micro = kMicroBatch;
   const bool sized = config_.train_batch_size != 0 || config_.train_micro_batch_size_per_gpu != 0;
   if (sized || (has(micro) && settings_.at(micro).given)) return;
   settings_.erase(micro);
-  if (hf_defaults_) {
+  if (hf_defaults_ && !asked_.count(micro)) {
     default_to(micro, *hf_default(micro), kHfDefault);
     return retell(
         micro, text("derived: ", micro, " = ", to_text(*hf_default(micro)), " (", kHfDefault, ")"));

@@ -3,9 +3,6 @@
 namespace zero {
 namespace {
 
-/// What stands for a list that holds lists or objects.
-constexpr const char* kNestedList = "[...]";
-
 class JsonReader {
  public:
   JsonReader(TextCursor& cursor, SourceBuilder& builder) : cursor_(cursor), builder_(builder) {}

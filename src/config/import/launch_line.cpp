@@ -1,10 +1,11 @@
+#include "src/config/import/launch_line.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <utility>
 
 #include "src/config/import/rules.hpp"
-#include "src/config/import/source.hpp"
-#include "src/config/optimizer_rows.hpp"
 #include "zero/base/error.hpp"
 
 namespace zero {
@@ -12,22 +13,50 @@ namespace {
 
 constexpr size_t kMostWords = 1000;
 
-bool is_flag(const std::string& word) { return word.starts_with("--") && word.size() > 2; }
+bool is_flag(std::string_view word) { return word.starts_with("--") && word.size() > 2; }
 
-/// Python's words for booleans are as good as TOML's; what is no value of TOML is a word.
+bool has_blank(std::string_view word) {
+  return word.find_first_of(" \t\n\r") != word.npos || word.find("\u00A0") != word.npos;
+}
+
+/// True of NAME=value in front of a command.
+bool is_assignment(std::string_view word) {
+  const std::string_view name = word.substr(0, word.find('='));
+  const bool upper = name.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == name.npos;
+  return upper && !name.empty() && name.size() < word.size();
+}
+
+[[noreturn]] void refuse_word(const std::string& word, const std::string& fault) {
+  refuse(Exit::kUsage, kLaunchLine, ": ", to_text(TomlValue(word)), ": ", fault);
+}
+
+/// Programs that write texts make other dashes and quotes of those of a shell.
+void refuse_typography(const std::string& word) {
+  const size_t first = word.find_first_not_of('-');
+  const std::string_view rest = std::string_view(word).substr(std::min(first, word.size()));
+  for (const std::string_view dash : {"\u2010", "\u2011", "\u2012", "\u2013", "\u2014", "\u2015",
+                                      "\u2212", "\uFE58", "\uFE63", "\uFF0D"}) {
+    if (rest.starts_with(dash)) refuse_word(word, "begins with a typographic dash; write --");
+  }
+  for (const std::string_view quote : {"\u2018", "\u2019", "\u201C", "\u201D"}) {
+    if (rest.starts_with(quote)) refuse_word(word, "begins with a typographic quote; write '");
+  }
+}
+
+/// Python's words for booleans are as good as TOML's.
 TomlValue value_of(const std::string& word) {
   if (word == "True" || word == "true") return true;
   if (word == "False" || word == "false") return false;
-  TomlValue value;
-  std::string ignored;
-  const bool number = !word.empty() && word.find_first_not_of("0123456789+-.eE") == word.npos;
-  if (number && parse_toml_value(word, value, ignored)) return value;
-  return word;
+  return python_number(word).value_or(word);
 }
 
 std::string name_of(const std::string& flag) {
   std::string name = flag.substr(0, flag.find('='));
   std::replace(name.begin() + 2, name.end(), '-', '_');
+  if (!is_toml_key(name.substr(2))) {
+    refuse_word(flag,
+                "is no flag; the words of a command stand behind -- without quotes around it");
+  }
   return name;
 }
 
@@ -66,8 +95,20 @@ void join_betas(Source& source) {
   (first ? *first : source.back()).value = betas;
 }
 
+/// Transformers 5 takes a number of warm-up steps below 1 for a share of all steps.
+void rename_share(Source& source) {
+  SourceEntry* warmup = find(source, "--warmup_steps");
+  const double steps = warmup ? number_of(*warmup->value).value_or(0) : 0;
+  if (steps <= 0 || steps >= 1) return;
+  remove(source, "--warmup_ratio");
+  warmup = find(source, "--warmup_steps");
+  warmup->key = "--warmup_ratio";
+  warmup->called = "--warmup_steps";
+}
+
 /// Transformers rounds up, and takes a number of warm-up steps before a share of all steps.
 void resolve_ratio(Source& source) {
+  rename_share(source);
   SourceEntry* ratio = find(source, "--warmup_ratio");
   const SourceEntry* steps = find(source, "--max_steps");
   const SourceEntry* warmup = find(source, "--warmup_steps");
@@ -78,186 +119,201 @@ void resolve_ratio(Source& source) {
   ratio->value = int64_t(std::ceil(share * count));
 }
 
-bool begins(const TomlValue& value, std::string_view wanted) {
-  const auto* word = std::get_if<std::string>(&value);
-  return word && word->starts_with(wanted);
-}
-
-double number_or_zero(const TomlValue& value) {
-  if (const auto* integer = std::get_if<int64_t>(&value)) return double(*integer);
-  if (const auto* real = std::get_if<double>(&value)) return *real;
-  return 0;
-}
-
-/// A number at or below zero is Transformers' way to say nothing.
-std::optional<Target> positive(const TomlValue& value, std::string_view to) {
-  const bool number =
-      std::holds_alternative<int64_t>(value) || std::holds_alternative<double>(value);
-  if (number && number_or_zero(value) <= 0) return Target{};
-  return Target{std::string(to), value};
-}
-
-/// Shares of all steps, which stand below 1 there, have no twin.
-std::optional<Target> interval(const TomlValue& value, std::string_view to) {
-  const double number = number_or_zero(value);
-  if (number > 0 && number < 1) return std::nullopt;
-  return positive(value, to);
-}
-
-/// read_launch_line() has made a number of updates of a share whose whole is known.
-std::optional<Target> warmup_share(const TomlValue& value, std::string_view to) {
-  if (number_or_zero(value) == 0) return Target{};
-  const bool counted = std::holds_alternative<int64_t>(value);
-  return Target{std::string(to), counted ? value : TomlValue("auto")};
-}
-
-/// adamw_torch, adamw_torch_fused, adamw_hf ... are one formula.
-std::optional<Target> optimizer(const TomlValue& value, std::string_view to) {
-  const bool other = begins(value, "adamw_bnb") || begins(value, "adamw_8bit") ||
-                     begins(value, "adamw_torch_4bit") || begins(value, "adamw_torch_8bit") ||
-                     begins(value, "adamw_anyprecision");
-  if (begins(value, "adamw_") && !other) return Target{std::string(to), "AdamW"};
-  for (const OptimizerRow& row : optimizer_rows()) {
-    const bool is_named =
-        !row.transformers.empty() && value == TomlValue(std::string(row.transformers));
-    if (is_named) return Target{std::string(to), row.name};
+/// Short names of launchers' flags.
+std::string long_name(const std::string& word) {
+  constexpr std::pair<std::string_view, std::string_view> kNames[] = {
+      {"-m", "--module"},  {"-q", "--quiet"},     {"-H", "--hostfile"}, {"-i", "--include"},
+      {"-e", "--exclude"}, {"-r", "--redirects"}, {"-t", "--tee"}};
+  for (const auto& [brief, name] : kNames) {
+    if (word == brief) return std::string(name);
   }
-  return std::nullopt;
+  return word;
 }
 
-constexpr std::string_view kSteps = "write a number of steps";
-constexpr std::string_view kStage = "write zero.stage=...";
+/// The flags that begin with `beginning`, each once.
+void add_flags(std::span<const ImportRule> rules, const std::string& beginning,
+               std::vector<std::string>& out) {
+  for (const ImportRule& rule : rules) {
+    for (const std::string& key : rule.keys()) {
+      if (key.starts_with(beginning)) out.push_back(key);
+    }
+  }
+}
 
-constexpr ImportRule kLaunch[] = {
-    {.from = "--per_device_train_batch_size --per_gpu_train_batch_size",
-     .to = "train_micro_batch_size_per_gpu"},
-    {.from = "--per_device_eval_batch_size", .to = "evaluation.micro_batch_size"},
-    {.in = "--", .from = "gradient_accumulation_steps", .to = "*"},
-    {.from = "--learning_rate", .to = "optimizer.lr"},
-    {.in = "--", .from = "weight_decay", .to = "optimizer.*"},
-    {.from = "--adam_beta1 --adam_beta2", .to = "optimizer.betas"},
-    {.from = "--adam_epsilon", .to = "optimizer.eps"},
-    {.from = "--optim", .to = "optimizer.type", .why = "write adamw_torch", .convert = optimizer},
-    {.from = "--max_grad_norm", .to = "gradient_clipping"},
-    {.from = "--num_train_epochs", .to = "run.epochs", .convert = positive},
-    {.from = "--max_steps", .to = "run.steps", .convert = positive},
-    {.from = "--warmup_steps", .to = "scheduler.warmup_num_steps"},
-    {.from = "--warmup_ratio", .to = "scheduler.warmup_num_steps", .convert = warmup_share},
-    {.from = "--lr_scheduler_type",
-     .to = "scheduler.type",
-     .why = "write linear, cosine, constant or constant_with_warmup",
-     .values = "linear=WarmupDecayLR|cosine=WarmupCosineLR|constant=constant|"
-               "constant_with_warmup=WarmupLR"},
-    {.in = "--", .from = "seed", .to = "run.*"},
-    {.from = "--logging_steps", .to = "run.log_interval", .why = kSteps, .convert = interval},
-    {.from = "--eval_steps", .to = "evaluation.interval", .why = kSteps, .convert = interval},
-    {.from = "--save_steps", .to = "checkpoint.interval", .why = kSteps, .convert = interval},
-    {.from = "--save_total_limit", .to = "checkpoint.keep"},
-    {.from = "--save_only_model", .to = "checkpoint.weights_only"},
-    {.from = "--load_best_model_at_end", .to = "checkpoint.load_best_at_end"},
-    {.from = "--fp16", .to = "fp16.enabled"},
-    {.from = "--bf16", .to = "bf16.enabled"},
-    {.from = "--gradient_checkpointing",
-     .to = "activation_checkpointing.recompute",
-     .why = "write true or false",
-     .values = "true=full|false=none"},
-    // "simple", "zero_dp_2": FairScale's words in older releases.
-    {.from = "--sharded_ddp",
-     .to = "zero.stage",
-     .why = kStage,
-     .values = "simple=2|zero_dp_2=2|zero_dp_3=3"},
-    // What wraps modules has no meaning here.
-    {.from = "--fsdp",
-     .to = "zero.stage",
-     .why = kStage,
-     .values = "full_shard=3|full_shard auto_wrap=3|shard_grad_op=2|shard_grad_op auto_wrap=2|"
-               "no_shard=0"},
-    {.from = "--label_smoothing --label_smoothing_factor", .to = "model.label_smoothing"},
-    {.from = "--max_source_length", .to = "data.source_length"},
-    {.from = "--max_target_length", .to = "data.target_length"},
-    {.in = "--", .from = "source_prefix", .to = "data.*"},
-    {.from = "--output_dir", .to = "run.output"},
-    {.from = "--train_file", .to = "data.train"},
-    {.from = "--validation_file", .to = "data.validation"},
-    {.in = "--", .from = "max_train_samples", .to = "data.*"},
-    {.from = "--max_eval_samples --max_val_samples", .to = "data.max_validation_samples"},
-    {.from = "--block_size --max_seq_length", .to = "data.sequence_length"},
-    {.from = "--config_name",
-     .to = "model.name",
-     .why = "write model.name=... or its numbers",
-     .names_size = true},
-    {.from = "--model_name_or_path",
-     .why = "its weights: model.init_from=FOLDER; a new model: model.name=NAME"},
-    {.from = "--model_type", .why = "model.name or its numbers say it"},
-    {.from = "--tokenizer_name",
-     .why = "data.tokenizer=FOLDER names its vocab.json and merges.txt"},
-    {.from = "--deepspeed --deepspeed_config --config_file", .why = "is the file that is imported"},
-    {.from = "--resume_from_checkpoint",
-     .why = "a second start in the same folder goes on by itself"},
-    // What would change the training, and is not done.
-    {.from = "--freeze_embeds",
-     .why = "write model.freeze=[...] with the names of the tables, as key=value",
-     .only = "false"},
-    {.from = "--group_by_length", .why = "samples are of one length; write false", .only = "false"},
-    {.from = "--adafactor", .why = "write --optim adamw_torch", .only = "false"},
-    {.from = "--optim_args", .why = "optimizer.* has every setting; remove it", .only = kNoValue},
-    {.from = "--lr_scheduler_kwargs",
-     .why = "scheduler.* has every setting; remove it",
-     .only = kNoValue},
-    {.from = "--neftune_noise_alpha", .why = "no noise is added; remove it", .only = kNoValue},
-    {.from = "--dropout", .why = "write model.dropout=... as key=value", .only = kNoValue},
-    // What needs no setting.
-    {.from = "--do_train --do_eval --do_predict",
-     .why = "the program trains, and evaluates where validation is given"},
-    {.from = "--eval_strategy --evaluation_strategy", .why = "evaluation.interval says how often"},
-    {.from = "--save_strategy", .why = "checkpoint.interval says how often"},
-    {.from = "--logging_strategy --logging_dir --report_to",
-     .why = "metrics.jsonl holds every step of a run"},
-    {.from = "--overwrite_output_dir", .why = "an earlier run's files move to old-<n>/"},
-    {.from = "--dataloader_num_workers", .why = "samples are read ahead"},
-    {.from = "--dataloader_drop_last", .why = "every step has a whole batch"},
-    {.from = "--ddp_timeout", .why = "run.watchdog says it"},
-    {.from = "--ddp_find_unused_parameters", .why = "the plan knows every parameter's use"},
-    {.from = "--torch_compile", .why = "every step is compiled before it runs"},
-    {.from = "--tf32", .why = "fp32 is fp32; bf16.enabled = true is the fast way"},
-    {.from = "--auto_find_batch_size", .why = "zeroapp plan INPUT --max-batch finds it"},
-    {.from = "--gradient_checkpointing_kwargs", .why = "recompute is planned"},
-    {.from = "--remove_unused_columns", .why = "data are tokens alone"},
-    {.from = "--local_rank --num_gpus --num_nodes --hostfile --include --exclude --master_addr "
-             "--master_port --launcher --nproc_per_node --nnodes --node_rank --num_processes "
-             "--num_machines --use_deepspeed",
-     .why = "the MPI launcher places and connects the ranks"},
+std::string only_one(const std::string& name, const std::vector<std::string>& flags) {
+  return flags.size() == 1 ? flags[0] : name;
+}
+
+/// The flag that the training script's argparse makes of `name`. A script of another kind than
+/// Transformers' examples may know the other tables' flags, so that those make it ambiguous.
+std::string training_flag(const std::string& name) {
+  if (find_flag(name)) return name;
+  std::vector<std::string> training, others;
+  add_flags(training_rules(), name, training);
+  add_flags(script_rules(), name, others);
+  return others.empty() ? only_one(name, training) : name;
+}
+
+std::string accelerate_flag(const std::string& name) {
+  std::vector<std::string> found;
+  for (const AccelerateFlags& flags : accelerate_flags()) {
+    for (const std::string& known : words_of(flags.names)) {
+      if ("--" + known == name) return name;
+      if (("--" + known).starts_with(name)) found.push_back("--" + known);
+    }
+  }
+  add_flags(launcher_rules(), name, found);
+  return only_one(name, found);
+}
+
+class Reader {
+ public:
+  explicit Reader(std::span<const std::string> words) : words_(words) {}
+
+  LaunchLine read() {
+    for (; at_ < words_.size(); ++at_) {
+      const std::string word = in_launcher() ? long_name(words_[at_]) : words_[at_];
+      refuse_typography(word);
+      is_flag(word) ? read_flag(word) : read_word(word);
+    }
+    return std::move(line_);
+  }
+
+ private:
+  /// The program whose flags stand here.
+  enum class Program { unknown, accelerate, launcher, script };
+
+  bool in_launcher() const {
+    return program_ == Program::accelerate || program_ == Program::launcher;
+  }
+
+  void read_word(const std::string& word) {
+    if (word.empty() || word == "\\" || word.find_first_not_of(" \t\r\n\\") == word.npos) {
+      refuse_word(word, "is no word of a command; remove it, or the blank behind a \\");
+    }
+    const bool listed = behind_value_ && !in_launcher() && word.find(" -") == word.npos;
+    if (has_blank(word) && !listed && !is_assignment(word)) {
+      refuse_word(word, "is one word for the shell; write the command without quotes around it");
+    }
+    const bool config =
+        word.ends_with(".json") || word.ends_with(".yaml") || word.ends_with(".yml");
+    if (config && program_ == Program::script && !behind_flag_) {
+      line_.settings += (line_.settings.empty() ? "" : " ") + word;
+    } else {
+      line_.flags.push_back({word, std::nullopt, kLaunchLine});
+    }
+    enter(word);
+  }
+
+  /// Follows the words that name programs: launchers, then the script.
+  void enter(const std::string& word) {
+    const std::string name = word.substr(word.rfind('/') + 1);
+    if (program_ == Program::script || word.starts_with('-')) return;
+    if (in_launcher() || name.ends_with(".py")) {
+      program_ = Program::script;
+      behind_flag_ = false;
+    } else if (name == "accelerate-launch" || name == "accelerate.commands.launch" ||
+               (name == "launch" && before_ == "accelerate")) {
+      program_ = Program::accelerate;
+      line_.by_accelerate = true;
+    } else if (name == "deepspeed" || name == "torchrun" || name == "torch.distributed.run" ||
+               name == "torch.distributed.launch") {
+      program_ = Program::launcher;
+    }
+    before_ = name;
+  }
+
+  void read_flag(const std::string& word) {
+    const std::string written = name_of(word);
+    const std::string name = complete(written);
+    SourceEntry entry = {name, TomlValue(true), kLaunchLine};
+    if (name != written) entry.called = written + ", short for " + name;
+    const size_t equals = word.find('=');
+    behind_flag_ = true;
+    behind_value_ = equals == word.npos && has_value(name);
+    if (equals != word.npos) entry.value = value_of(word.substr(equals + 1));
+    if (behind_value_) {
+      refuse_typography(words_[++at_]);
+      entry.value = value_of(words_[at_]);
+    }
+    add(std::move(entry));
+  }
+
+  std::string complete(const std::string& name) const {
+    if (program_ == Program::accelerate) return accelerate_flag(name);
+    if (program_ != Program::launcher) return training_flag(name);
+    std::vector<std::string> found;
+    add_flags(launcher_rules(), name, found);
+    return find_rule(launcher_rules(), name) ? name : only_one(training_flag(name), found);
+  }
+
+  bool has_value(const std::string& name) const {
+    if (at_ + 1 >= words_.size() || is_flag(words_[at_ + 1])) return false;
+    return !in_launcher() || !is_switch(name);
+  }
+
+  /// A line without a launcher's name may have its flags all the same.
+  bool is_accelerates(const std::string& name) const {
+    if (accelerate_key(name).empty()) return false;
+    if (program_ == Program::accelerate) return true;
+    const bool known = find_rule(training_rules(), name) || find_rule(script_rules(), name);
+    return program_ == Program::unknown && !known;
+  }
+
+  void add(SourceEntry entry) {
+    const bool accelerates = is_accelerates(entry.key);
+    if (accelerates) {
+      const std::string flag = std::exchange(entry.key, accelerate_key(entry.key));
+      if (entry.called.empty()) entry.called = flag;
+      name_type(flag, entry);
+    }
+    Source& source = accelerates ? line_.accelerate : line_.flags;
+    if (find(source, entry.key)) {
+      refuse(Exit::kUsage, kLaunchLine, ": ", entry.called.empty() ? entry.key : entry.called,
+             ": stands twice; keep one");
+    }
+    source.push_back(std::move(entry));
+  }
+
+  /// Flags without a value that choose one of the types of a configuration.
+  static void name_type(const std::string& flag, SourceEntry& entry) {
+    constexpr std::pair<std::string_view, const char*> kTypes[] = {
+        {"--use_deepspeed", "DEEPSPEED"},
+        {"--use_fsdp", "FSDP"},
+        {"--multi_gpu", "MULTI_GPU"},
+        {"--use_megatron_lm", "MEGATRON_LM"},
+        {"--tpu", "XLA"}};
+    for (const auto& [name, type] : kTypes) {
+      if (flag == name) entry.value = type;
+    }
+  }
+
+  std::span<const std::string> words_;
+  size_t at_ = 0;
+  LaunchLine line_;
+  Program program_ = Program::unknown;
+  std::string before_;         // the last word that named a program
+  bool behind_flag_ = false;   // of the script
+  bool behind_value_ = false;  // more words of a list may follow
 };
 
 }  // namespace
 
-Source read_launch_line(std::span<const std::string> words) {
+LaunchLine read_launch_line(std::span<const std::string> words) {
   if (words.size() > kMostWords) {
     refuse(Exit::kUsage, kLaunchLine, ": more than ", kMostWords, " words");
   }
-  Source source;
-  for (size_t i = 0; i < words.size(); ++i) {
-    const std::string& word = words[i];
-    if (!is_flag(word)) {
-      source.push_back({word, std::nullopt, kLaunchLine});
-      continue;
-    }
-    const std::string name = name_of(word);
-    if (find(source, name)) {
-      refuse(Exit::kUsage, kLaunchLine, ": ", name, ": stands twice; keep one");
-    }
-    const size_t equals = word.find('=');
-    const bool behind = equals == word.npos && i + 1 < words.size() && !is_flag(words[i + 1]);
-    TomlValue value = true;
-    if (equals != word.npos) value = value_of(word.substr(equals + 1));
-    if (behind) value = value_of(words[++i]);
-    source.push_back({name, value, kLaunchLine});
-  }
-  join_betas(source);
-  resolve_ratio(source);
-  return source;
+  LaunchLine line = Reader(words).read();
+  join_betas(line.flags);
+  resolve_ratio(line.flags);
+  return line;
 }
 
-std::span<const ImportRule> launch_rules() { return kLaunch; }
+const TomlValue* value_in(const Source& source, std::string_view key) {
+  for (const SourceEntry& entry : source) {
+    if (entry.key == key && entry.value) return &*entry.value;
+  }
+  return nullptr;
+}
 
 }  // namespace zero

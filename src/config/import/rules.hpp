@@ -16,6 +16,9 @@ struct Target {
   TomlValue value;
 };
 
+/// Returns the value as it stands there, a word without its quotes.
+std::string plain_text(const TomlValue& value);
+
 /// The words of `names`, with blanks between them.
 std::vector<std::string> words_of(std::string_view names);
 
@@ -35,6 +38,7 @@ struct ImportRule {
   /// nothing.
   std::optional<Target> (*convert)(const TomlValue& value, std::string_view to) = nullptr;
   bool names_size = false;  ///< `to` is set by what is the name of a model, and by nothing else
+  bool asks = false;        ///< a flag of many scripts, which may mean `to`: the user has to say so
 
   /// The keys or flags, with `in`.
   std::vector<std::string> keys() const;
@@ -48,14 +52,45 @@ inline constexpr std::string_view kNoValue = "no value";
 /// Keys of DeepSpeed that an input file does not have under the same name.
 std::span<const ImportRule> deepspeed_rules();
 
-/// Keys that `accelerate config` writes.
+/// Keys that `accelerate config` writes or wrote.
 std::span<const ImportRule> accelerate_rules();
 
 /// Keys of its section fsdp_config, with "fsdp_" before their names.
 std::span<const ImportRule> fsdp_rules();
 
-/// Flags of Transformers' TrainingArguments and of its example scripts: "--learning_rate".
-std::span<const ImportRule> launch_rules();
+/// Flags of `accelerate launch` that set keys of its configuration.
+struct AccelerateFlags {
+  std::string_view key;  ///< what they set, or the section before their names, which ends with "."
+  std::string_view names;  ///< without dashes, with blanks between them
+};
+std::span<const AccelerateFlags> accelerate_flags();
+
+/// The key of Accelerate's configuration that `flag` of `accelerate launch` sets: "--zero_stage",
+/// "deepspeed_config.zero_stage"; "" for any other word.
+std::string accelerate_key(std::string_view flag);
+
+/// Flags of Transformers' TrainingArguments: "--learning_rate".
+std::span<const ImportRule> training_rules();
+
+/// Flags of Transformers' and Accelerate's example scripts.
+std::span<const ImportRule> script_rules();
+
+/// Flags of many other scripts, which may mean a key: "--lr". The user is asked.
+std::span<const ImportRule> own_rules();
+
+/// Flags of programs that place ranks: deepspeed, torchrun, and accelerate where its configuration
+/// has no such key.
+std::span<const ImportRule> launcher_rules();
+
+/// The rule for a flag in any of the four tables above; nullptr if there is none.
+const ImportRule* find_flag(std::string_view flag);
+
+/// True if a launcher's flag takes no value.
+bool is_switch(std::string_view flag);
+
+/// Turns Accelerate's word for a type, fp16, bf16 or no, into the key that it switches; nothing for
+/// another word.
+std::optional<Target> mixed_precision(const TomlValue& value, std::string_view to);
 
 /// The rule for `key`, by name or by section; nullptr if there is none.
 const ImportRule* find_rule(std::span<const ImportRule> rules, std::string_view key);

@@ -16,10 +16,18 @@ struct SourceEntry {
   std::string key;                 ///< with the names of its objects: "zero_optimization.stage"
   std::optional<TomlValue> value;  ///< nothing for null, which asks for the default
   std::string place;               ///< "ds_config.json:12"
+  std::string called = {};         ///< how the user wrote the key; "" for the key itself
 };
 
 /// In the order of the text; each key once. An empty object or array has no entry.
 using Source = std::vector<SourceEntry>;
+
+/// What stands for a list that holds lists or objects.
+inline constexpr const char* kNestedList = "[...]";
+
+/// Returns the value of a decimal number as Python writes it, "0." and ".5" too; nothing for any
+/// other word.
+std::optional<TomlValue> python_number(std::string_view word);
 
 inline constexpr size_t kSourceMaxBytes = 1024 * 1024;
 inline constexpr size_t kSourceMaxKeys = 2000;
@@ -31,20 +39,12 @@ inline constexpr int kSourceMaxDepth = 8;      ///< objects inside objects
 /// Error(kUsage), "file:line: what", on anything else; `file` is for messages.
 Source read_json(std::string_view text, const std::string& file);
 
-/// Reads the part of YAML that `accelerate config` writes: objects by indentation, plain and quoted
-/// values on one line, {} and [], comments. Words mean what PyYAML makes of them: yes, no, on and
-/// off are booleans. Throws Error(kUsage), "file:line: what", on anything else.
+/// Reads the part of YAML that Accelerate's users write: objects and lists by indentation or in
+/// { } and [ ], plain and quoted keys and values on one line, comments. Words mean what PyYAML
+/// makes of them: yes, no, on and off are booleans. A list that holds more than plain values is the
+/// text
+/// "[...]". Throws Error(kUsage), "file:line: what", on anything else.
 Source read_yaml(std::string_view text, const std::string& file);
-
-inline constexpr const char* kLaunchLine = "launch line";  ///< the place of its entries
-
-/// The flags among the words of a command as argparse reads them: "--name value", "--name=value",
-/// or "--name" alone, which is true. Names are written with underscores. A word that belongs to no
-/// flag, such as the name of a script, is an entry without a value and with itself as its key.
-/// Flags that make one value are one: the betas under --adam_beta1, a share of --max_steps under
-/// --warmup_ratio as a number of updates, where --max_steps is there. Throws Error(kUsage) if a
-/// flag stands twice or there are too many.
-Source read_launch_line(std::span<const std::string> words);
 
 /// Collects the entries of a file while its reader walks through it, and keeps the limits.
 class SourceBuilder {
@@ -81,7 +81,7 @@ class SourceBuilder {
 /// What Reader(cursor, builder).read() makes of a whole text. Throws Error(kUsage) with the line.
 template <class Reader>
 Source read_with(std::string_view text, const std::string& file) {
-  TextCursor cursor{text};
+  TextCursor cursor{without_mark(text)};
   SourceBuilder builder(file);
   try {
     if (const auto unfit = unfit_text(text, kSourceMaxBytes, kSourceMaxBytes)) {

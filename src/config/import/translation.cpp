@@ -24,16 +24,23 @@ std::optional<bool> quoted_boolean(const TomlValue& value) {
   return std::nullopt;
 }
 
-/// The flag that was meant where one or two letters are wrong; a script's own flags are near none.
+/// The flag that may be meant where one or two letters are wrong, or that begins so.
 std::string nearest_flag(const std::string& flag) {
   constexpr size_t kMostEdits = 2, kShortest = 8;
   if (flag.size() < kShortest || flag.size() > kSourceMaxName) return "";
-  for (const ImportRule& rule : launch_rules()) {
-    for (const std::string& known : rule.keys()) {
-      if (edit_distance(flag, known, kMostEdits) <= kMostEdits) return known;
+  for (const auto rules : {training_rules(), script_rules()}) {
+    for (const ImportRule& rule : rules) {
+      for (const std::string& known : rule.keys()) {
+        if (edit_distance(flag, known, kMostEdits) <= kMostEdits) return known;
+      }
     }
   }
   return "";
+}
+
+/// The user's words for the key.
+const std::string& name_of(const SourceEntry& entry) {
+  return entry.called.empty() ? entry.key : entry.called;
 }
 
 /// The reason of a Fixed key without the advice after it.
@@ -68,7 +75,11 @@ void Translation::translate(const Source& source, std::span<const ImportRule> ru
   constexpr std::string_view kSwitch = ".enabled";
   for (const SourceEntry& entry : source) {
     seen_.insert(entry.key);
-    if (entry.key.ends_with(kSwitch) && entry.value == TomlValue(false)) {
+    if (!entry.key.ends_with(kSwitch)) continue;
+    // Transformers switches apex on by a flag, which is refused, and all else that has no key here
+    // by none.
+    const bool nobody_asks = entry.value == TomlValue("auto") && !find(same_key(entry.key));
+    if (entry.value == TomlValue(false) || nobody_asks) {
       off_.insert(entry.key.substr(0, entry.key.size() - kSwitch.size()));
     }
   }
@@ -77,21 +88,53 @@ void Translation::translate(const Source& source, std::span<const ImportRule> ru
   }
 }
 
-void Translation::follow_launch_line(std::span<const std::string> words) {
+void Translation::follow_launch_line(const LaunchLine& line) {
   std::string unread;
-  for (const SourceEntry& entry : read_launch_line(words)) {
-    const ImportRule* rule = find_rule(launch_rules(), entry.key);
-    if (!entry.value) {
-      unread += " " + entry.key;
-    } else if (rule) {
-      follow(entry, *rule);
-    } else if (const std::string near = nearest_flag(entry.key); !near.empty()) {
-      refuse(entry, text("no such flag; did you mean ", near, "?"));
+  for (const SourceEntry& entry : line.flags) {
+    if (entry.value) {
+      follow_flag(entry);
     } else {
-      tell(entry, "", "nothing to set: no flag of TrainingArguments that has a twin here");
+      unread += " " + entry.key;
     }
   }
   if (!unread.empty()) say(text(kLaunchLine, ": not read:", unread));
+  if (line.settings.empty()) return;
+  unsupported({line.settings, std::nullopt, kLaunchLine},
+              "a file of settings that the script reads; write them as flags or key=value, and "
+              "remove it");
+}
+
+void Translation::follow_flag(const SourceEntry& entry) {
+  constexpr std::string_view kFiles[] = {".json", ".yaml", ".yml", ".toml", ".args"};
+  const auto* word = std::get_if<std::string>(&*entry.value);
+  if (const ImportRule* rule = find_flag(entry.key)) return follow(entry, *rule);
+  if (const std::string near = nearest_flag(entry.key); !near.empty()) {
+    return warn(entry, text("nothing to set: a flag of the script alone; if ", near,
+                            " is meant, write that"));
+  }
+  const auto ends = [&](std::string_view end) { return word && word->ends_with(end); };
+  if (entry.key.find("conf") != entry.key.npos && std::ranges::any_of(kFiles, ends)) {
+    return warn(entry, "a file of settings that the script reads; write them as key=value");
+  }
+  tell(entry, "", "nothing to set: no flag of TrainingArguments that has a twin here");
+}
+
+/// Leaves the key open unless something else says it.
+void Translation::ask(const SourceEntry& entry, const std::string& key) {
+  const auto found = settings_.find(key);
+  if (found != settings_.end() && found->second.given) {
+    return tell(entry, "", text("given as ", key, " = ", to_text(found->second.value)));
+  }
+  asked_.insert(key);
+  warn(entry, text("a flag of the script alone; if it is ", key, ", write ", key, "=",
+                   plain_text(*entry.value)));
+}
+
+void Translation::pass_over(Source& source, std::string_view section, const std::string& why) {
+  for (const SourceEntry& entry : source) {
+    if (lies_in(entry.key, section)) tell(entry, "", why);
+  }
+  std::erase_if(source, [&](const SourceEntry& entry) { return lies_in(entry.key, section); });
 }
 
 void Translation::translate_entry(const SourceEntry& entry, const ImportRule* rule,
@@ -99,9 +142,9 @@ void Translation::translate_entry(const SourceEntry& entry, const ImportRule* ru
   if (!entry.value) return tell(entry, "", "null: the default");
   if (entry.key.starts_with('_')) return tell(entry, "", "nothing to set: a comment");
   if (const auto boolean = quoted_boolean(*entry.value)) {
-    say(text("warning: ", entry.place, ": ", entry.key, ": ", to_text(*entry.value),
+    say(text("warning: ", entry.place, ": ", name_of(entry), ": ", to_text(*entry.value),
              " is a string and taken as ", to_text(*boolean), "; write it without quotes"));
-    return translate_entry({entry.key, *boolean, entry.place}, rule, same_names);
+    return translate_entry({entry.key, *boolean, entry.place, entry.called}, rule, same_names);
   }
   if (is_overridden(entry)) return tell(entry, "", "left out: stage3_... stands beside it");
   if (rule) return follow(entry, *rule);
@@ -138,6 +181,7 @@ void Translation::follow(const SourceEntry& entry, const ImportRule& rule) {
   if (rule.names_size && !(word && find_model_size(config_.model.table, *word))) {
     return unsupported(entry, std::string(rule.why));
   }
+  if (rule.asks) return ask(entry, rule.target(entry.key));
   if (rule.to.empty() && !rule.convert) return follow_fixed(entry, rule.only, rule.why);
   const std::optional<Target> target = follow_rule(rule, entry.key, *entry.value);
   if (!target) return unsupported(entry, std::string(rule.why));
@@ -198,13 +242,14 @@ void Translation::assign_value(const SourceEntry& entry, const Field& field, con
 }
 
 void Translation::derive(const SourceEntry& entry, const Field& field) {
-  if (const auto derived = derive_auto(field.key, config_)) {
+  const bool asked = asked_.count(field.key) != 0;
+  if (const auto derived = asked ? std::nullopt : derive_auto(field.key, config_)) {
     keep(field, derived->value, derived->how);
     return tell(
         entry, field.key,
         text("derived: ", field.key, " = ", to_text(derived->value), " (", derived->how, ")"));
   }
-  const auto usual = hf_defaults_ ? hf_default(field.key) : std::nullopt;
+  const auto usual = hf_defaults_ && !asked ? hf_default(field.key) : std::nullopt;
   if (usual) {
     keep(field, *usual, kHfDefault);
     return tell(entry, field.key,
@@ -258,7 +303,12 @@ std::string Translation::unknown(const std::string& key) const {
 
 void Translation::tell(const SourceEntry& entry, const std::string& key, const std::string& what) {
   const std::string value = entry.value ? " = " + to_text(*entry.value) : "";
-  lines_.push_back({key, text(entry.place, ": ", entry.key, value, ": "), what});
+  lines_.push_back({key, text(entry.place, ": ", name_of(entry), value, ": "), what});
+}
+
+void Translation::warn(const SourceEntry& entry, const std::string& what) {
+  const std::string value = entry.value ? " = " + to_text(*entry.value) : "";
+  say(text("warning: ", entry.place, ": ", name_of(entry), value, ": ", what));
 }
 
 void Translation::retell(const std::string& key, const std::string& what) {
@@ -268,7 +318,7 @@ void Translation::retell(const std::string& key, const std::string& what) {
 }
 
 void Translation::refuse(const SourceEntry& entry, const std::string& what) {
-  refused_.push_back(text(entry.place, ": ", entry.key, ": ", what));
+  refused_.push_back(text(entry.place, ": ", name_of(entry), ": ", what));
 }
 
 void Translation::unsupported(const SourceEntry& entry, const std::string& what) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "src/config/fields.hpp"
+#include "src/config/import/launch_line.hpp"
 #include "src/config/import/rules.hpp"
 #include "src/config/import/source.hpp"
 #include "zero/config/import_deepspeed.hpp"
@@ -52,12 +53,16 @@ class Translation {
   /// Settings that win over the source. Before everything else.
   void give(std::span<const std::string> overrides);
 
-  /// The flags of a command that starts the training; before the sources, which it fills where they
-  /// say "auto" and must not contradict.
-  void follow_launch_line(std::span<const std::string> words);
+  /// The script's and its launchers' flags; before the sources, which they fill where those say
+  /// "auto" and must not contradict.
+  void follow_launch_line(const LaunchLine& line);
 
   /// Follows the rules; with `same_names` also DeepSpeed's names that an input file has too.
   void translate(const Source& source, std::span<const ImportRule> rules, bool same_names);
+
+  /// Takes the entries whose keys stand in `section`, or are it, out of the source. A line of each
+  /// says why.
+  void pass_over(Source& source, std::string_view section, const std::string& why);
 
   /// What a source is for: defaults of other programs are other ones.
   enum class Framework { deepspeed, fsdp, plain };
@@ -67,6 +72,7 @@ class Translation {
   void complete(Framework framework);
 
   void say(const std::string& line) { lines_.push_back({"", "", line}); }
+  void warn(const SourceEntry& entry, const std::string& what);
 
   /// The settings in the order and the sections of the reference; moves the rest out.
   DeepSpeedImport take();
@@ -80,6 +86,8 @@ class Translation {
 
   void translate_entry(const SourceEntry& entry, const ImportRule* rule, bool same_names);
   void follow(const SourceEntry& entry, const ImportRule& rule);
+  void follow_flag(const SourceEntry& entry);
+  void ask(const SourceEntry& entry, const std::string& key);
   void follow_fixed(const SourceEntry& entry, std::string_view only, std::string_view why);
   void set(const SourceEntry& entry, const Target& target, std::string_view instead);
   void assign_value(const SourceEntry& entry, const Field& field, const TomlValue& value,
@@ -89,6 +97,7 @@ class Translation {
   bool is_off(const std::string& key) const;
   void default_to(const std::string& key, const TomlValue& value, const std::string& why);
   std::string input_file() const;
+  void settle_length();
   void settle_precision();
   void settle_schedule();
   void settle_betas();
@@ -100,7 +109,9 @@ class Translation {
   void refuse_moving_momentum();
   void drop_idle();
   void need(const std::string& key, const std::string& why);
+  void need_what_is_asked();
   void need_what_is_missing();
+  void need_micro_batch();
   void keep(const Field& field, const TomlValue& value, const std::string& origin);
 
   const Field* find(std::string_view key) const;
@@ -118,6 +129,7 @@ class Translation {
   std::map<std::string, Setting> settings_;  // by key
   std::set<std::string> seen_;               // keys of the sources
   std::set<std::string> off_;                // sections of the sources with enabled = false
+  std::set<std::string> asked_;              // keys that flags of the script alone may mean
   std::vector<Line> lines_;
   std::vector<std::string> refused_;
 };

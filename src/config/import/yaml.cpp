@@ -14,12 +14,26 @@ std::optional<TomlValue> plain_value(const std::string& word) {
   if (word.empty() || word == "~" || is_one_of("null Null NULL", word)) return std::nullopt;
   if (is_one_of("true True TRUE yes Yes YES on On ON", word)) return true;
   if (is_one_of("false False FALSE no No NO off Off OFF", word)) return false;
-  TomlValue number;
-  std::string ignored;
-  const bool digit = std::string_view("+-0123456789").find(word[0]) != std::string_view::npos;
-  if (digit && parse_toml_value(word, number, ignored)) return number;
-  return word;
+  const bool octal = word.size() > 1 && word[0] == '0' && word[1] >= '0' && word[1] <= '9';
+  const auto number = octal ? std::nullopt : python_number(word);
+  return number ? *number : TomlValue(word);
 }
+
+/// An item of a list; null is a word there.
+TomlScalar item_of(const std::optional<TomlValue>& value) {
+  return std::visit(
+      [](const auto& plain) -> TomlScalar {
+        if constexpr (std::is_same_v<std::decay_t<decltype(plain)>, TomlArray>) {
+          return kNestedList;
+        } else {
+          return plain;
+        }
+      },
+      value.value_or("null"));
+}
+
+/// What a plain name inside of { } ends in front of.
+constexpr std::string_view kEnds = ":,{}[]\n";
 
 class YamlReader {
  public:
@@ -35,22 +49,39 @@ class YamlReader {
     size_t indent;
     std::string path;
   };
-  /// A key without a value on its line: an object if the next line is deeper, else null.
+  /// A key without a value on its line: an object or a list if that follows, else null.
   struct Pending {
     std::string key = {};
     int line = 0;  ///< 0: there is none
   };
 
   void read_line() {
-    size_t indent = 0;
-    for (; cursor_.peek() == ' '; cursor_.take()) ++indent;
-    if (cursor_.peek() == '\t') syntax("a tab; YAML is indented by blanks");
-    if (indent == 0 && cursor_.text.substr(cursor_.at).starts_with("---")) cursor_.at += 3;
+    const size_t indent = take_indent();
+    const std::string_view rest = cursor_.text.substr(cursor_.at);
+    const bool mark = indent == 0 && (rest.starts_with("---") || rest.starts_with("..."));
+    if (mark) cursor_.at += 3;
+    if (indent == 0 && rest.starts_with('%')) return cursor_.skip_line();
     if (!at_end_of_line()) {
-      enter(indent);
-      read_member();
+      if (at_item()) {
+        read_list(indent);
+      } else if (cursor_.peek() == '{' && pending_.line == 0 && levels_.size() == 1) {
+        read_object(levels_.back().path, 1);
+      } else {
+        enter(indent);
+        read_member();
+      }
     }
     end_line();
+  }
+
+  size_t take_indent() {
+    size_t indent = 0;
+    for (; cursor_.peek() == ' '; cursor_.take()) ++indent;
+    TextCursor ahead = cursor_;
+    ahead.skip_blanks();
+    const bool blank = ahead.done() || ahead.peek() == '\n' || ahead.peek() == '\r';
+    if (cursor_.peek() == '\t' && !blank) syntax("a tab; YAML is indented by blanks");
+    return indent;
   }
 
   bool at_end_of_line() {
@@ -64,12 +95,18 @@ class YamlReader {
     cursor_.skip_line();
   }
 
+  /// A blank or the end of the line: what parts a mark from its value.
+  bool parts(size_t ahead) const {
+    const char c = cursor_.peek(ahead);
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\0';
+  }
+
+  bool at_item() const { return cursor_.peek() == '-' && parts(1); }
+
   /// Finds the object that a line of this indentation belongs to.
   void enter(size_t indent) {
     if (indent > levels_.back().indent && pending_.line > 0) {
-      if (int(levels_.size()) >= kSourceMaxDepth) {
-        syntax("more than ", kSourceMaxDepth, " objects in each other");
-      }
+      check_depth(levels_.size() + 1);
       levels_.push_back({indent, pending_.key});
       pending_ = {};
       return;
@@ -84,42 +121,187 @@ class YamlReader {
     pending_ = {};
   }
 
+  static void check_depth(size_t depth) {
+    if (depth > size_t(kSourceMaxDepth)) {
+      syntax("more than ", kSourceMaxDepth, " objects in each other");
+    }
+  }
+
+  /// The list of the key above: lines of one indentation that begin with a dash.
+  void read_list(size_t indent) {
+    if (pending_.line == 0 || indent < levels_.back().indent) syntax("a list without a key above");
+    const Pending list = std::exchange(pending_, {});
+    TomlArray items;
+    bool nests = false;
+    do {
+      cursor_.take();
+      nests = !read_item(items) || nests;
+      end_line();
+    } while (next_item(indent, nests));
+    builder_.add(list.key, nests ? TomlValue(kNestedList) : TomlValue(items), list.line);
+  }
+
+  /// False for an item that is more than a plain value, whose line is passed over.
+  bool read_item(TomlArray& items) {
+    if (at_end_of_line() || at_item()) return cursor_.skip_line(), false;
+    if (cursor_.peek() == '{' || cursor_.peek() == '[') return skip_flow(1), false;
+    if (is_member()) return cursor_.skip_line(), false;
+    items.push_back(item_of(read_value()));
+    return true;
+  }
+
+  /// True if a key and its colon stand here.
+  bool is_member() {
+    const TextCursor before = cursor_;
+    if (cursor_.peek() == '"' || cursor_.peek() == '\'') {
+      read_word();
+    } else {
+      while (!at_end_of_line() && !(cursor_.peek() == ':' && parts(1))) ++cursor_.at;
+    }
+    const bool member = cursor_.peek() == ':';
+    cursor_ = before;
+    return member;
+  }
+
+  /// Goes on to the next item, over what lies deeper than the last one.
+  bool next_item(size_t indent, bool nests) {
+    for (TextCursor ahead = cursor_; !cursor_.done(); cursor_.skip_line(), ahead = cursor_) {
+      cursor_.take();
+      const size_t found = take_indent();
+      if (at_end_of_line()) continue;
+      if (found == indent && at_item()) return true;
+      if (found > indent && nests) continue;
+      cursor_ = ahead;
+      return false;
+    }
+    return false;
+  }
+
   void read_member() {
-    if (cursor_.peek() == '-') syntax("lists are read as [] only");
-    const size_t first = cursor_.at;
-    while (!cursor_.done() && cursor_.peek() != '\n' && cursor_.peek() != ':') ++cursor_.at;
-    const std::string name(cursor_.text.substr(first, cursor_.at - first));
-    if (cursor_.peek() != ':') syntax("a line is key: value or # comment");
     const int line = cursor_.line;
-    const std::string key = builder_.member(levels_.back().path, name, line);
+    const std::string key = builder_.member(levels_.back().path, read_name(":\n"), line);
+    if (cursor_.peek() != ':') syntax("a line is key: value or # comment");
     cursor_.take();
     if (at_end_of_line()) {
       pending_ = Pending{key, line};
     } else if (cursor_.text[cursor_.at - 1] == ':') {
       syntax(key, " wants a blank behind its colon");
-    } else if (!take_empty()) {
+    } else {
+      read_member_value(key, line, levels_.size());
+    }
+  }
+
+  /// A plain name ends in front of one of `ends`.
+  std::string read_name(std::string_view ends) {
+    std::string name;
+    if (cursor_.peek() == '"' || cursor_.peek() == '\'') {
+      name = read_word();
+    } else {
+      while (!cursor_.done() && ends.find(cursor_.peek()) == ends.npos) name += cursor_.take();
+      name.erase(name.find_last_not_of(" \t\r\n") + 1);
+    }
+    cursor_.skip_blanks();
+    return name;
+  }
+
+  void read_member_value(const std::string& key, int line, size_t depth) {
+    if (cursor_.peek() == '{') {
+      read_object(key, depth + 1);
+    } else if (cursor_.peek() == '[') {
+      read_array(key, line);
+    } else {
       builder_.add(key, read_value(), line);
     }
   }
 
-  bool take_empty() {
-    const std::string_view remaining = cursor_.text.substr(cursor_.at);
-    const bool empty = remaining.starts_with("{}") || remaining.starts_with("[]");
-    if (empty) cursor_.at += 2;
-    return empty;
+  /// Blanks, comments and line breaks inside of { } and [ ].
+  void skip_space() {
+    while (!cursor_.done() && at_end_of_line()) {
+      cursor_.skip_line();
+      cursor_.take();
+    }
+  }
+
+  /// True if a comma announces more. Stops at what follows it, or at `end`.
+  bool another(char end) {
+    skip_space();
+    if (cursor_.peek() == end) return false;
+    if (cursor_.peek() != ',') syntax("wants , or ", end, " in the list or object of this line");
+    cursor_.take();
+    return true;
+  }
+
+  void read_object(const std::string& path, size_t depth) {
+    check_depth(depth);
+    cursor_.take();
+    for (skip_space(); cursor_.peek() != '}'; skip_space()) {
+      const int line = cursor_.line;
+      const bool plain = cursor_.peek() != '"' && cursor_.peek() != '\'';
+      const std::string key = builder_.member(path, read_name(kEnds), line);
+      const bool value = cursor_.peek() == ':';
+      if (value && plain && !parts(1) && kEnds.find(cursor_.peek(1)) == kEnds.npos) {
+        syntax(key, " wants a blank behind its colon");
+      }
+      if (value) cursor_.take();
+      skip_space();
+      ++flow_;
+      value ? read_member_value(key, line, depth) : builder_.add(key, std::nullopt, line);
+      --flow_;
+      if (!another('}')) break;
+    }
+    cursor_.take();
+  }
+
+  void read_array(const std::string& key, int line) {
+    TomlArray items;
+    bool nests = false;
+    cursor_.take();
+    for (skip_space(); cursor_.peek() != ']'; skip_space()) {
+      if (cursor_.peek() == '{' || cursor_.peek() == '[') {
+        nests = true;
+        skip_flow(1);
+      } else {
+        ++flow_;
+        items.push_back(item_of(read_value()));
+        --flow_;
+      }
+      if (!another(']')) break;
+    }
+    cursor_.take();
+    if (nests) return builder_.add(key, kNestedList, line);
+    if (!items.empty()) builder_.add(key, std::move(items), line);
+  }
+
+  /// An object or a list inside of a list, which no key here could take.
+  void skip_flow(size_t depth) {
+    check_depth(depth);
+    const char end = cursor_.take() == '{' ? '}' : ']';
+    for (skip_space(); cursor_.peek() != end; skip_space()) {
+      if (end == '}') read_name(kEnds);
+      if (cursor_.peek() == ':') cursor_.take();
+      skip_space();
+      ++flow_;
+      const bool nests = cursor_.peek() == '{' || cursor_.peek() == '[';
+      nests ? skip_flow(depth + 1) : void(read_value());
+      --flow_;
+      if (!another(end)) break;
+    }
+    cursor_.take();
   }
 
   std::optional<TomlValue> read_value() {
     const char first = cursor_.peek();
-    if (first == '"') return read_quoted(cursor_, Escapes::json);
-    if (first == '\'') return read_single_quoted();
-    if (std::string_view("[]{}&*!|>%@`?,").find(first) != std::string_view::npos) {
+    if (first == '"' || first == '\'') return read_word();
+    const bool ends = flow_ > 0 && (first == ',' || first == '}' || first == ']');
+    if (!ends && std::string_view("[]{}&*!|>%@`?,").find(first) != std::string_view::npos) {
       syntax("a value cannot begin with ", quoted(first), " here; quote it");
     }
     return plain_value(take_plain());
   }
 
-  std::string read_single_quoted() {
+  /// A word in quotes; in single ones a quote is written twice.
+  std::string read_word() {
+    if (cursor_.peek() == '"') return read_quoted(cursor_, Escapes::json);
     std::string out;
     cursor_.take();
     for (;; out += cursor_.take()) {
@@ -130,11 +312,14 @@ class YamlReader {
     }
   }
 
-  /// Up to a comment, which begins after a blank, or to the end of the line.
+  /// Up to a comment, which begins after a blank, to the end of the line or, inside of { } and [ ],
+  /// to what ends a value there.
   std::string take_plain() {
     const size_t first = cursor_.at;
     size_t last = first;
     while (!at_end_of_line() || (cursor_.peek() == '#' && cursor_.at == last)) {
+      const char c = cursor_.peek();
+      if (flow_ > 0 && c != ':' && kEnds.find(c) != kEnds.npos) break;
       last = ++cursor_.at;
     }
     const std::string_view plain = cursor_.text.substr(first, last - first);
@@ -146,6 +331,7 @@ class YamlReader {
   SourceBuilder& builder_;
   std::vector<Level> levels_ = {{0, ""}};
   Pending pending_;
+  int flow_ = 0;  // inside of so many { } and [ ]
 };
 
 }  // namespace

@@ -20,7 +20,8 @@ TEST(ImportRules, LeadToKeysOfAnInputFile) {
   RunConfig config = testing_support::unset_config();
   std::vector<std::string> keys;
   for (const Field& field : fields_of(config)) keys.push_back(field.key);
-  for (const auto rules : {deepspeed_rules(), accelerate_rules(), fsdp_rules(), launch_rules()}) {
+  for (const auto rules : {deepspeed_rules(), accelerate_rules(), fsdp_rules(), training_rules(),
+                           script_rules(), own_rules()}) {
     for (const ImportRule& rule : rules) {
       if (rule.to.empty()) continue;
       for (const std::string& key : rule.keys()) EXPECT_THAT(keys, Contains(rule.target(key)));
