@@ -319,6 +319,16 @@ TEST(ImportDeepSpeed, TakesASectionThatIsSwitchedOffForNothing) {
   EXPECT_THAT(import_json(json).refused, IsEmpty());
 }
 
+TEST(ImportDeepSpeed, TakesASectionThatIsAutoAndHasNoTwinForOff) {
+  for (const char* section : {R"("amp": {"enabled": "auto", "opt_level": "auto"})",
+                              R"("amp": {"opt_level": "O1", "enabled": "auto"})",
+                              R"("torch_autocast": {"enabled": "auto", "dtype": "auto"})"}) {
+    EXPECT_THAT(import_json(text("{", section, "}")).refused, IsEmpty()) << section;
+  }
+  EXPECT_THAT(import_json(R"({"amp": {"enabled": true, "opt_level": "auto"}})").refused,
+              Contains(HasSubstr("amp.enabled: unsupported")));
+}
+
 TEST(ImportDeepSpeed, NamesTheNearestKey) {
   EXPECT_THAT(import_json(R"({"zero_optimisation": {"stage": 3}})").refused,
               ElementsAre(HasSubstr("did you mean zero_optimization.stage?")));
@@ -347,48 +357,6 @@ TEST(ImportDeepSpeed, ReadsAnAccelerateFileAndTheFileThatItNames) {
   EXPECT_TRUE(config.bf16.enabled);
   EXPECT_THAT(import.report, Contains("launch: mpirun --mca odls_base_sigkill_timeout 2 -n 16 "
                                       "--map-by ppr:8:node ./zeroapp run.toml"));
-}
-
-TEST(ImportDeepSpeed, RefusesAccelerateFilesThatContradictOrStartSomethingElse) {
-  const TempFile json("named.json", R"({"gradient_clipping": 1.0})");
-  const std::string name = json.path().substr(json.path().rfind('/') + 1);
-  const TempFile yaml("acc.yaml",
-                      "deepspeed_config:\n  gradient_clipping: 0.25\n"
-                      "  deepspeed_config_file: " +
-                          name + "\ndistributed_type: MEGATRON_LM\nmixed_precision: fp8\n");
-  EXPECT_THAT(import_deepspeed(yaml.path(), {.overrides = kRun}).refused,
-              ElementsAre(HasSubstr("write DEEPSPEED, FSDP, MULTI_GPU or NO"),
-                          HasSubstr("fp16, bf16 or no"),
-                          AllOf(HasSubstr("named.json:1: gradient_clipping: contradicts"),
-                                HasSubstr("acc.yaml:2"))));
-}
-
-RunConfig config_of_yaml(const std::string& yaml) {
-  const TempFile file("acc.yaml", yaml);
-  return config_of(import_deepspeed(file.path(), {.overrides = kRun}));
-}
-
-TEST(ImportDeepSpeed, MakesAStageOfFsdpsStrategy) {
-  const std::string fsdp = "distributed_type: FSDP\nmixed_precision: bf16\nfsdp_config:\n";
-  const std::pair<const char*, int> strategies[] = {
-      {"  fsdp_sharding_strategy: FULL_SHARD\n", 3}, {"  fsdp_sharding_strategy: 2\n", 2},
-      {"  sharding_strategy: NO_SHARD\n", 0},        {"  fsdp_reshard_after_forward: true\n", 3},
-      {"  fsdp_reshard_after_forward: false\n", 2},  {"  fsdp_version: 2\n", 3}};
-  for (const auto& [line, stage] : strategies) {
-    const RunConfig config = config_of_yaml(fsdp + line);
-    EXPECT_EQ(config.zero.stage, stage) << line;
-    EXPECT_EQ(config.gradient_clipping, 1) << "not DeepSpeed's";
-    EXPECT_EQ(config.zero.stage3_max_reuse_distance, stage == 3 ? 0 : 1'000'000'000) << line;
-  }
-  const RunConfig away =
-      config_of_yaml(fsdp + "  fsdp_offload_params: true\n  fsdp_activation_checkpointing: true\n");
-  EXPECT_EQ(away.offload_param.device, Home::cpu);
-  EXPECT_EQ(away.offload_optimizer.device, Home::cpu);
-  EXPECT_EQ(away.recompute.mode, Recompute::Mode::full);
-  EXPECT_EQ(config_of_yaml("distributed_type: MULTI_GPU\n").zero.stage, 0);
-  const TempFile hybrid("acc.yaml", fsdp + "  fsdp_sharding_strategy: HYBRID_SHARD\n");
-  EXPECT_THAT(import_deepspeed(hybrid.path(), {.overrides = kRun}).refused,
-              ElementsAre(HasSubstr("unsupported: write FULL_SHARD")));
 }
 
 TEST(ImportDeepSpeed, RefusesFilesThatItCannotRead) {

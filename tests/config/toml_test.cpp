@@ -25,6 +25,31 @@ std::string problem(std::string_view text) {
   return std::to_string(first.line) + ": " + first.key + ": " + first.what;
 }
 
+TEST(Toml, PassesOverAByteOrderMarkAtItsStart) {
+  const TomlDocument marked = parse_toml(
+      "\xEF\xBB\xBF"
+      "a = 1\n[b]\nc = 2\n");
+  EXPECT_TRUE(marked.problems.empty());
+  ASSERT_EQ(marked.entries.size(), 2u);
+  EXPECT_EQ(marked.entries[0].key, "a");
+  EXPECT_EQ(marked.entries[0].line, 1);
+  EXPECT_EQ(parse_toml("a = 1\n\xEF\xBB\xBF"
+                       "b = 2\n")
+                .problems.size(),
+            1u);
+}
+
+TEST(Toml, NamesTheLineThatConvertsUtf16) {
+  const TomlDocument wide =
+      parse_toml(std::string_view("\xFF\xFE"
+                                  "a\0=\0001\0",
+                                  8));
+  ASSERT_EQ(wide.problems.size(), 1u);
+  EXPECT_EQ(wide.problems[0].what,
+            "the file is UTF-16 text; write it as UTF-8: iconv -f UTF-16 -t "
+            "UTF-8 FILE > NEW");
+}
+
 TEST(Toml, ReadsEveryKindOfValue) {
   EXPECT_EQ(only_value("a = true"), TomlValue(true));
   EXPECT_EQ(only_value("a = -1_000"), TomlValue(int64_t(-1000)));

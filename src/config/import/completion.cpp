@@ -83,7 +83,6 @@ std::optional<Derived> derive_auto(std::string_view key, const RunConfig& config
 }
 
 void Translation::complete(Framework framework) {
-  settle_length();
   need_what_is_asked();
   settle_precision();
   settle_schedule();
@@ -98,21 +97,6 @@ void Translation::complete(Framework framework) {
   drop_idle();
 }
 
-/// A number of steps wins over epochs, as in Transformers, unless the command line gives the
-/// epochs.
-void Translation::settle_length() {
-  const auto steps = settings_.find("run.steps"), epochs = settings_.find("run.epochs");
-  if (steps == settings_.end() || epochs == settings_.end()) return;
-  if (steps->second.given && epochs->second.given) return;
-  const auto& [loser, winner] =
-      epochs->second.given ? std::pair(steps, epochs) : std::pair(epochs, steps);
-  retell(loser->first,
-         text("left out: ", winner->first, " = ", to_text(winner->second.value), " of the ",
-              winner->second.origin, " wins", winner == steps ? ", as in Transformers" : ""));
-  assign(*find(loser->first), int64_t(0));
-  settings_.erase(loser);
-}
-
 /// A flag of the script alone may say a key, so that no default stands in its place.
 void Translation::need_what_is_asked() {
   const auto has_one = [&](const char* key, const char* other) { return has(key) || has(other); };
@@ -123,8 +107,9 @@ void Translation::need_what_is_asked() {
     if (half && (config_.fp16.enabled || config_.bf16.enabled)) continue;
     if (key == kMicroBatch) continue;
     const bool endless = length && config_.data.train == "synthetic";
+    const bool warms_up = key == "scheduler.warmup_num_steps" && !has(key);
+    if (warms_up) need("scheduler.type", "the warm-up belongs to it");
     need(endless ? "run.steps" : key, "a flag of the script may say it");
-    if (key == "scheduler.warmup_num_steps") need("scheduler.type", "the warm-up belongs to it");
   }
 }
 
@@ -149,7 +134,7 @@ void Translation::settle_schedule() {
     return found != settings_.end() && found->second.origin == kLaunchLine;
   };
   const bool warms_up = of_launch_line("scheduler.warmup_num_steps");
-  if (warms_up && !has("scheduler.type")) {
+  if ((warms_up || hf_defaults_) && !has("scheduler.type")) {
     default_to("scheduler.type", "WarmupDecayLR", text(kHfDefault, ", linear"));
   } else if (!of_launch_line("scheduler.type")) {
     return;

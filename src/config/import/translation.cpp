@@ -31,7 +31,8 @@ std::string nearest_flag(const std::string& flag) {
   for (const auto rules : {training_rules(), script_rules()}) {
     for (const ImportRule& rule : rules) {
       for (const std::string& known : rule.keys()) {
-        if (edit_distance(flag, known, kMostEdits) <= kMostEdits) return known;
+        const bool begins = known.starts_with(flag);
+        if (begins || edit_distance(flag, known, kMostEdits) <= kMostEdits) return known;
       }
     }
   }
@@ -88,7 +89,21 @@ void Translation::translate(const Source& source, std::span<const ImportRule> ru
   }
 }
 
-void Translation::follow_launch_line(const LaunchLine& line) {
+/// A number of steps wins over epochs, as in Transformers, and key=value over both.
+void Translation::leave_out_length(Source& flags) {
+  const TomlValue* steps = value_in(flags, "--max_steps");
+  const auto* count = steps ? std::get_if<int64_t>(steps) : nullptr;
+  if (has("run.steps")) {
+    pass_over(flags, "--num_train_epochs", "left out: run.steps is given");
+  } else if (has("run.epochs")) {
+    pass_over(flags, "--max_steps", "left out: run.epochs is given");
+  } else if (count && *count > 0) {
+    pass_over(flags, "--num_train_epochs", "left out: --max_steps wins, as in Transformers");
+  }
+}
+
+void Translation::follow_launch_line(LaunchLine line) {
+  leave_out_length(line.flags);
   std::string unread;
   for (const SourceEntry& entry : line.flags) {
     if (entry.value) {
@@ -108,13 +123,13 @@ void Translation::follow_flag(const SourceEntry& entry) {
   constexpr std::string_view kFiles[] = {".json", ".yaml", ".yml", ".toml", ".args"};
   const auto* word = std::get_if<std::string>(&*entry.value);
   if (const ImportRule* rule = find_flag(entry.key)) return follow(entry, *rule);
-  if (const std::string near = nearest_flag(entry.key); !near.empty()) {
-    return warn(entry, text("nothing to set: a flag of the script alone; if ", near,
-                            " is meant, write that"));
-  }
   const auto ends = [&](std::string_view end) { return word && word->ends_with(end); };
   if (entry.key.find("conf") != entry.key.npos && std::ranges::any_of(kFiles, ends)) {
     return warn(entry, "a file of settings that the script reads; write them as key=value");
+  }
+  if (const std::string near = nearest_flag(entry.key); !near.empty()) {
+    return warn(entry, text("nothing to set: a flag of the script alone; if ", near,
+                            " is meant, write that"));
   }
   tell(entry, "", "nothing to set: no flag of TrainingArguments that has a twin here");
 }
@@ -186,6 +201,8 @@ void Translation::follow(const SourceEntry& entry, const ImportRule& rule) {
   const std::optional<Target> target = follow_rule(rule, entry.key, *entry.value);
   if (!target) return unsupported(entry, std::string(rule.why));
   if (target->key.empty()) return tell(entry, "", "nothing to set");
+  // A flag that says its value only together with what nobody says here.
+  if (is_auto(target->value) && entry.place == kLaunchLine) asked_.insert(target->key);
   set(entry, *target, rule.why);
 }
 

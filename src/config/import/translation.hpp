@@ -55,7 +55,7 @@ class Translation {
 
   /// The script's and its launchers' flags; before the sources, which they fill where those say
   /// "auto" and must not contradict.
-  void follow_launch_line(const LaunchLine& line);
+  void follow_launch_line(LaunchLine line);
 
   /// Follows the rules; with `same_names` also DeepSpeed's names that an input file has too.
   void translate(const Source& source, std::span<const ImportRule> rules, bool same_names);
@@ -86,6 +86,7 @@ class Translation {
 
   void translate_entry(const SourceEntry& entry, const ImportRule* rule, bool same_names);
   void follow(const SourceEntry& entry, const ImportRule& rule);
+  void leave_out_length(Source& flags);
   void follow_flag(const SourceEntry& entry);
   void ask(const SourceEntry& entry, const std::string& key);
   void follow_fixed(const SourceEntry& entry, std::string_view only, std::string_view why);
@@ -97,7 +98,6 @@ class Translation {
   bool is_off(const std::string& key) const;
   void default_to(const std::string& key, const TomlValue& value, const std::string& why);
   std::string input_file() const;
-  void settle_length();
   void settle_precision();
   void settle_schedule();
   void settle_betas();
