@@ -20,7 +20,7 @@ endif()
 
 set(fuzz_build ${CMAKE_CURRENT_BINARY_DIR}/fuzz)
 function(zero_fuzz_target name)
-  cmake_parse_arguments(ARG "" "LINKS;SEEDS" "FOLDERS;FILES" ${ARGN})
+  cmake_parse_arguments(ARG "" "LINKS;SEEDS;LIKE" "FOLDERS;FILES" ${ARGN})
   set(seeds ${PROJECT_SOURCE_DIR}/${ARG_SEEDS})
   add_executable(mutations_${name} fuzz/mutations.cpp fuzz/${name}.cpp)
   target_compile_definitions(mutations_${name} PRIVATE ZERO_FUZZ_SEEDS="${seeds}")

@@ -1,8 +1,11 @@
 # Every fuzz target: <name>.cpp defines LLVMFuzzerTestOneInput, which throws when something is
 # wrong. FOLDERS of sources and FILES, which are patterns, are compiled with it by clang, beside
 # src/base and io/files, on which all stand. SEEDS is a folder of good inputs; all are relative to
-# the root of the tree. LINKS is the library of those sources in the main build.
+# the root of the tree. LINKS is the library of those sources in the main build. LIKE names a target
+# above whose folders this one stands on too.
 zero_fuzz_target(read_config FOLDERS src/config LINKS zero_config SEEDS inputs)
+zero_fuzz_target(import_file LIKE read_config LINKS zero_config SEEDS tests/fixtures/deepspeed)
+zero_fuzz_target(launch_line LIKE read_config LINKS zero_config SEEDS tests/fuzz/seeds/launch_line)
 zero_fuzz_target(safetensors FILES io/interop/json.cpp io/interop/safetensors.cpp LINKS zero_io
                  SEEDS tests/fuzz/seeds/safetensors)
 zero_fuzz_target(manifest FILES io/checkpoint/manifest*.cpp io/interop/json.cpp

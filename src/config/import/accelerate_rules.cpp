@@ -218,10 +218,11 @@ std::string accelerate_key(std::string_view flag) {
   if (!flag.starts_with("--")) return "";
   const std::string_view name = flag.substr(2);
   for (const AccelerateFlags& flags : kFlags) {
-    for (const std::string& known : words_of(flags.names)) {
+    std::string_view names = flags.names;
+    for (auto known = next_word(names); !known.empty(); known = next_word(names)) {
       if (known != name) continue;
       const bool section = flags.key.empty() || flags.key.ends_with('.');
-      return std::string(flags.key) + (section ? known : "");
+      return std::string(flags.key).append(section ? known : "");
     }
   }
   return "";

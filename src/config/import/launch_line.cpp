@@ -89,10 +89,12 @@ void join_betas(Source& source) {
     given = given || number;
   }
   if (!given) return;
+  SourceEntry *first = find(source, names[0]), *second = find(source, names[1]);
+  SourceEntry& pair = first ? *first : *second;
+  pair.called = first && second ? text(names[0], " and ", names[1]) : pair.key;
+  pair.key = names[0];
+  pair.value = betas;
   remove(source, names[1]);
-  SourceEntry* first = find(source, names[0]);
-  if (!first) source.push_back({names[0], std::nullopt, kLaunchLine});
-  (first ? *first : source.back()).value = betas;
 }
 
 /// Transformers 5 takes a number of warm-up steps below 1 for a share of all steps.
@@ -100,19 +102,15 @@ void rename_share(Source& source) {
   SourceEntry* warmup = find(source, "--warmup_steps");
   const double steps = warmup ? number_of(*warmup->value).value_or(0) : 0;
   if (steps <= 0 || steps >= 1) return;
-  remove(source, "--warmup_ratio");
-  warmup = find(source, "--warmup_steps");
   warmup->key = "--warmup_ratio";
   warmup->called = "--warmup_steps";
 }
 
-/// Transformers rounds up, and takes a number of warm-up steps before a share of all steps.
+/// Transformers rounds up.
 void resolve_ratio(Source& source) {
   rename_share(source);
   SourceEntry* ratio = find(source, "--warmup_ratio");
   const SourceEntry* steps = find(source, "--max_steps");
-  const SourceEntry* warmup = find(source, "--warmup_steps");
-  if (warmup && number_of(*warmup->value).value_or(0) > 0) return remove(source, "--warmup_ratio");
   const double share = ratio ? number_of(*ratio->value).value_or(-1) : -1;
   const double count = steps ? number_of(*steps->value).value_or(0) : 0;
   if (share < 0 || share > 1 || count <= 0) return;

@@ -355,8 +355,11 @@ const ImportRule* find_flag(std::string_view flag) {
 }
 
 bool is_switch(std::string_view flag) {
-  const std::vector<std::string> switches = words_of(kSwitches);
-  return std::ranges::find(switches, flag) != switches.end();
+  std::string_view switches = kSwitches;
+  for (auto word = next_word(switches); !word.empty(); word = next_word(switches)) {
+    if (word == flag) return true;
+  }
+  return false;
 }
 
 }  // namespace zero

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <iterator>
-#include <sstream>
 
 #include "src/config/optimizer_rows.hpp"
 #include "zero/base/error.hpp"
@@ -125,9 +123,19 @@ std::string plain_text(const TomlValue& value) {
   return word ? *word : to_text(value);
 }
 
+std::string_view next_word(std::string_view& words) {
+  words.remove_prefix(std::min(words.find_first_not_of(' '), words.size()));
+  const std::string_view word = words.substr(0, words.find(' '));
+  words.remove_prefix(word.size());
+  return word;
+}
+
 std::vector<std::string> words_of(std::string_view names) {
-  std::istringstream words{std::string(names)};
-  return {std::istream_iterator<std::string>(words), {}};
+  std::vector<std::string> words;
+  for (auto word = next_word(names); !word.empty(); word = next_word(names)) {
+    words.emplace_back(word);
+  }
+  return words;
 }
 
 std::vector<std::string> ImportRule::keys() const {
@@ -146,9 +154,11 @@ std::span<const ImportRule> deepspeed_rules() { return kDeepSpeed; }
 const ImportRule* find_rule(std::span<const ImportRule> rules, std::string_view key) {
   for (const ImportRule& rule : rules) {
     if (!key.starts_with(rule.in)) continue;
-    for (const std::string& name : rule.keys()) {
-      const bool section = name.ends_with(".*");
-      if (section ? key.starts_with(name.substr(0, name.size() - 1)) : key == name) return &rule;
+    const std::string_view name = key.substr(rule.in.size());
+    std::string_view names = rule.from;
+    for (auto word = next_word(names); !word.empty(); word = next_word(names)) {
+      const bool section = word.ends_with(".*");
+      if (section ? name.starts_with(word.substr(0, word.size() - 1)) : name == word) return &rule;
     }
   }
   return nullptr;

@@ -19,6 +19,9 @@ struct Target {
 /// Returns the value as it stands there, a word without its quotes.
 std::string plain_text(const TomlValue& value);
 
+/// Takes the first word off `words`, which blanks part; "" if there is none.
+std::string_view next_word(std::string_view& words);
+
 /// The words of `names`, with blanks between them.
 std::vector<std::string> words_of(std::string_view names);
 

@@ -89,21 +89,26 @@ void Translation::translate(const Source& source, std::span<const ImportRule> ru
   }
 }
 
-/// A number of steps wins over epochs, as in Transformers, and key=value over both.
-void Translation::leave_out_length(Source& flags) {
-  const TomlValue* steps = value_in(flags, "--max_steps");
-  const auto* count = steps ? std::get_if<int64_t>(steps) : nullptr;
+/// Counts win over shares and epochs, as in Transformers, and key=value over both.
+void Translation::leave_out_what_yields(Source& flags) {
+  const auto counts = [&](std::string_view flag) {
+    const TomlValue* value = value_in(flags, flag);
+    const auto* count = value ? std::get_if<int64_t>(value) : nullptr;
+    return count && *count > 0;
+  };
   if (has("run.steps")) {
     pass_over(flags, "--num_train_epochs", "left out: run.steps is given");
   } else if (has("run.epochs")) {
     pass_over(flags, "--max_steps", "left out: run.epochs is given");
-  } else if (count && *count > 0) {
+  } else if (counts("--max_steps")) {
     pass_over(flags, "--num_train_epochs", "left out: --max_steps wins, as in Transformers");
   }
+  if (!counts("--warmup_steps")) return;
+  pass_over(flags, "--warmup_ratio", "left out: --warmup_steps wins, as in Transformers");
 }
 
 void Translation::follow_launch_line(LaunchLine line) {
-  leave_out_length(line.flags);
+  leave_out_what_yields(line.flags);
   std::string unread;
   for (const SourceEntry& entry : line.flags) {
     if (entry.value) {
@@ -302,11 +307,10 @@ const Field* Translation::find(std::string_view key) const {
   return found == fields_.end() ? nullptr : &*found;
 }
 
-std::string Translation::unknown(const std::string& key) const {
-  const std::string ours = same_key(key);
-  const std::string advice = habit_advice(ours.empty() ? key : ours);
-  if (!advice.empty()) return advice;
-  std::vector<std::string> known;
+/// What a user may have meant by a key that nobody knows.
+const std::vector<std::string>& Translation::known_keys() {
+  std::vector<std::string>& known = known_keys_;
+  if (!known.empty()) return known;
   for (const auto rules : {deepspeed_rules(), accelerate_rules()}) {
     for (const ImportRule& rule : rules) std::ranges::copy(rule.keys(), std::back_inserter(known));
   }
@@ -314,7 +318,14 @@ std::string Translation::unknown(const std::string& key) const {
     if (keys.section.empty()) std::ranges::copy(words_of(keys.names), std::back_inserter(known));
   }
   for (const Field& field : fields_) known.push_back(deepspeed_key(field.key));
-  const std::string near = nearest_key(key, known);
+  return known;
+}
+
+std::string Translation::unknown(const std::string& key) {
+  const std::string ours = same_key(key);
+  const std::string advice = habit_advice(ours.empty() ? key : ours);
+  if (!advice.empty()) return advice;
+  const std::string near = nearest_key(key, known_keys());
   return "no such key" + (near.empty() ? "" : "; did you mean " + near + "?");
 }
 

@@ -86,7 +86,7 @@ class Translation {
 
   void translate_entry(const SourceEntry& entry, const ImportRule* rule, bool same_names);
   void follow(const SourceEntry& entry, const ImportRule& rule);
-  void leave_out_length(Source& flags);
+  void leave_out_what_yields(Source& flags);
   void follow_flag(const SourceEntry& entry);
   void ask(const SourceEntry& entry, const std::string& key);
   void follow_fixed(const SourceEntry& entry, std::string_view only, std::string_view why);
@@ -116,7 +116,8 @@ class Translation {
 
   const Field* find(std::string_view key) const;
   bool has(const std::string& key) const { return settings_.count(key) != 0; }
-  std::string unknown(const std::string& key) const;
+  const std::vector<std::string>& known_keys();
+  std::string unknown(const std::string& key);
   void tell(const SourceEntry& entry, const std::string& key, const std::string& what);
   void retell(const std::string& key, const std::string& what);
   void refuse(const SourceEntry& entry, const std::string& what);
@@ -132,6 +133,7 @@ class Translation {
   std::set<std::string> asked_;              // keys that flags of the script alone may mean
   std::vector<Line> lines_;
   std::vector<std::string> refused_;
+  std::vector<std::string> known_keys_;  // made by known_keys()
 };
 
 }  // namespace zero

@@ -186,8 +186,6 @@ TEST(LaunchLine, AsksForAWarmUpOfTheScriptAloneWithItsSchedule) {
 TEST(LaunchLine, TakesAWarmUpBelowOneStepForAShare) {
   EXPECT_THAT(read({"--warmup_steps", "0.1", "--max_steps", "50"}),
               ElementsAre("--warmup_ratio=5", "--max_steps=50"));
-  EXPECT_THAT(read({"--warmup_ratio", "0.2", "--warmup_steps", "0.1"}),
-              ElementsAre("--warmup_ratio=0.1"));
 }
 
 TEST(LaunchLine, BringsTransformersLinearScheduleByDefault) {
@@ -229,7 +227,18 @@ TEST(LaunchLine, JoinsFlagsThatMakeOneValue) {
   EXPECT_THAT(read({"--warmup_ratio", "0.03", "--max_steps", "1001"}),
               ElementsAre("--warmup_ratio=31", "--max_steps=1001"));
   EXPECT_THAT(read({"--warmup_ratio", "0.03", "--warmup_steps", "7"}),
-              ElementsAre("--warmup_steps=7"));
+              ElementsAre("--warmup_ratio=0.03", "--warmup_steps=7"));
+}
+
+TEST(LaunchLine, TellsOfEveryFlagThatItJoinsOrLeavesOut) {
+  const DeepSpeedImport made = import(
+      {"--adam_beta1=0.8", "--adam_beta2", "0.9", "--warmup_ratio", "0.1", "--warmup_steps", "7"});
+  EXPECT_THAT(made.report, Contains("launch line: --adam_beta1 and --adam_beta2 = [0.8, 0.9]: "
+                                    "mapped to optimizer.betas"));
+  EXPECT_THAT(made.report, Contains("launch line: --warmup_ratio = 0.1: left out: --warmup_steps "
+                                    "wins, as in Transformers"));
+  EXPECT_THAT(import({"--adam_beta2", "0.9"}).report,
+              Contains(HasSubstr("launch line: --adam_beta2 = [0.9, 0.9]: mapped")));
 }
 
 TEST(LaunchLine, FillsWhatTheFileLeavesOpen) {
