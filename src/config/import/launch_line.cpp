@@ -210,6 +210,7 @@ class Reader {
     if (in_launcher() || name.ends_with(".py")) {
       program_ = Program::script;
       behind_flag_ = false;
+      script_first_ = line_.flags.size();
     } else if (name == "accelerate-launch" || name == "accelerate.commands.launch" ||
                (name == "launch" && before_ == "accelerate")) {
       program_ = Program::accelerate;
@@ -266,7 +267,9 @@ class Reader {
       name_type(flag, entry);
     }
     Source& source = accelerates ? line_.accelerate : line_.flags;
-    if (find(source, entry.key)) {
+    const size_t first = accelerates ? 0 : script_first_;
+    const auto same = [&](const SourceEntry& other) { return other.key == entry.key; };
+    if (std::any_of(source.begin() + ptrdiff_t(first), source.end(), same)) {
       refuse(Exit::kUsage, kLaunchLine, ": ", entry.called.empty() ? entry.key : entry.called,
              ": stands twice; keep one");
     }
@@ -291,6 +294,7 @@ class Reader {
   LaunchLine line_;
   Program program_ = Program::unknown;
   std::string before_;         // the last word that named a program
+  size_t script_first_ = 0;    // of line_.flags; a launcher may have a flag of the same name
   bool behind_flag_ = false;   // of the script
   bool behind_value_ = false;  // more words of a list may follow
 };
