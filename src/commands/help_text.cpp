@@ -70,11 +70,11 @@ constexpr const char* kCommands =
 
 constexpr const char* kMoreCommands =
     R"( as a checkpoint of step 0
-  zeroapp import-deepspeed FILE [key=value ...]       DeepSpeed JSON or Accelerate YAML to TOML
+  zeroapp import-deepspeed FILE [key=value ...]       DeepSpeed's or Accelerate's file to TOML
       -o, --output NEW     into a new file
       --leave-out-unsupported   keys that ask for what is not done, instead of refusing them
       --hf-defaults        "auto" has the default of Transformers' TrainingArguments
-      -- WORDS             "auto" has the value of the launch line's own --learning_rate ...
+      -- WORDS             the launch line: its flags fill "auto" and win over Accelerate's file
   zeroapp --help | --version
 
 DIR: a run, its folder of checkpoints, or one of them; of eval and generate also a model folder.

@@ -21,7 +21,8 @@ BY_PREFIX = {"fsdp_": "fsdp_config", "megatron_lm_": "megatron_lm_config", "fp8_
              "parallelism_config_": "parallelism_config"}
 WORDS = {"fsdp_sharding_strategy": "FULL_SHARD", "fsdp_reshard_after_forward": True,
          "deepspeed_config_file": "ds.json", "mixed_precision": "bf16", "config_file": "acc.yaml",
-         "deepspeed": "ds.json", "deepspeed_config": "ds.json", "optim": "adamw_torch", "lr_scheduler_type": "linear",
+         "deepspeed": "ds.json", "deepspeed_config": "ds.json", "optim": "adamw_torch",
+         "lr_scheduler_type": "linear",
          "metric_for_best_model": "loss", "fsdp": "full_shard", "sharded_ddp": "simple",
          "downcast_bf16": "no", "offload_optimizer_device": "cpu", "offload_param_device": "none",
          "num_processes": 2, "compute_environment": "LOCAL_MACHINE", "fp16": True}

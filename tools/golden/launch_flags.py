@@ -5,8 +5,8 @@ usage: launch_flags.py [OUT]       writes tests/golden/launch_flags.txt by defau
 Needs pip and the network: some 180 MB of wheels into build/wheels, which are read, never run.
 
 A line is "program kind name". The kind is flag (takes no value), bool (may take one), int, float or
-text; of Transformers it follows from the field's type. Names are written with underscores, as all of
-these parsers take them. Both sides of a release are read where flags came or went.
+text; of Transformers it follows from the field's type. Names are written with underscores, as all
+of these parsers take them. Both sides of a release are read where flags came or went.
 """
 import ast
 import pathlib

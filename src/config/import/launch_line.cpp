@@ -152,6 +152,12 @@ std::string training_flag(const std::string& name) {
   return others.empty() ? only_one(name, training) : name;
 }
 
+/// False for a flag that sets nothing here, which may stand twice.
+bool acts_alone(const std::string& flag) {
+  const ImportRule* rule = find_flag(flag);
+  return rule && !(rule->to.empty() && rule->only.empty() && !rule->convert);
+}
+
 std::string accelerate_flag(const std::string& name) {
   std::vector<std::string> found;
   for (const AccelerateFlags& flags : accelerate_flags()) {
@@ -269,7 +275,8 @@ class Reader {
     Source& source = accelerates ? line_.accelerate : line_.flags;
     const size_t first = accelerates ? 0 : script_first_;
     const auto same = [&](const SourceEntry& other) { return other.key == entry.key; };
-    if (std::any_of(source.begin() + ptrdiff_t(first), source.end(), same)) {
+    const bool acts = accelerates || acts_alone(entry.key);
+    if (acts && std::any_of(source.begin() + ptrdiff_t(first), source.end(), same)) {
       refuse(Exit::kUsage, kLaunchLine, ": ", entry.called.empty() ? entry.key : entry.called,
              ": stands twice; keep one");
     }

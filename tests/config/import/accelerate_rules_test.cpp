@@ -84,6 +84,17 @@ TEST(AccelerateRules, OffloadWhatFsdpsActivationCheckpointingOffloads) {
   EXPECT_EQ(config.offload_activations.offload, Home::cpu);
 }
 
+TEST(AccelerateRules, TakeSizesOfOneForNoOtherWayToCutAModel) {
+  const std::string sizes = "distributed_type: MULTI_GPU\nparallelism_config:\n";
+  EXPECT_EQ(config_of_yaml(sizes + "  parallelism_config_tp_size: 1\n"
+                                   "  parallelism_config_cp_backend: torch\n")
+                .zero.stage,
+            0);
+  const TempFile cut("acc.yaml", sizes + "  parallelism_config_tp_size: 2\n");
+  EXPECT_THAT(import_deepspeed(cut.path(), {.overrides = kRun}).refused,
+              ElementsAre(HasSubstr("tp_size: unsupported: a model is cut by ZeRO alone")));
+}
+
 TEST(AccelerateFlags, SetTheKeyOfTheConfigurationThatTheyAreNamedAfter) {
   EXPECT_EQ(accelerate_key("--zero_stage"), "deepspeed_config.zero_stage");
   EXPECT_EQ(accelerate_key("--fsdp_version"), "fsdp_config.fsdp_version");

@@ -56,6 +56,8 @@ TEST(LaunchLine, IsReadAsArgparseDoes) {
               ElementsAre("deepspeed", "--num_gpus=8", "train.py", "--learning_rate=5e-05",
                           "--bf16=true", "--max_steps=-1", "--do_eval=false"));
   EXPECT_THROW(read({"--seed", "1", "--seed=2"}), Error);
+  EXPECT_THAT(read({"--dataset_name", "a", "--dataset_name", "b"}),
+              ElementsAre("--dataset_name=\"a\"", "--dataset_name=\"b\""));
   EXPECT_THAT(read({"deepspeed", "--log_level", "info", "a.py", "--log_level=error"}),
               ElementsAre("deepspeed", "--log_level=\"info\"", "a.py", "--log_level=\"error\""));
   EXPECT_THROW(read(Words(2000, "--x")), Error);
