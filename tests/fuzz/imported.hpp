@@ -22,7 +22,7 @@ inline void check_import(const std::string& path, std::span<const std::string> l
                                                      .hf_defaults = true,
                                                      .unsupported = unsupported});
     ZERO_REQUIRE(import.toml.empty() != import.refused.empty(), "an input file of a refused one");
-    if (!import.toml.empty()) read_config(models(), import.toml, "import.toml");
+    if (!import.needs.empty()) read_config(models(), import.toml, "import.toml");
   } catch (const Error& error) {
     ZERO_REQUIRE(error.exit() == Exit::kUsage, error.what());
   }

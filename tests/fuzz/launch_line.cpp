@@ -1,5 +1,5 @@
-/// Any words, split at the control character US, behind -- beside a configuration of Accelerate and
-/// a file of DeepSpeed that leave most to them.
+/// Any words, split at the control character US, as a launch line of a configuration of Accelerate
+/// or a file of DeepSpeed, by their number, that leaves most to them.
 
 #include <unistd.h>
 
@@ -22,7 +22,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const zero::testing_support::TempFile json("line.json", kDeepSpeed),
       yaml("line.yaml", kAccelerate);
   const auto words = zero::split({reinterpret_cast<const char*>(data), size});
-  zero::check_import(json.path(), words, zero::Unsupported::refuse);
-  zero::check_import(yaml.path(), words, zero::Unsupported::leave_out);
+  const auto unsupported = size % 2 ? zero::Unsupported::refuse : zero::Unsupported::leave_out;
+  zero::check_import(words.size() % 2 ? json.path() : yaml.path(), words, unsupported);
   return 0;
 }

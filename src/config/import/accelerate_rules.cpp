@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <cctype>
+
 #include "src/config/import/rules.hpp"
 
 namespace zero {
@@ -102,7 +105,8 @@ constexpr ImportRule kFsdp[] = {
      .to = "zero.stage",
      .why = "write FULL_SHARD, SHARD_GRAD_OP or NO_SHARD: shards are cut over all ranks, not "
             "within groups",
-     .values = "FULL_SHARD=3|1=3|SHARD_GRAD_OP=2|2=2|NO_SHARD=0|3=0"},
+     .values = "FULL_SHARD=3|full_shard=3|1=3|SHARD_GRAD_OP=2|shard_grad_op=2|2=2|NO_SHARD=0|"
+               "no_shard=0|3=0"},
     // FSDP 2 has a boolean, FSDP 1 a strategy.
     {.in = kFsdpSection,
      .from = "reshard_after_forward",
@@ -207,11 +211,13 @@ constexpr AccelerateFlags kFlags[] = {
 
 }  // namespace
 
-/// An unquoted no is false to PyYAML, and Accelerate takes it for "no".
+/// An unquoted no is false to PyYAML, and Accelerate takes it for "no", and capitals for small
+/// letters.
 std::optional<Target> mixed_precision(const TomlValue& value, std::string_view) {
-  if (is_word(value, "fp16")) return Target{"fp16.enabled", true};
-  if (is_word(value, "bf16")) return Target{"bf16.enabled", true};
-  if (is_word(value, "no") || value == TomlValue(false)) return Target{"bf16.enabled", false};
+  std::string word = plain_text(value);
+  std::ranges::transform(word, word.begin(), [](unsigned char c) { return char(std::tolower(c)); });
+  if (word == "fp16" || word == "bf16") return Target{word + ".enabled", true};
+  if (word == "no" || word == "false") return Target{"bf16.enabled", false};
   return std::nullopt;
 }
 

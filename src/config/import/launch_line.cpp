@@ -30,16 +30,23 @@ bool is_assignment(std::string_view word) {
   refuse(Exit::kUsage, kLaunchLine, ": ", to_text(TomlValue(word)), ": ", fault);
 }
 
-/// Programs that write texts make other dashes and quotes of those of a shell.
-void refuse_typography(const std::string& word) {
-  const size_t first = word.find_first_not_of('-');
-  const std::string_view rest = std::string_view(word).substr(std::min(first, word.size()));
-  for (const std::string_view dash : {"\u2010", "\u2011", "\u2012", "\u2013", "\u2014", "\u2015",
-                                      "\u2212", "\uFE58", "\uFE63", "\uFF0D"}) {
-    if (rest.starts_with(dash)) refuse_word(word, "begins with a typographic dash; write --");
+bool begins_with_one_of(std::string_view word, std::initializer_list<std::string_view> marks) {
+  return std::ranges::any_of(marks, [&](std::string_view mark) { return word.starts_with(mark); });
+}
+
+/// Programs that write texts make other dashes of those of a shell.
+void refuse_dash(const std::string& word) {
+  const size_t first = std::min(word.find_first_not_of('-'), word.size());
+  if (begins_with_one_of(std::string_view(word).substr(first),
+                         {"\u2010", "\u2011", "\u2012", "\u2013", "\u2014", "\u2015", "\u2212",
+                          "\uFE58", "\uFE63", "\uFF0D"})) {
+    refuse_word(word, "begins with a typographic dash; write --");
   }
-  for (const std::string_view quote : {"\u2018", "\u2019", "\u201C", "\u201D"}) {
-    if (rest.starts_with(quote)) refuse_word(word, "begins with a typographic quote; write '");
+}
+
+void refuse_quote(const std::string& word) {
+  if (begins_with_one_of(word, {"\u2018", "\u2019", "\u201C", "\u201D"})) {
+    refuse_word(word, "begins with a typographic quote; write '");
   }
 }
 
@@ -177,7 +184,8 @@ class Reader {
   LaunchLine read() {
     for (; at_ < words_.size(); ++at_) {
       const std::string word = in_launcher() ? long_name(words_[at_]) : words_[at_];
-      refuse_typography(word);
+      refuse_dash(word);
+      refuse_quote(word);
       is_flag(word) ? read_flag(word) : read_word(word);
     }
     return std::move(line_);
@@ -238,7 +246,7 @@ class Reader {
     behind_value_ = equals == word.npos && has_value(name);
     if (equals != word.npos) entry.value = value_of(word.substr(equals + 1));
     if (behind_value_) {
-      refuse_typography(words_[++at_]);
+      if (!has_blank(words_[++at_])) refuse_dash(words_[at_]);
       entry.value = value_of(words_[at_]);
     }
     add(std::move(entry));

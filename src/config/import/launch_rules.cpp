@@ -60,7 +60,9 @@ std::optional<Target> not_apex(const TomlValue& value, std::string_view) {
 }
 
 constexpr std::string_view kSteps = "write a number of steps";
-constexpr std::string_view kStage = "write zero.stage=...";
+constexpr std::string_view kStage =
+    "write zero.stage=... as key=value, and with offload zero.offload_param.device=cpu and "
+    "zero.offload_optimizer.device=cpu";
 constexpr std::string_view kRecords = "metrics.jsonl holds every step of a run";
 constexpr std::string_view kReadAhead = "samples are read ahead";
 constexpr std::string_view kNoHub = "nothing is uploaded; export.at_end = true writes the model";

@@ -84,6 +84,15 @@ TEST(AccelerateRules, OffloadWhatFsdpsActivationCheckpointingOffloads) {
   EXPECT_EQ(config.offload_activations.offload, Home::cpu);
 }
 
+TEST(AccelerateRules, TakeCapitalsForSmallLettersWhereAccelerateDoes) {
+  EXPECT_TRUE(config_of_yaml("distributed_type: MULTI_GPU\nmixed_precision: BF16\n").bf16.enabled);
+  EXPECT_FALSE(config_of_yaml("distributed_type: MULTI_GPU\nmixed_precision: 'NO'\n").bf16.enabled);
+  EXPECT_EQ(config_of_yaml("distributed_type: FSDP\nfsdp_config:\n"
+                           "  fsdp_sharding_strategy: shard_grad_op\n")
+                .zero.stage,
+            2);
+}
+
 TEST(AccelerateRules, TakeSizesOfOneForNoOtherWayToCutAModel) {
   const std::string sizes = "distributed_type: MULTI_GPU\nparallelism_config:\n";
   EXPECT_EQ(config_of_yaml(sizes + "  parallelism_config_tp_size: 1\n"

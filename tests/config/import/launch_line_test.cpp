@@ -129,6 +129,11 @@ TEST(LaunchLine, ShowsWordsThatNoCommandHas) {
               ElementsAre("RUN=a b", "train.py", "--prompts=\"a b\"", "c d"));
 }
 
+TEST(LaunchLine, TakesTypographyInsideOfTexts) {
+  EXPECT_THAT(read({"a.py", "--prefix", "\u2013 said he:", "--prompt", "\u201CNo\u201D"}),
+              ElementsAre("a.py", "--prefix=\"\u2013 said he:\"", "--prompt=\"\u201CNo\u201D\""));
+}
+
 TEST(LaunchLine, RefusesAFileOfSettingsInPlaceOfFlags) {
   EXPECT_THAT(import({"torchrun", "run_clm.py", "args.json"}).refused,
               ElementsAre(HasSubstr("args.json: unsupported: a file of settings")));
