@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Generated configurations of every key and flag of the stated versions, in legal forms: each key
 and flag has a line that says what becomes of it. COUNT and SEED in the environment say how many."""
+import collections
 import json
 import os
 import pathlib
@@ -245,8 +246,25 @@ class Generator:
         return words, said
 
 
+FATES = {"mapped": r"mapped to|given as|taken as", "derived": r"derived|needs .*=\.\.\.",
+         "left out": r"left out(?!, unsup)|switched off|null: ",
+         "hint": r"hint: |always so: |nothing to set|warning: ", "refused": r"zeroapp: error|unsupported"}
+
+
+def fate_of(key, report, refused):
+    """What a line says of the key or flag; "" if none names it."""
+    named = re.compile(rf"(?<![\w.]){re.escape(key)}(?!\w)")
+    for line in report.splitlines():
+        found = named.search(line)
+        if found and not line.startswith("write them"):
+            says = [f for f, words in FATES.items() if re.search(words, line)]
+            if says:
+                return says[0]
+    return "refused" if named.search(refused) else ""
+
+
 def imported(program, number, generator):
-    """Writes and imports one configuration; its keys and flags, and those without a line."""
+    """Writes and imports one configuration; what becomes of its keys and flags."""
     words, said = generator.launch_line() if number % 3 != 0 else ([], [])
     made = None
     while made is None:
@@ -257,26 +275,27 @@ def imported(program, number, generator):
     result = program.alone("import-deepspeed", name, *GIVEN, *leave, *(("--", *words) if words
                                                                        else ()))
     check(result.status in (0, 2), f"{name} {words}: {text}", result)
-    wanted = keys + said
-    lost = [key for key in wanted
-            if not re.search(rf"(?<![\w.]){re.escape(key)}(?![\w])", result.err)]
+    report, _, refused = result.err.partition("zeroapp: error")
+    fates = {key: fate_of(key, report, refused) for key in keys + said}
+    lost = [key for key, fate in fates.items() if not fate]
     check(not lost, f"{number}: lost without a word {lost} of {name} -- {' '.join(words)}\n{text}",
           result)
-    return wanted, result.status
+    return fates, result.status
 
 
 def main():
     program = Program()
     (program.folder / "ds.json").write_text('{"gradient_clipping": 1.0}')
     (program.folder / "acc.yaml").write_text("distributed_type: MULTI_GPU\nnum_processes: 2\n")
-    generator, named, whole, seen = Generator(), 0, 0, set()
+    generator, whole, seen, fates = Generator(), 0, set(), collections.Counter()
     for number in range(COUNT):
-        wanted, status = imported(program, number, generator)
-        named += len(wanted)
-        seen.update(wanted)
+        of_one, status = imported(program, number, generator)
+        fates.update(of_one.values())
+        seen.update(of_one)
         whole += status == 0
-    print(f"{COUNT} configurations, {whole} of them whole: {named} keys and flags, {len(seen)} "
-          "different ones, 0 lost without a word")
+    print(", ".join(f"{count} {fate}" for fate, count in fates.most_common()))
+    print(f"{COUNT} configurations, {whole} of them whole: {fates.total()} keys and flags, "
+          f"{len(seen)} different ones, 0 lost without a word")
 
 
 main()

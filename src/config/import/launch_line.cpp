@@ -83,6 +83,11 @@ void remove(Source& source, std::string_view key) {
   std::erase_if(source, [&](const SourceEntry& entry) { return entry.key == key; });
 }
 
+/// The user's words for a flag.
+std::string said(const SourceEntry& entry) {
+  return entry.called.empty() ? entry.key : entry.called;
+}
+
 /// Two flags there, one pair here; what one of them leaves open has its default.
 void join_betas(Source& source) {
   TomlArray betas = {0.9, 0.999};
@@ -98,7 +103,7 @@ void join_betas(Source& source) {
   if (!given) return;
   SourceEntry *first = find(source, names[0]), *second = find(source, names[1]);
   SourceEntry& pair = first ? *first : *second;
-  pair.called = first && second ? text(names[0], " and ", names[1]) : pair.key;
+  pair.called = first && second ? said(*first) + " and " + said(*second) : said(pair);
   pair.key = names[0];
   pair.value = betas;
   remove(source, names[1]);
@@ -109,8 +114,8 @@ void rename_share(Source& source) {
   SourceEntry* warmup = find(source, "--warmup_steps");
   const double steps = warmup ? number_of(*warmup->value).value_or(0) : 0;
   if (steps <= 0 || steps >= 1) return;
+  warmup->called = said(*warmup);
   warmup->key = "--warmup_ratio";
-  warmup->called = "--warmup_steps";
 }
 
 /// Transformers rounds up.
@@ -285,8 +290,7 @@ class Reader {
     const auto same = [&](const SourceEntry& other) { return other.key == entry.key; };
     const bool acts = accelerates || acts_alone(entry.key);
     if (acts && std::any_of(source.begin() + ptrdiff_t(first), source.end(), same)) {
-      refuse(Exit::kUsage, kLaunchLine, ": ", entry.called.empty() ? entry.key : entry.called,
-             ": stands twice; keep one");
+      refuse(Exit::kUsage, kLaunchLine, ": ", said(entry), ": stands twice; keep one");
     }
     source.push_back(std::move(entry));
   }

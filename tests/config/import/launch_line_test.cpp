@@ -246,6 +246,8 @@ TEST(LaunchLine, TellsOfEveryFlagThatItJoinsOrLeavesOut) {
                                     "mapped to optimizer.betas"));
   EXPECT_THAT(made.report, Contains("launch line: --warmup_ratio = 0.1: left out: --warmup_steps "
                                     "wins, as in Transformers"));
+  EXPECT_THAT(import({"--warmup_st", "0.1", "--max_steps", "50"}).report,
+              Contains(HasSubstr("--warmup_st, short for --warmup_steps = 5: mapped to")));
   EXPECT_THAT(import({"--adam_beta2", "0.9"}).report,
               Contains(HasSubstr("launch line: --adam_beta2 = [0.9, 0.9]: mapped")));
 }
