@@ -1,6 +1,8 @@
 /// Any words, split at the control character US, as a launch line of a configuration of Accelerate
 /// or a file of DeepSpeed, by their number, that leaves most to them.
 
+#include "src/config/import/launch_line.hpp"
+
 #include <unistd.h>
 
 #include "tests/fuzz/imported.hpp"
@@ -22,7 +24,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const zero::testing_support::TempFile json("line.json", kDeepSpeed),
       yaml("line.yaml", kAccelerate);
   const auto words = zero::split({reinterpret_cast<const char*>(data), size});
-  const auto unsupported = size % 2 ? zero::Unsupported::refuse : zero::Unsupported::leave_out;
-  zero::check_import(words.size() % 2 ? json.path() : yaml.path(), words, unsupported);
+  zero::within_a_second([&] {
+    zero::read_launch_line(words);
+    zero::check_import(words.size() % 2 ? json.path() : yaml.path(), words, size % 2);
+  });
   return 0;
 }

@@ -129,6 +129,26 @@ void resolve_ratio(Source& source) {
   ratio->value = int64_t(std::ceil(share * count));
 }
 
+/// Parts the words of a strategy: what wraps modules has no meaning here, and offload is a setting
+/// of its own, of parameters too where those are sharded.
+void part_strategy(Source& source, const char* flag) {
+  SourceEntry* entry = find(source, flag);
+  const auto* words = entry ? std::get_if<std::string>(&*entry->value) : nullptr;
+  std::string strategy;
+  bool offloads = false;
+  for (const std::string& word : words ? words_of(*words) : std::vector<std::string>()) {
+    offloads = offloads || word == "offload";
+    if (word != "offload" && word != "auto_wrap") strategy += (strategy.empty() ? "" : " ") + word;
+  }
+  if (strategy.empty()) return;
+  entry->value = strategy;
+  if (!offloads) return;
+  const std::string called = said(*entry) + " offload";
+  source.push_back({"--fsdp:optimizer", true, kLaunchLine, called});
+  if (strategy != "full_shard" && strategy != "zero_dp_3") return;
+  source.push_back({"--fsdp:parameters", true, kLaunchLine, called});
+}
+
 /// Short names of launchers' flags.
 std::string long_name(const std::string& word) {
   constexpr std::pair<std::string_view, std::string_view> kNames[] = {
@@ -327,6 +347,7 @@ LaunchLine read_launch_line(std::span<const std::string> words) {
   LaunchLine line = Reader(words).read();
   join_betas(line.flags);
   resolve_ratio(line.flags);
+  for (const char* flag : {"--fsdp", "--sharded_ddp"}) part_strategy(line.flags, flag);
   return line;
 }
 

@@ -60,9 +60,7 @@ std::optional<Target> not_apex(const TomlValue& value, std::string_view) {
 }
 
 constexpr std::string_view kSteps = "write a number of steps";
-constexpr std::string_view kStage =
-    "write zero.stage=... as key=value, and with offload zero.offload_param.device=cpu and "
-    "zero.offload_optimizer.device=cpu";
+constexpr std::string_view kStage = "write zero.stage=... as key=value";
 constexpr std::string_view kRecords = "metrics.jsonl holds every step of a run";
 constexpr std::string_view kReadAhead = "samples are read ahead";
 constexpr std::string_view kNoHub = "nothing is uploaded; export.at_end = true writes the model";
@@ -113,12 +111,12 @@ constexpr ImportRule kTraining[] = {
      .to = "zero.stage",
      .why = kStage,
      .values = "simple=2|zero_dp_2=2|zero_dp_3=3"},
-    // What wraps modules has no meaning here.
     {.from = "--fsdp",
      .to = "zero.stage",
      .why = kStage,
-     .values = "full_shard=3|full_shard auto_wrap=3|shard_grad_op=2|shard_grad_op auto_wrap=2|"
-               "no_shard=0"},
+     .values = "full_shard=3|shard_grad_op=2|no_shard=0"},
+    {.from = "--fsdp:optimizer", .to = "zero.offload_optimizer.device", .values = "true=cpu"},
+    {.from = "--fsdp:parameters", .to = "zero.offload_param.device", .values = "true=cpu"},
     {.from = "--label_smoothing_factor", .to = "model.label_smoothing"},
     {.from = "--output_dir", .to = "run.output"},
     {.from = "--predict_with_generate", .to = "evaluation.generate"},

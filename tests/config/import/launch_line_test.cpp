@@ -129,6 +129,26 @@ TEST(LaunchLine, ShowsWordsThatNoCommandHas) {
               ElementsAre("RUN=a b", "train.py", "--prompts=\"a b\"", "c d"));
 }
 
+TEST(LaunchLine, PartsAStrategyFromWhatIsOffloaded) {
+  const char* open = R"({"zero_optimization": {"overlap_comm": true}})";
+  Words given = kModel;
+  given.insert(given.end(), {"train_micro_batch_size_per_gpu=1", "optimizer.lr=1"});
+  const RunConfig full = config_of(import({"--fsdp", "full_shard offload auto_wrap"}, open, given));
+  EXPECT_EQ(full.zero.stage, 3);
+  EXPECT_EQ(full.offload_optimizer.device, Home::cpu);
+  EXPECT_EQ(full.offload_param.device, Home::cpu);
+  const RunConfig half = config_of(import({"--fsdp=shard_grad_op auto_wrap offload"}, open, given));
+  EXPECT_EQ(half.zero.stage, 2);
+  EXPECT_EQ(half.offload_optimizer.device, Home::cpu);
+  EXPECT_EQ(half.offload_param.device, Home::none);
+  const RunConfig old = config_of(import({"--sharded_ddp", "zero_dp_3 offload"}, open, given));
+  EXPECT_EQ(old.offload_param.device, Home::cpu);
+  for (const char* strategy : {"hybrid_shard", "offload", "full_shard x"}) {
+    EXPECT_THAT(import({"--fsdp", strategy}, open, given).refused,
+                ElementsAre(HasSubstr("--fsdp: unsupported: write zero.stage=...")));
+  }
+}
+
 TEST(LaunchLine, TakesTypographyInsideOfTexts) {
   EXPECT_THAT(read({"a.py", "--prefix", "\u2013 said he:", "--prompt", "\u201CNo\u201D"}),
               ElementsAre("a.py", "--prefix=\"\u2013 said he:\"", "--prompt=\"\u201CNo\u201D\""));
