@@ -248,7 +248,8 @@ class Generator:
 
 FATES = {"mapped": r"mapped to|given as|taken as", "derived": r"derived|needs .*=\.\.\.",
          "left out": r"left out(?!, unsup)|switched off|null: ",
-         "hint": r"hint: |always so: |nothing to set|warning: ", "refused": r"zeroapp: error|unsupported"}
+         "hint": r"hint: |always so: |nothing to set|warning: ",
+         "refused": r"zeroapp: error|unsupported"}
 
 
 def fate_of(key, report, refused):

@@ -23,10 +23,9 @@ struct LaunchLine {
 /// alone, which is true. Names are written with underscores, and the only beginning of a flag of
 /// TrainingArguments or of `accelerate launch` stands for the flag. Flags in front of the script
 /// are its launcher's. Flags that make one value are one: the betas under --adam_beta1, a share of
-/// --max_steps under --warmup_ratio as a number of updates, where --max_steps is there. A strategy's
-/// word offload becomes flags of its own, --fsdp:optimizer and --fsdp:parameters.
-/// Throws Error(kUsage) if a flag stands twice, there are too many, or a word cannot be one of a
-/// command.
+/// --max_steps under --warmup_ratio as a number of updates, where --max_steps is there. A
+/// strategy's word offload becomes flags of its own, --fsdp:optimizer and --fsdp:parameters. Throws
+/// Error(kUsage) if a flag stands twice, there are too many, or a word cannot be one of a command.
 LaunchLine read_launch_line(std::span<const std::string> words);
 
 /// The value of a flag or key that has one; nullptr if there is none.
