@@ -36,7 +36,7 @@ ARTICLES = {
 # Published configurations of trainers, whose scripts decide the rest.
 TRAINERS = ("axolotl_*.json", "llama_factory_z?.json", "llama_factory_*offload.json",
             "llama_factory_z3_fp8.json", "transformers_old*.json", "transformers_auto_*.json",
-            "fsdp*.yaml", "multi_gpu.yaml")
+            "fsdp*.yaml", "multi_gpu.yaml", "accelerate_default.json", "accelerate_old.yaml")
 
 
 def imported(program, fixture, *words):
