@@ -7,6 +7,7 @@
 
 #include "zero/base/digests.hpp"
 #include "zero/base/error.hpp"
+#include "zero/base/keyed_hash.hpp"
 #include "zero/io/interop/json.hpp"
 
 namespace zero::checkpoint {
@@ -89,7 +90,7 @@ class Rules {
   }
 
   void require_files() const {
-    std::unordered_set<std::string_view> names;
+    std::unordered_set<std::string_view, KeyedHash> names;
     const DigestForm form = digest_form(manifest_);
     for (const File& file : manifest_.files) {
       if (!is_file_name(file.name)) {
@@ -113,7 +114,7 @@ class Rules {
   }
 
   void require_tensors() {
-    std::unordered_set<std::string_view> names;
+    std::unordered_set<std::string_view, KeyedHash> names;
     for (const Tensor& tensor : manifest_.tensors) {
       const std::string name = shown(tensor.name);
       if (!is_tensor_name(tensor.name)) fail("tensors: \"", name, "\" is no name of a tensor");

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "io/data/bpe_tokenizer.hpp"
+#include "zero/base/keyed_hash.hpp"
 
 namespace zero {
 
@@ -16,7 +17,7 @@ struct BpeVocabulary {
   BpeVocabulary() = default;
   BpeVocabulary(BpeVocabulary&&) = default;
 
-  std::unordered_map<std::string, int32_t> ids;
+  std::unordered_map<std::string, int32_t, KeyedHash> ids;
   std::vector<const std::string*> entries;  ///< by id, none missing
 };
 

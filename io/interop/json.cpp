@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "zero/base/error.hpp"
+#include "zero/base/keyed_hash.hpp"
 
 namespace zero {
 namespace {
@@ -56,7 +57,7 @@ class Handler : public nlohmann::json_sax<nlohmann::json> {
  private:
   struct Level {
     size_t path = 0;  ///< length of the path that leads here
-    std::unordered_set<std::string> keys = {};
+    std::unordered_set<std::string, KeyedHash> keys = {};
   };
 
   bool put(JsonScalar value) {

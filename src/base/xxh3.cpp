@@ -1,11 +1,14 @@
 #include "zero/base/digests.hpp"
 
 #define XXH_INLINE_ALL
+#include <sys/random.h>
 #include <xxhash.h>
 
+#include <chrono>
 #include <cstring>
 
 #include "zero/base/error.hpp"
+#include "zero/base/keyed_hash.hpp"
 
 namespace zero {
 namespace {
@@ -17,6 +20,13 @@ Xxh3Digest canonical(XXH128_hash_t hash) {
   static_assert(sizeof(digest) == sizeof(bytes.digest));
   std::memcpy(digest.data(), bytes.digest, sizeof(digest));
   return digest;
+}
+
+/// Falls back to the clock where a container forbids the system's random numbers.
+uint64_t drawn_key() {
+  uint64_t key = 0;
+  if (getrandom(&key, sizeof key, GRND_NONBLOCK) == ssize_t(sizeof key)) return key;
+  return uint64_t(std::chrono::steady_clock::now().time_since_epoch().count());
 }
 
 }  // namespace
@@ -41,5 +51,10 @@ void Xxh3::add(std::span<const std::byte> bytes) {
 }
 
 Xxh3Digest Xxh3::digest() const { return canonical(XXH3_128bits_digest(&state_->xxh3)); }
+
+size_t KeyedHash::operator()(std::string_view text) const {
+  static const uint64_t kKey = drawn_key();
+  return size_t(XXH3_64bits_withSeed(text.data(), text.size(), kKey));
+}
 
 }  // namespace zero

@@ -8,6 +8,8 @@
 #include <set>
 
 #include "tests/support/bpe_folder.hpp"
+#include "tests/support/equal_hashes.hpp"
+#include "tests/support/processor_time.hpp"
 #include "zero/base/error.hpp"
 
 namespace zero {
@@ -154,6 +156,14 @@ TEST_F(BpeFilesTest, FingerprintChangesWithEveryEntryIdAndMerge) {
   folder_.write("vocab.json", swapped.replace(swapped.find("\"b\":98"), 6, "\"b\":97"));
   note();
   EXPECT_EQ(seen.size(), 5u);
+}
+
+TEST_F(BpeFilesTest, TakeTimeByTheirLengthWhateverTheirEntries) {
+  nlohmann::json ids;
+  for (const std::string& entry : testing_support::texts_of_one_hash(1 << 16))
+    ids[entry] = ids.size();
+  const std::string content = ids.dump();
+  EXPECT_LT(testing_support::processor_seconds([&] { parse_bpe_vocabulary(content, "v", ""); }), 3);
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/equal_hashes.hpp"
+#include "tests/support/processor_time.hpp"
 #include "tests/support/refusal.hpp"
 #include "zero/base/error.hpp"
 
@@ -27,7 +29,8 @@ class Words : public JsonSink {
   void add(Path path, const std::string& what) {
     std::string key;
     for (const std::string& part : path) key += (key.empty() ? "" : ".") + part;
-    all += (all.empty() ? "" : " ") + key + what;
+    if (!all.empty()) all += ' ';
+    all += key + what;
   }
 };
 
@@ -73,6 +76,14 @@ TEST(ReadJson, KeepsItsLimits) {
             std::string::npos);
   EXPECT_NE(refusal_of_json(R"({"a": 1, "b": 2, "c": 3})", {.keys = 2}).find("more than 2 keys"),
             std::string::npos);
+}
+
+TEST(ReadJson, TakesTimeByItsLengthWhateverTheKeys) {
+  std::string json = "{";
+  for (const std::string& key : testing_support::texts_of_one_hash(1 << 16))
+    json += (json.size() > 1 ? ",\"" : "\"") + key + "\":0";
+  json += "}";
+  EXPECT_LT(testing_support::processor_seconds([&] { words(json); }), 3);
 }
 
 TEST(Shown, CutsAndTakesControlCharactersOut) {
