@@ -4,6 +4,8 @@
 #include <cmath>
 #include <unordered_map>
 
+#include "zero/base/keyed_hash.hpp"
+
 namespace zero::models {
 namespace {
 
@@ -68,20 +70,26 @@ std::string_view without_outer_blanks(std::string_view text) {
   return text;
 }
 
-void replace_all(std::string& text, std::string_view from, std::string_view to) {
-  for (size_t at = text.find(from); at != text.npos; at = text.find(from, at + to.size()))
-    text.replace(at, from.size(), to);
+std::string replaced(std::string_view text, std::string_view from, std::string_view to) {
+  std::string out;
+  for (size_t at = text.find(from); at != text.npos; at = text.find(from)) {
+    out.append(text.substr(0, at)).append(to);
+    text.remove_prefix(at + from.size());
+  }
+  return out.append(text);
 }
 
 std::string unescaped(std::string_view line) {
   std::string text(line);
-  replace_all(text, "<skipped>", "");
-  replace_all(text, "-\n", "");
-  std::replace(text.begin(), text.end(), '\n', ' ');
-  replace_all(text, "&quot;", "\"");
-  replace_all(text, "&amp;", "&");
-  replace_all(text, "&lt;", "<");
-  replace_all(text, "&gt;", ">");
+  for (const auto& [from, to] : {std::pair("<skipped>", ""),
+                                 {"-\n", ""},
+                                 {"\n", " "},
+                                 {"&quot;", "\""},
+                                 {"&amp;", "&"},
+                                 {"&lt;", "<"},
+                                 {"&gt;", ">"}}) {
+    text = replaced(text, from, to);
+  }
   return " " + text + " ";
 }
 
@@ -113,7 +121,7 @@ std::string with_blanks_in_pairs(std::string_view text, IsPair is_pair, std::str
   return out;
 }
 
-using Counts = std::unordered_map<std::string, int64_t>;
+using Counts = std::unordered_map<std::string, int64_t, KeyedHash>;
 
 /// How often each n-gram comes; its tokens, which hold no blank, are joined by one.
 Counts ngrams(const std::vector<std::string>& tokens, size_t order) {

@@ -44,14 +44,40 @@ void penalise(Tokens tokens, double penalty, std::span<float> scores) {
   }
 }
 
+/// Follows where some tokens stand in others, in time by the length of both, whatever they are
+/// (Knuth, Morris and Pratt 1977).
+class Follower {
+ public:
+  explicit Follower(Tokens wanted) : wanted_(wanted), borders_(wanted.size()) {
+    for (size_t i = 1; i < wanted.size(); ++i) borders_[i] = longer(borders_[i - 1], wanted[i]);
+  }
+  /// True if the last tokens that were added are the wanted ones.
+  bool is_at_end() const { return found_ == wanted_.size(); }
+  void add(int32_t token) {
+    if (wanted_.empty()) return;
+    found_ = longer(is_at_end() ? borders_[found_ - 1] : found_, token);
+  }
+
+ private:
+  /// The most of the first tokens that end with `token`, behind `begun` of them.
+  size_t longer(size_t begun, int32_t token) const {
+    while (begun > 0 && wanted_[begun] != token) begun = borders_[begun - 1];
+    return begun + size_t(wanted_[begun] == token);
+  }
+
+  Tokens wanted_;
+  std::vector<size_t> borders_;  // [i]: the longest end of the first i + 1 that also begins them
+  size_t found_ = 0;
+};
+
 /// Forbids what would end an n-gram of `seen` that begins as `tokens` end.
 void forbid_repeats(Tokens seen, Tokens tokens, int64_t size, std::span<float> scores) {
   const size_t n = size_t(size);
-  if (tokens.size() + 1 < n) return;
-  const Tokens begun = tokens.last(n - 1);
-  for (size_t at = 0; at + n <= seen.size(); ++at) {
-    if (std::ranges::equal(seen.subspan(at, n - 1), begun))
-      forbid(seen.subspan(at + n - 1, 1), scores);
+  if (tokens.size() + 1 < n || seen.size() < n) return;
+  Follower follower(tokens.last(n - 1));
+  for (const int32_t& token : seen) {
+    if (follower.is_at_end()) forbid({&token, 1}, scores);
+    follower.add(token);
   }
 }
 
@@ -214,15 +240,22 @@ Ids ids_of(const char* key, const std::optional<std::vector<int64_t>>& ids,
   return ids ? ids_of(key, *ids, form) : Ids();
 }
 
+/// Tokens of a text, at most, where the model sets no bound: each of them looks back at all others.
+constexpr int64_t kMostTokens = 1 << 16;
+
 /// A decoder reads all tokens of a text but the last one.
 void require_positions(const GenerationConfig& generation, int64_t length,
                        const model::DataForm& form) {
-  if (length - 1 <= form.positions) return;
+  const int64_t most = std::min(form.positions, kMostTokens);
+  if (length - 1 <= most) return;
+  const std::string bound =
+      most == form.positions ? text("the model's ", most, " positions")
+                             : text("the ", most, " that are written, as the model has no bound");
   const bool whole = generation.max_length.has_value();
   refuse_settings(
       {whole ? "generation.max_length" : "generation.max_new_tokens", "data.sequence_length"},
-      "texts of ", length, " tokens are longer than the model's ", form.positions,
-      " positions; write ", form.positions + int64_t(whole), " or less");
+      "texts of ", length, " tokens are longer than ", bound, "; write ", most + int64_t(whole),
+      " or less");
 }
 
 DrawRules draws_of(const GenerationConfig& generation) {

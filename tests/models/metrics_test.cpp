@@ -8,6 +8,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "tests/support/equal_hashes.hpp"
+#include "tests/support/processor_time.hpp"
 #include "tests/support/tree_folder.hpp"
 
 namespace zero::models {
@@ -42,6 +44,15 @@ TEST(Tokens13a, ReadEntitiesAndKnowTheBlanksOfUnicode) {
               ElementsAre("a", "b", "c", "d", "e"));
   EXPECT_THAT(tokens_13a("a\u200bb"), ElementsAre("a\u200bb")) << "which has no width";
   EXPECT_THAT(tokens_13a(" \n"), ElementsAre());
+}
+
+TEST(Tokens13a, TakeTimeByTheTextWhateverItHolds) {
+  std::string skipped, words;
+  for (int i = 0; i < 1 << 17; ++i) skipped += "<skipped>x";
+  for (const std::string& word : testing_support::texts_of_one_hash(1 << 15)) words += word + " ";
+  for (const std::string& text : {skipped, words})
+    EXPECT_LT(testing_support::processor_seconds([&] { count_pair(text, text); }), 3);
+  EXPECT_THAT(tokens_13a("a<skip<skipped>ped>b"), ElementsAre("a", "<", "skipped", ">", "b"));
 }
 
 TEST(Bleu, OfACopyIsAHundred) {

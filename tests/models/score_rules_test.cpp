@@ -5,9 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <random>
 #include <vector>
 
 #include "tests/support/models.hpp"
+#include "tests/support/processor_time.hpp"
 #include "tests/support/refusal.hpp"
 
 namespace zero::models {
@@ -85,6 +87,10 @@ TEST(SearchRules, RefuseIdsBeyondTheVocabularyAndTextsBeyondThePositions) {
               HasSubstr("generation.max_length: texts of 130 tokens are longer than the model's "
                         "128 positions; write 129 or less"));
   EXPECT_THAT(refusal({.max_new_tokens = 129}, name), HasSubstr("write 128 or less"));
+  EXPECT_THAT(refusal({.max_length = 1 << 24}, "t5-small"),
+              HasSubstr("texts of 16777216 tokens are longer than the 65536 that are written, as "
+                        "the model has no bound; write 65537 or less"));
+  EXPECT_EQ(refusal({.max_length = 65537}, "t5-small"), "");
   EXPECT_EQ(refusal({.max_length = 129}, name), "");
   EXPECT_EQ(refusal({.max_new_tokens = 128}, name), "");
 }
@@ -141,6 +147,38 @@ TEST(BeginSuppressTokens, ActOneLaterWhereTheFirstTokenIsForced) {
   EXPECT_THAT(following(rules, 1, 1), ElementsAre(2));
   EXPECT_THAT(following(rules, 2, 1), ElementsAre(0, 2, 3));
   EXPECT_THAT(following(rules, 3, 3), ElementsAre(0, 2, 3)) << "a longer prompt forces none";
+}
+
+/// The scores behind `tokens`, of ten tokens that are as likely.
+std::vector<float> ruled(const ScoreRules& rules, std::span<const int32_t> tokens,
+                         std::span<const int32_t> source = {}) {
+  std::vector<float> scores(10, 0);
+  try_rules(rules, {.source = source, .tokens = tokens}, scores);
+  return scores;
+}
+
+TEST(ScoreRules, ForbidWhatEndsAnNgramForTheSecondTime) {
+  std::mt19937 random(1);
+  for (int round = 0; round < 500; ++round) {
+    std::vector<int32_t> tokens(1 + random() % 20), source(random() % 20);
+    for (int32_t& token : tokens) token = int32_t(random() % 3);
+    for (int32_t& token : source) token = int32_t(random() % 3);
+    const size_t n = 1 + random() % 5;
+    std::vector<float> expected(10, 0);
+    const std::span begun = std::span(tokens).last(std::min(n - 1, tokens.size()));
+    for (size_t at = 0; begun.size() == n - 1 && at + n <= source.size(); ++at) {
+      if (std::ranges::equal(std::span(source).subspan(at, n - 1), begun))
+        expected[size_t(source[at + n - 1])] = -std::numeric_limits<float>::infinity();
+    }
+    const ScoreRules rules{.encoder_no_repeat_ngram_size = int64_t(n)};
+    EXPECT_EQ(ruled(rules, tokens, source), expected) << round;
+  }
+}
+
+TEST(ScoreRules, TakeTimeByTheTextWhateverItRepeats) {
+  const std::vector<int32_t> tokens(1 << 16, 7), source(1 << 16, 7);
+  const ScoreRules rules{.encoder_no_repeat_ngram_size = 1 << 15};
+  EXPECT_LT(testing_support::processor_seconds([&] { ruled(rules, tokens, source); }), 0.2);
 }
 
 }  // namespace
