@@ -13,6 +13,7 @@
 #include "io/data/tokenizers.hpp"
 #include "io/data/unicode_classes.hpp"
 #include "zero/base/error.hpp"
+#include "zero/base/keyed_hash.hpp"
 #include "zero/base/text.hpp"
 
 namespace zero {
@@ -151,13 +152,17 @@ class Encoding {
   const std::array<int32_t, 256>& byte_ids_;
   WordMerger merger_;
   std::vector<int32_t> symbols_, ids_;
-  std::unordered_map<std::string_view, IdRange> words_;
+  std::unordered_map<std::string_view, IdRange, KeyedHash> words_;
 };
 
-std::optional<int32_t> find_token(const BpeFiles& files, const std::string& token) {
-  const auto found = std::find(files.tokens.begin(), files.tokens.end(), token);
-  if (found == files.tokens.end()) return std::nullopt;
-  return int32_t(found - files.tokens.begin());
+/// Ids by the bytes of their tokens. The first of equal tokens counts.
+using TokenIds = std::unordered_map<std::string_view, int32_t, KeyedHash>;
+
+TokenIds ids_of(const std::vector<std::string>& tokens) {
+  TokenIds ids;
+  ids.reserve(tokens.size());
+  for (size_t id = 0; id < tokens.size(); ++id) ids.try_emplace(tokens[id], int32_t(id));
+  return ids;
 }
 
 /// Added tokens beyond the vocabulary get their places in it. One within it has the text that the
@@ -184,7 +189,11 @@ class BpeTokenizer : public Tokenizer {
   explicit BpeTokenizer(const std::string& folder) : files_(read_bpe_files(folder)) {
     const TokenizerSettings settings = read_tokenizer_settings(folder);
     append_added(folder, settings, files_);
-    const auto find = [&](const std::string& token) { return find_token(files_, token); };
+    const TokenIds ids = ids_of(files_.tokens);
+    const auto find = [&](const std::string& token) -> std::optional<int32_t> {
+      const auto found = ids.find(token);
+      return found == ids.end() ? std::nullopt : std::optional(found->second);
+    };
     added_ = AddedTokens(tokens_with_ids(settings, find));
     prefix_space_ = settings.prefix_space;
     if (prefix_space_ || !added_.tokens().empty()) files_.fingerprint ^= settings.fingerprint();

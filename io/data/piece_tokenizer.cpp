@@ -6,6 +6,7 @@
 #include "io/data/tokenizers.hpp"
 #include "zero/base/digests.hpp"
 #include "zero/base/error.hpp"
+#include "zero/base/keyed_hash.hpp"
 #include "zero/io/files/files.hpp"
 
 namespace zero {
@@ -100,7 +101,7 @@ class PieceTokenizer : public Tokenizer {
 
  private:
   void find_special(const TokenizerSettings& settings) {
-    std::unordered_map<std::string_view, int32_t> ids;
+    std::unordered_map<std::string_view, int32_t, KeyedHash> ids;
     for (const AddedToken& token : added_.tokens()) ids.try_emplace(token.text, token.id);
     const auto id_of = [&](const std::string& name) {
       const auto found = ids.find(name);
