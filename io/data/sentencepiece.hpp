@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -29,8 +30,32 @@ class SentencePieceModel {
 std::unique_ptr<SentencePieceModel> open_sentencepiece(const std::string& content,
                                                        const std::string& path);
 
-/// Throws Error(kInput), naming file and offset, unless `content` is a unigram model whose rules of
-/// normalisation stay within their tables: the library itself follows them without a look.
-void check_sentencepiece(std::string_view content, const std::string& path);
+/// What the file of a model says, as far as it matters to where a text may be cut and what becomes
+/// of its parts.
+struct SentencePieceFile {
+  enum Kind : uint8_t { kNormal = 1, kUnknown, kControl, kUserDefined, kUnused, kByte };
+  struct Piece {
+    std::string text;
+    float score = 0;
+    Kind kind = kNormal;
+  };
+  static constexpr size_t kMostPieces = size_t(1) << 20, kMostPieceBytes = 512;
+
+  std::vector<Piece> pieces;  ///< by id
+  bool byte_fallback = false, adds_prefix = true, removes_blanks = true, escapes_blanks = true;
+  bool blanks_behind_words = false;
+
+  // Rules of normalisation replace the longest key that the text goes on with.
+  bool rules_keep_ascii_first = true;  ///< no key has an ASCII character behind its first character
+  bool rules_write_marks = false;      ///< a rule's text holds U+2581, which stands for a blank
+  std::array<bool, 128> is_replaced = {};  ///< a key is this ASCII character alone
+  std::array<bool, 128> is_blank = {};     ///< becomes one blank, and begins no longer key
+};
+
+/// Reads a model. Throws Error(kInput), naming file and offset, unless `content` is a unigram model
+/// that the library can take: its rules of normalisation stay within their tables, which the
+/// library follows without a look, and its pieces are few and short enough to be built into a trie,
+/// by a recursion as deep as the longest of them.
+SentencePieceFile check_sentencepiece(std::string_view content, const std::string& path);
 
 }  // namespace zero

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstring>
+#include <unordered_set>
 
 #include "io/data/sentencepiece.hpp"
 #include "zero/base/error.hpp"
@@ -8,8 +9,12 @@ namespace zero {
 namespace {
 
 // Fields of sentencepiece_model.proto.
-constexpr uint64_t kTrainer = 2, kNormalizer = 3, kDenormalizer = 5, kModelType = 3, kRules = 2;
+constexpr uint64_t kPiece = 1, kTrainer = 2, kNormalizer = 3, kDenormalizer = 5;
+constexpr uint64_t kPieceText = 1, kPieceScore = 2, kPieceKind = 3;
+constexpr uint64_t kModelType = 3, kBlanksBehindWords = 24, kByteFallback = 35;
+constexpr uint64_t kRules = 2, kAddsPrefix = 3, kRemovesBlanks = 4, kEscapesBlanks = 5;
 constexpr uint64_t kUnigram = 1;
+constexpr std::string_view kMark = "\u2581";
 
 struct File {
   std::string_view content;
@@ -97,10 +102,39 @@ class Rules {
 
   void check() { count_below(0, 0); }
 
+  /// Adds what the rules do to ASCII. REQUIRES: check() has returned.
+  void describe(SentencePieceFile& out) const {
+    if (texts_.find(kMark) != texts_.npos) out.rules_write_marks = true;
+    if (is_ascii_within_) out.rules_keep_ascii_first = false;
+    for (uint8_t byte = 1; byte < 0x80; ++byte) {
+      const uint32_t root = offset_of(units_[0]), place = root ^ byte;
+      if (!leads(root, byte)) continue;
+      const uint32_t first = place ^ offset_of(units_[place]);
+      const bool is_key = ends_at(place);
+      out.is_replaced[byte] = out.is_replaced[byte] || is_key;
+      const bool is_blank = is_key ? text_at(first) == " " : out.is_blank[byte];
+      out.is_blank[byte] = is_blank && !goes_on(first);
+    }
+  }
+
  private:
   static constexpr int kUnknown = -1, kBegun = -2, kMostRules = 32, kMostDepth = 256;
 
   static uint32_t offset_of(uint32_t unit) { return (unit >> 10) << ((unit & (1u << 9)) >> 6); }
+
+  bool ends_at(uint32_t place) const { return place != 0 && (units_[place] >> 8 & 1) != 0; }
+  bool leads(uint32_t first, uint32_t byte) const {
+    return (units_[first ^ byte] & 0x800000FF) == byte;
+  }
+  bool goes_on(uint32_t first) const {
+    for (uint32_t byte = 1; byte <= 0xFF; ++byte) {
+      if (leads(first, byte)) return true;
+    }
+    return false;
+  }
+  std::string_view text_at(uint32_t first) const {
+    return texts_.data() + (units_[first] & 0x7FFFFFFF);  // which ends with a zero byte
+  }
 
   /// The most rules on a way from `place` on. Every place that a text leads to lies in the array.
   int count_below(uint32_t place, int depth) {
@@ -109,13 +143,13 @@ class Rules {
     rules_below_[place] = kBegun;
     const uint32_t unit = units_[place], first = place ^ offset_of(unit);
     if ((first | 0xFF) >= units_.size()) fail(text("a rule leads to place ", first));
-    const bool ends = place != 0 && (unit >> 8 & 1) != 0;
+    const bool ends = ends_at(place);
     if (ends && (units_[first] & 0x7FFFFFFF) >= texts_.size()) fail("a rule without its text");
     int below = 0;
     for (uint32_t byte = 0; byte <= 0xFF; ++byte) {
-      const uint32_t next = first ^ byte;
-      if ((units_[next] & 0x800000FF) == byte)
-        below = std::max(below, count_below(next, depth + 1));
+      if (!leads(first, byte)) continue;
+      is_ascii_within_ = is_ascii_within_ || (place != 0 && byte < 0x80);
+      below = std::max(below, count_below(first ^ byte, depth + 1));
     }
     if (below + ends > kMostRules) fail(text("more than ", kMostRules, " rules for one place"));
     return rules_below_[place] = below + ends;
@@ -127,33 +161,83 @@ class Rules {
   std::string_view blob_, texts_;
   std::vector<uint32_t> units_;
   std::vector<int> rules_below_;  // by place
+  bool is_ascii_within_ = false;
 };
 
-void check_rules(const File& file, std::string_view message) {
+void read_normalizer(const File& file, std::string_view message, SentencePieceFile& out) {
   Field field;
   for (Fields fields(file, message); fields.next(field);) {
-    if (field.key == kRules && !field.bytes.empty()) Rules(file, field.bytes).check();
+    if (field.key == kAddsPrefix) out.adds_prefix = field.number != 0;
+    if (field.key == kRemovesBlanks) out.removes_blanks = field.number != 0;
+    if (field.key == kEscapesBlanks) out.escapes_blanks = field.number != 0;
+    if (field.key != kRules || field.bytes.empty()) continue;
+    Rules rules(file, field.bytes);
+    rules.check();
+    rules.describe(out);
   }
 }
 
-void check_trainer(const File& file, std::string_view message) {
+void read_trainer(const File& file, std::string_view message, SentencePieceFile& out) {
   Field field;
   for (Fields fields(file, message); fields.next(field);) {
     if (field.key == kModelType && field.number != kUnigram)
       file.fail(message, text("a model of type ", field.number, ", where ", kUnigram, " is read"));
+    if (field.key == kBlanksBehindWords) out.blanks_behind_words = field.number != 0;
+    if (field.key == kByteFallback) out.byte_fallback = field.number != 0;
+  }
+}
+
+void read_piece(const File& file, std::string_view message, SentencePieceFile& out) {
+  using Kind = SentencePieceFile::Kind;
+  if (out.pieces.size() == SentencePieceFile::kMostPieces)
+    file.fail(message, text("more than ", SentencePieceFile::kMostPieces, " pieces"));
+  SentencePieceFile::Piece& piece = out.pieces.emplace_back();
+  Field field;
+  for (Fields fields(file, message); fields.next(field);) {
+    if (field.key == kPieceText) piece.text = field.bytes;
+    if (field.key == kPieceScore && field.bytes.size() == sizeof piece.score)
+      std::memcpy(&piece.score, field.bytes.data(), sizeof piece.score);
+    if (field.key == kPieceKind && field.number >= Kind::kNormal && field.number <= Kind::kByte)
+      piece.kind = Kind(field.number);
+  }
+  if (piece.text.size() > SentencePieceFile::kMostPieceBytes) {
+    file.fail(message, text("piece ", out.pieces.size() - 1, " has ", piece.text.size(),
+                            " bytes, at most ", SentencePieceFile::kMostPieceBytes, " are read"));
+  }
+}
+
+/// Refuses pieces of which many have one hash of the library's, by which it would look for each.
+void require_hashes(const File& file, const std::vector<SentencePieceFile::Piece>& pieces) {
+  constexpr int kMostAlike = 256;
+  std::unordered_set<std::string_view> like_theirs;
+  like_theirs.reserve(pieces.size());
+  std::vector<int> alike(like_theirs.bucket_count());
+  for (const SentencePieceFile::Piece& piece : pieces) {
+    const size_t bucket = std::hash<std::string_view>()(piece.text) % alike.size();
+    if (++alike[bucket] > kMostAlike)
+      file.fail(file.content, text("more than ", kMostAlike, " pieces have one hash"));
   }
 }
 
 }  // namespace
 
-void check_sentencepiece(std::string_view content, const std::string& path) {
+SentencePieceFile check_sentencepiece(std::string_view content, const std::string& path) {
   const File file{.content = content, .path = path};
   if (content.empty()) refuse(Exit::kInput, path, ": is empty; it should be a spiece.model");
+  SentencePieceFile out;
+  out.is_blank[' '] = true;
   Field field;
   for (Fields fields(file, content); fields.next(field);) {
-    if (field.key == kTrainer) check_trainer(file, field.bytes);
-    if (field.key == kNormalizer || field.key == kDenormalizer) check_rules(file, field.bytes);
+    if (field.key == kPiece) read_piece(file, field.bytes, out);
+    if (field.key == kTrainer) read_trainer(file, field.bytes, out);
+    if (field.key == kNormalizer) read_normalizer(file, field.bytes, out);
+    if (field.key == kDenormalizer) {
+      SentencePieceFile unused;
+      read_normalizer(file, field.bytes, unused);
+    }
   }
+  require_hashes(file, out.pieces);
+  return out;
 }
 
 }  // namespace zero

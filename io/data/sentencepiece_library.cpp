@@ -1,7 +1,9 @@
 #include <sentencepiece_processor.h>
 
+#include <algorithm>
 #include <exception>
 
+#include "io/data/piece_path.hpp"
 #include "io/data/sentencepiece.hpp"
 #include "zero/base/error.hpp"
 
@@ -12,10 +14,13 @@ using sentencepiece::SentencePieceProcessor;
 using sentencepiece::util::Status;
 
 constexpr size_t kMostBytes = size_t(64) << 20;
+/// The library takes some 220 bytes of memory for each byte that it encodes at once.
+constexpr size_t kPartBytes = size_t(64) << 10, kMostPartBytes = size_t(4) << 20;
 
 class LibraryModel : public SentencePieceModel {
  public:
-  LibraryModel(const std::string& content, const std::string& path) : path_(path) {
+  LibraryModel(const SentencePieceFile& file, const std::string& content, const std::string& path)
+      : path_(path), table_(file), cuts_(file) {
     require(guarded([&] { return processor_.LoadFromSerializedProto(content); }));
   }
 
@@ -32,6 +37,7 @@ class LibraryModel : public SentencePieceModel {
       refuse(Exit::kInput, "a text of ", text.size(), " bytes: ", path_, " encodes at most ",
              kMostBytes, " at once; give it line by line");
     }
+    if (text.size() > kPartBytes) return encode_parts(text, ids);
     std::vector<int> found;
     require(guarded([&] { return processor_.Encode(text, &found); }));
     ids.insert(ids.end(), found.begin(), found.end());
@@ -45,6 +51,36 @@ class LibraryModel : public SentencePieceModel {
   }
 
  private:
+  void encode_parts(std::string_view text, std::vector<int32_t>& ids) const {
+    PiecePath path(table_);
+    while (!text.empty()) {
+      const PieceCuts::Cut cut = cuts_.find(text, kPartBytes, kMostPartBytes);
+      if (cut.end > kMostPartBytes) {
+        refuse(Exit::kInput, "a text of ", text.size(), " bytes: ", path_, " encodes at most ",
+               kMostPartBytes, " at once, and finds no blank before that where it may cut; ",
+               "give it line by line");
+      }
+      path.add(normalised(text.substr(0, cut.end)), ids);
+      text.remove_prefix(cut.next);
+    }
+  }
+  /// The text that the library finds pieces in, joined of these. Bytes of unknown characters are
+  /// pieces of their own.
+  std::string normalised(std::string_view text) const {
+    std::vector<std::string> pieces;
+    require(guarded([&] { return processor_.Encode(text, &pieces); }));
+    std::string all;
+    for (const std::string& piece : pieces) {
+      const int id = table_.byte_ids.empty() ? -1 : processor_.PieceToId(piece);
+      const auto byte = std::ranges::find(table_.byte_ids, id);
+      if (id >= 0 && byte != table_.byte_ids.end()) {
+        all += char(byte - table_.byte_ids.begin());
+      } else {
+        all += piece;
+      }
+    }
+    return all;
+  }
   /// What the library throws becomes a status, as its other failures are.
   template <class Work>
   static Status guarded(const Work& work) {
@@ -63,6 +99,8 @@ class LibraryModel : public SentencePieceModel {
   }
 
   std::string path_;
+  PieceTable table_;
+  PieceCuts cuts_;
   SentencePieceProcessor processor_;
 };
 
@@ -70,8 +108,7 @@ class LibraryModel : public SentencePieceModel {
 
 std::unique_ptr<SentencePieceModel> open_sentencepiece(const std::string& content,
                                                        const std::string& path) {
-  check_sentencepiece(content, path);
-  return std::make_unique<LibraryModel>(content, path);
+  return std::make_unique<LibraryModel>(check_sentencepiece(content, path), content, path);
 }
 
 }  // namespace zero

@@ -58,6 +58,19 @@ bool knows_sentinels(const std::string& folder) {
   return false;
 }
 
+/// What a tokenizer.json that stands alone is to give way to: the same tokenizer in other files.
+[[noreturn]] void refuse_json(const std::string& folder) {
+  const std::string path = folder + "/tokenizer.json";
+  const FileStart start = read_start(path, size_t(64) << 20);
+  if (start.bytes.find("\"Unigram\"") != std::string::npos) {
+    refuse(Exit::kInput, path, ": is not read; put the spiece.model that the model comes with ",
+           "beside it");
+  }
+  refuse(Exit::kInput, path, ": is not read; put the vocab.json and merges.txt that the model ",
+         "comes with beside it, or write them: python3 -c \"import tokenizers; ",
+         "tokenizers.Tokenizer.from_file('", path, "').model.save('", folder, "')\"");
+}
+
 /// A folder has one tokenizer.
 void require_one_kind(const std::string& folder) {
   if (holds_pieces(folder) && holds_bpe(folder)) {
@@ -69,6 +82,8 @@ void require_one_kind(const std::string& folder) {
     refuse(Exit::kInput, folder, ": holds no spiece.model, which its other files belong to; take ",
            "it from where the model comes from");
   }
+  if (!holds_pieces(folder) && !holds_bpe(folder) && is_there(folder + "/tokenizer.json"))
+    refuse_json(folder);
 }
 
 }  // namespace

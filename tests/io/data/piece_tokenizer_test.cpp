@@ -2,16 +2,22 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "io/data/sentencepiece.hpp"
+#include "tests/support/equal_hashes.hpp"
+#include "tests/support/processor_time.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/tokenizer_folder.hpp"
 #include "tests/support/tree_folder.hpp"
+#include "zero/base/digests.hpp"
 #include "zero/io/data/tokenizer.hpp"
+#include "zero/io/files/files.hpp"
 
 namespace zero {
 namespace {
@@ -19,6 +25,8 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
+using testing_support::processor_seconds;
 using testing_support::refusal_of;
 using testing_support::TokenizerFolder;
 
@@ -121,6 +129,74 @@ TEST_F(PieceTokenizer, RefusesRulesThatLeadOutOfTheirTable) {
               HasSubstr("a rule leads to place 536870656"));
 }
 
+/// A model of these pieces, as SentencePiece writes it, and "<unk>" in front.
+std::string model_of(const std::vector<std::string>& pieces) {
+  const auto length = [](size_t bytes) {
+    std::string out;
+    for (; bytes >= 0x80; bytes >>= 7) out += char(bytes | 0x80);
+    return out + char(bytes);
+  };
+  std::string out("\x0A\x09\x0A\x05<unk>\x18\x02", 11);
+  for (const std::string& piece : pieces) {
+    const std::string message = "\x0A" + length(piece.size()) + piece;
+    out += "\x0A" + length(message.size()) + message;
+  }
+  return out;
+}
+
+TEST_F(PieceTokenizer, RefusesPiecesThatTheLibraryCannotTake) {
+  const TokenizerFolder folder("many-pieces");
+  const auto error = [&](const std::vector<std::string>& pieces) {
+    folder.write("spiece.model", model_of(pieces));
+    return refusal_of(Exit::kInput, [&] { open_tokenizer(folder.path()); });
+  };
+  EXPECT_EQ(error({std::string(512, 'a'), "b"}), "");
+  EXPECT_THAT(error({"b", std::string(513, 'a')}),
+              HasSubstr("piece 2 has 513 bytes, at most 512 are read"));
+  EXPECT_THAT(error({std::string(200'000, 'a')}), HasSubstr("piece 1 has 200000 bytes"));
+  EXPECT_THAT(error(std::vector<std::string>(1 << 20, "a")), HasSubstr("more than 1048576 pieces"));
+  EXPECT_THAT(error(testing_support::texts_of_one_hash(1 << 12)),
+              HasSubstr("more than 256 pieces have one hash"));
+}
+
+TEST_F(PieceTokenizer, EncodesALongTextInPartsToTheIdsOfTheWhole) {
+  const std::string path = golden_folder() + "/spiece.model";
+  const auto model = open_sentencepiece(read_whole(path, 1 << 20), path);
+  std::ifstream file(golden_folder() + "/texts.json");
+  const nlohmann::json rows = nlohmann::json::parse(file);
+  std::string text;
+  for (size_t i = 0; text.size() < 300'000; ++i) {
+    const std::string row = rows[i % rows.size()][0];
+    if (row.find('<') == row.npos) text += row + " ";
+  }
+  std::vector<int32_t> ids;
+  struct rusage before {
+  }, after{};
+  getrusage(RUSAGE_SELF, &before);
+  model->encode(text, ids);
+  getrusage(RUSAGE_SELF, &after);
+  // As SentencePiece 0.1.97 encodes the whole, which takes some 70 MB.
+  EXPECT_EQ(ids.size(), 99'635u);
+  EXPECT_EQ(crc32(reinterpret_cast<const uint8_t*>(ids.data()), ids.size() * sizeof ids[0]),
+            0xd7e1515bu);
+  EXPECT_LT(after.ru_maxrss - before.ru_maxrss, 32 * 1024) << "KiB";
+}
+
+TEST_F(PieceTokenizer, RefusesALongTextWithoutAPlaceToCutIt) {
+  const auto pieces = open_tokenizer(golden_folder());
+  EXPECT_THAT(refusal_of(Exit::kInput, [&] { pieces->encode(std::string((4 << 20) + 1, 'a')); }),
+              HasSubstr("finds no blank before that where it may cut; give it line by line"));
+}
+
+TEST_F(PieceTokenizer, TakesAnyNumberOfSentinelsInTheTimeOfTheText) {
+  const TokenizerFolder folder("sentinels", golden_folder());
+  for (const char* name : {"added_tokens.json", "special_tokens_map.json"}) folder.remove(name);
+  folder.write("tokenizer_config.json", R"({"extra_ids": 262143})");
+  EXPECT_LT(
+      processor_seconds([&] { open_tokenizer(folder.path())->encode(std::string(1 << 16, '<')); }),
+      10);
+}
+
 TEST_F(PieceTokenizer, ReadsAnyDamageOrRefusesItAsInput) {
   const TokenizerFolder folder("damaged-pieces");
   const std::string good = TokenizerFolder("good", golden_folder()).read("spiece.model");
@@ -174,6 +250,17 @@ TEST(TokenizerFiles, OfTwoTokenizersAreRefusedAndOfNoneNameTheOneThatIsMissing) 
   const TokenizerFolder folder("kinds");
   folder.write("tokenizer_config.json", "{\"extra_ids\": 100}");
   EXPECT_THAT(refusal(folder.path()), HasSubstr("holds no spiece.model, which its other files"));
+  folder.remove("tokenizer_config.json");
+  folder.write("tokenizer.json", R"({"model": {"type": "BPE"}})");
+  EXPECT_THAT(refusal(folder.path()),
+              AllOf(HasSubstr("tokenizer.json: is not read; put the vocab.json and merges.txt"),
+                    HasSubstr("model.save('" + folder.path() + "')")));
+  folder.write("tokenizer.json", R"({"model": {"type": "Unigram"}})");
+  EXPECT_THAT(refusal(folder.path()),
+              AllOf(HasSubstr("tokenizer.json: is not read; put the spiece.model"),
+                    Not(HasSubstr("bpe.py"))));
+  folder.write("vocab.json", "");
+  EXPECT_THAT(refusal(folder.path()), Not(HasSubstr("bpe.py"))) << "which makes other ids";
   for (const char* name : {"spiece.model", "vocab.json", "merges.txt"}) folder.write(name, "");
   EXPECT_THAT(refusal(folder.path()), HasSubstr("holds two tokenizers"));
   EXPECT_THAT(refusal(folder.path()), HasSubstr("kinds/spiece.model"));
