@@ -71,7 +71,17 @@ uint64_t number_of(const Xxh3Digest& digest) {
 
 RecordFile::RecordFile(const std::string& path, std::string advice, RecordEnd end)
     : file_(path, std::move(advice)) {
+  file_.require_text();
   find_records(end);
+  count_blank_ends();
+}
+
+bool is_blank(std::string_view line) { return line.find_first_not_of(" \r") == line.npos; }
+
+void RecordFile::count_blank_ends() {
+  std::string room;
+  while (blank_at_end_ < records() && is_blank(read(records() - 1 - blank_at_end_, room)))
+    ++blank_at_end_;
 }
 
 void RecordFile::find_records(RecordEnd end) {

@@ -11,6 +11,7 @@
 #include "zero/base/digests.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
+#include "zero/io/files/file_kind.hpp"
 #include "zero/io/files/files.hpp"
 
 namespace zero {
@@ -27,6 +28,11 @@ class DataFile {
   const std::string& path() const { return file_->path(); }
   const std::string& advice() const { return advice_; }
   int64_t bytes() const { return file_->bytes(); }
+
+  /// Throws Error(kInput) where the first bytes say that this is no text: file_kind.hpp.
+  void require_text() const { require_text_kind(first_bytes(*file_), path()); }
+  /// Throws as require_text(), for ids without a header.
+  void require_numbers() const { require_number_kind(first_bytes(*file_), path()); }
 
   /// As InputFile::read.
   void read(int64_t offset, std::span<uint8_t> out) const {
@@ -100,6 +106,8 @@ class RecordFile {
 
   const std::string& path() const { return file_.path(); }
   int64_t records() const { return int64_t(begins_.size()) - 1; }
+  /// How many of the last records are blank.
+  int64_t blank_at_end() const { return blank_at_end_; }
   int64_t bytes() const { return file_.bytes(); }
 
   /// A record without the end of its last line, in `room`.
@@ -119,12 +127,17 @@ class RecordFile {
 
  private:
   void find_records(RecordEnd end);
+  void count_blank_ends();
 
   DataFile file_;
   std::vector<int64_t> begins_;  ///< of each record; the file's length after the last
   std::vector<int64_t> lines_;   ///< of each record where records have several; else empty
+  int64_t blank_at_end_ = 0;
   uint64_t fingerprint_ = 0;
 };
+
+/// True of a line without text.
+bool is_blank(std::string_view line);
 
 /// The first 64 bits of a digest.
 uint64_t number_of(const Xxh3Digest& digest);

@@ -53,6 +53,7 @@ std::unique_ptr<TokenSource> open_text(std::unique_ptr<DataFile> file,
                                        const TokenOptions& options) {
   if (options.tokenizer == "bytes") {
     const IdLayout layout = text_layout(*file);
+    file->require_text();
     return std::make_unique<IdFile>(std::move(file), layout);
   }
   const std::string tokens = replaced(options.path, ".bin");
@@ -81,6 +82,7 @@ std::unique_ptr<TokenSource> open_format(const TokenOptions& options) {
   } else if (is_llmc_file(*file)) {
     layout = llmc_layout(*file, options.vocab_size);
   } else if (options.path.ends_with(".bin")) {
+    file->require_numbers();
     layout = binary_layout(*file, options.vocab_size);
   } else {
     return open_text(std::move(file), options);
@@ -97,6 +99,7 @@ EncodedText::EncodedText(const DataFile& file, const Tokenizer& tokenizer,
     refuse(Exit::kInput, file.path(), ": a text of ", file.bytes(), " bytes, but at most ",
            kMostBytes, " are encoded at the start of a run; ", advice);
   }
+  file.require_text();
   const std::string text = whole_text(file);
   ids_ = tokenizer.encode(text);
   const uint32_t crc = crc32(reinterpret_cast<const uint8_t*>(text.data()), text.size());

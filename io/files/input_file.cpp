@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "zero/base/error.hpp"
+#include "zero/io/files/file_kind.hpp"
 #include "zero/io/files/files.hpp"
 
 namespace zero {
@@ -71,7 +72,9 @@ std::string read_whole(const InputFile& file, int64_t limit) {
 }
 
 std::string read_whole(const std::string& path, int64_t limit) {
-  return read_whole(InputFile(path), limit);
+  std::string content = read_whole(InputFile(path), limit);
+  require_text_kind(content, path);
+  return content;
 }
 
 }  // namespace zero

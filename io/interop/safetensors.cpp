@@ -8,6 +8,7 @@
 
 #include "zero/base/align.hpp"
 #include "zero/base/error.hpp"
+#include "zero/io/files/file_kind.hpp"
 #include "zero/io/interop/json.hpp"
 
 namespace zero {
@@ -149,7 +150,8 @@ SafetensorsTensor checked(Entry entry, const std::string& path, int64_t data, in
   if (!dtype) fail("dtype \"", shown(tensor.dtype), "\" is not known");
   const int64_t first = entry.offsets[0], last = entry.offsets[1];
   if (first > last || last > end - data) {
-    fail("data_offsets [", first, ", ", last, "] leave the ", end - data, " bytes of data");
+    fail("data_offsets [", first, ", ", last, "] leave the ", end - data, " bytes of data",
+         first > last ? "" : "; the file is cut off, so fetch it again");
   }
   const auto bytes = bytes_of_shape(tensor.shape, dtype->bytes);
   if (!bytes || *bytes != last - first) {
@@ -179,20 +181,30 @@ void check_cover(const std::vector<SafetensorsTensor>& tensors, const std::strin
   }
 }
 
+/// What another file is by its first bytes, and what to do about it.
+std::string instead_of_header(const InputFile& file) {
+  const std::string kind = file_kind(first_bytes(file), file.path());
+  if (!kind.empty()) return ": it " + kind;
+  return "; the file is cut off or damaged, so fetch it again";
+}
+
 std::string read_header(const InputFile& file) {
   uint64_t length = 0;
   if (file.bytes() < kLengthBytes + 2) {
-    refuse(Exit::kInput, file.path(), ": ", file.bytes(), " bytes are no safetensors file");
+    refuse(Exit::kInput, file.path(), ": ", file.bytes(), " bytes are no safetensors file",
+           instead_of_header(file));
   }
   file.read(0, std::as_writable_bytes(std::span(&length, 1)));
   const int64_t most = std::min(file.bytes() - kLengthBytes, kSafetensorsHeaderBytesMax);
   if (length < 2 || length > uint64_t(most)) {
     refuse(Exit::kInput, file.path(), ": offset 0: a header of ", length, " bytes, not 2 to ", most,
-           " as in a safetensors file of ", file.bytes(), " bytes");
+           " as in a safetensors file of ", file.bytes(), " bytes", instead_of_header(file));
   }
   std::string header(size_t(length), '\0');
   file.read(kLengthBytes, std::as_writable_bytes(std::span(header)));
-  if (header[0] != '{') refuse(Exit::kInput, file.path(), ": offset 8: no { begins the header");
+  if (header[0] != '{')
+    refuse(Exit::kInput, file.path(), ": offset 8: no { begins the header",
+           instead_of_header(file));
   return header;
 }
 

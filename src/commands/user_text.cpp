@@ -11,6 +11,7 @@
 #include "zero/base/error.hpp"
 #include "zero/base/path.hpp"
 #include "zero/base/text.hpp"
+#include "zero/io/files/file_kind.hpp"
 #include "zero/io/files/files.hpp"
 
 namespace zero::commands {
@@ -79,6 +80,7 @@ std::string read_file_or_pipe(const std::string& path, int64_t limit) {
     if (int64_t(content.size()) > limit)
       refuse(Exit::kInput, path, ": gives more than ", limit, " bytes, the most that are read");
   }
+  require_text_kind(content, path);
   return content;
 }
 

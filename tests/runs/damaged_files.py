@@ -115,7 +115,8 @@ def texts():
     """name -> (content, words of the error)."""
     return {
         "no start": (b"abc\x80def ghi", "offset 3: byte 128 is no UTF-8"),
-        "utf16": ("\ufeffabcdef".encode("utf-16-le"), "offset 0: byte 255 is no UTF-8"),
+        "utf16": ("\ufeffabcdef".encode("utf-16-le"),
+                  "bad.txt: is a text in UTF-16; convert it: iconv -f UTF-16"),
         "latin1": ("na\u00efve text of old".encode("latin-1"), "offset 2: byte 239 is no UTF-8"),
         "overlong": (b"abcdefgh\xc0\x80", "offset 8: byte 192 is no UTF-8"),
         "surrogate": (b"abcdefgh\xed\xa0\x80", "offset 8: byte 237 is no UTF-8"),

@@ -199,7 +199,7 @@ TEST_F(ShardFiles, SayWhichBitsOfSixteenAreWhich) {
     const std::string name = text("rank", message.size() + size_t(type), ".h5");
     write_shard(folder_.descriptor(), name,
                 {{{.name = "model/a", .dtype = type, .shape = {8}}, 0, 8}});
-    EXPECT_NE(read_whole(path(name), 1 << 20).find(message), std::string::npos) << name_of(type);
+    EXPECT_THAT(read_whole(InputFile(path(name)), 1 << 20), HasSubstr(message)) << name_of(type);
   }
 }
 

@@ -182,6 +182,13 @@ TEST(OpenTokens, SaysWhichFileOfAPairToWrite) {
   EXPECT_THAT(error_of(index.path()), HasSubstr("is an index; write " + bin.path()));
 }
 
+TEST(OpenTokens, RefuseFilesOfOtherKindsByTheirFirstBytes) {
+  const TempFile text("kind.txt", std::string_view("\xFF\xFEt\0", 4));
+  EXPECT_THAT(error_of(text.path()), HasSubstr("kind.txt: is a text in UTF-16; convert it"));
+  EXPECT_THAT(error_of_text(text), HasSubstr("kind.txt: is a text in UTF-16; convert it"));
+  EXPECT_THAT(error_of_bin("PK\x03\x04" + id_bytes({1, 2}, 2)), HasSubstr("is a zip archive"));
+}
+
 TEST(OpenTokens, RefusesATextNamedBin) {
   EXPECT_THAT(error_of_bin("no magic here, but a text.\n"),
               HasSubstr("offset 0: is no token file but reads as a text"));
