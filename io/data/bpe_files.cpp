@@ -133,7 +133,14 @@ int read_symbol(const std::string& entry, size_t& at) {
 constexpr int64_t kMaxFileBytes = int64_t(64) << 20;
 constexpr size_t kMaxMerges = size_t(1) << 21;
 
+/// Other files in the folder belong to a tokenizer or a model that exists, of which no text makes
+/// the same ids again.
 std::string how_to_make(const std::string& folder) {
+  for (const char* name : {"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json",
+                           "added_tokens.json", "config.json"}) {
+    if (is_there(folder + "/" + name))
+      return "; take vocab.json and merges.txt from where the model comes from";
+  }
   return text("; make both files: python3 tools/data/bpe.py TEXT --vocab-size 50257 --out ",
               folder);
 }

@@ -42,8 +42,13 @@ int32_t id_of(const char* key, int64_t written, int64_t known, int64_t of_model,
               const DataOptions& options) {
   const int64_t id = written < 0 ? known : written;
   if (id < 0) {
+    const std::string_view word = std::string_view(key).substr(std::string_view("data.").size());
     refuse_settings({key, "data.tokenizer"}, "the tokenizer ", options.tokenizer,
-                    " does not say which id this is; write it as a number");
+                    " does not say which id this is, as it names no ",
+                    word.substr(0, word.find("_id")), " token; write ", key, " = ",
+                    of_model < 0 ? std::string("NUMBER") : std::to_string(of_model),
+                    of_model < 0 ? ", that which the model was trained with"
+                                 : ", which config.json of such a model has");
   }
   if (id >= options.vocab_size) {
     refuse_settings({key}, id, " is beyond the model's vocabulary, which is of ",
@@ -155,6 +160,10 @@ class PairOpener {
     if (source.empty_targets() > 0) {
       words += text(words.empty() ? "" : ", ", counted(source.empty_targets(), "target"),
                     source.empty_targets() == 1 ? " is" : " are", " empty");
+    }
+    if (const int64_t blank = source.blank_lines(); blank > 0) {
+      words += text(words.empty() ? "" : ", ", counted(blank, "blank line"), " at the end ",
+                    blank == 1 ? "is" : "are", " passed over");
     }
     return words.empty() ? "" : text("; in ", set, " ", words);
   }

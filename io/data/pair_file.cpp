@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <optional>
 
 #include "zero/io/interop/json.hpp"
@@ -16,15 +17,21 @@ class LinePairs : public PairFile {
  public:
   explicit LinePairs(const std::string& path)
       : source_(path, kPairFileAdvice, RecordEnd::line),
-        target_(target_path(path), text("its lines are the targets of ", path), RecordEnd::line) {
-    if (source_.records() == target_.records()) return;
+        target_(target_path(path), text("its lines are the targets of ", path), RecordEnd::line),
+        pairs_(std::max(lines(source_), lines(target_))) {
+    if (pairs_ == 0) refuse(Exit::kInput, path, ": holds blank lines alone; ", kPairFileAdvice);
+    // A blank line beside a text is one, at the end too.
+    if (pairs_ <= source_.records() && pairs_ <= target_.records()) return;
     refuse(Exit::kInput, path, ": has ", counted(source_.records(), "line"), ", but ",
            target_.path(), " beside it has ", target_.records(),
            "; lines of the same number are pairs");
   }
 
   std::string format() const override { return "lines, whose targets are those of .target"; }
-  int64_t pairs() const override { return source_.records(); }
+  int64_t pairs() const override { return pairs_; }
+  int64_t blank_lines() const override {
+    return source_.records() - pairs_ + target_.records() - pairs_;
+  }
   TextPair read(int64_t pair) const override {
     std::string source, target;
     return {.source = std::string(source_.read(pair, source)),
@@ -37,7 +44,10 @@ class LinePairs : public PairFile {
   }
 
  private:
+  static int64_t lines(const RecordFile& file) { return file.records() - file.blank_at_end(); }
+
   RecordFile source_, target_;
+  int64_t pairs_;
 };
 
 /// What stands around the texts of a line may be nested and is passed over.
@@ -63,6 +73,10 @@ class Fields : public JsonSink {
       : place_(place), names_{names.source, names.target} {}
 
   void open(Path path, bool is_array) override {
+    // Elements of a list have its path.
+    if (is_array && list_.empty()) list_.assign(path.begin(), path.end());
+    holds_objects_ =
+        holds_objects_ || (!is_array && !list_.empty() && std::ranges::equal(path, list_));
     for (size_t i = 0; is_array && i < names_.size(); ++i) {
       in_array_[i] = in_array_[i] || behind(path, names_[i]).has_value();
     }
@@ -75,28 +89,49 @@ class Fields : public JsonSink {
   }
   TextPair pair() {
     for (size_t i = 0; i < names_.size(); ++i) {
-      if (!texts_[i]) {
-        refuse(Exit::kInput, place_, ": has no text \"", shown(names_[i]), "\"", there_,
-               "; data.source_field and data.target_field name them");
-      }
+      if (texts_[i]) continue;
+      if (holds_objects_) refuse_list();
+      refuse(Exit::kInput, place_, ": has no text \"", shown(names_[i]), "\"", there_,
+             "; data.source_field and data.target_field name them");
     }
     return {.source = std::move(*texts_[0]), .target = std::move(*texts_[1])};
   }
 
  private:
+  /// The pairs are in a list of the object, which other readers are told by its name.
+  [[noreturn]] void refuse_list() const {
+    std::string path;
+    for (const std::string& key : list_) path += "." + (is_word(key) ? key : "\"" + key + "\"");
+    refuse(Exit::kInput, place_, ": is one object with a list of objects in it, \"",
+           shown(path.substr(1)), "\"; write one object a line: jq -c '", shown(path),
+           "[]' FILE > NEW.jsonl");
+  }
+  static bool is_word(const std::string& key) {
+    return std::ranges::all_of(key, [](char c) { return std::isalnum(uint8_t(c)) || c == '_'; });
+  }
   /// The names of some texts that are there, for whoever asks for another.
   void note(Path path) {
     constexpr size_t kMostNamed = 6;
-    if (++texts_there_ > kMostNamed) return;
     std::string name;
     for (const std::string& key : path) name += (name.empty() ? "" : ".") + key;
+    if (name == last_there_ || ++texts_there_ > kMostNamed) return;
     there_ += (there_.empty() ? " but \"" : ", \"") + shown(name) + "\"";
+    last_there_ = name;
   }
   void take(size_t field, const JsonScalar& value) {
     const std::string* text = std::get_if<std::string>(&value);
-    if (!text || in_array_[field]) {
-      refuse(Exit::kInput, place_, ": \"", shown(names_[field]), "\" is no text",
-             in_array_[field] ? " but an array, or in one" : "");
+    const std::string name = "\"" + shown(names_[field]) + "\"";
+    if (in_array_[field]) {
+      refuse(Exit::kInput, place_, ": ", name, " is no text but an array, or in one; write one ",
+             "object a line, with a text in each field");
+    }
+    if (std::holds_alternative<std::nullptr_t>(value)) {
+      refuse(Exit::kInput, place_, ": ", name,
+             " is no text but null; write \"\" for an empty text, or leave the line out");
+    }
+    if (!text) {
+      refuse(Exit::kInput, place_, ": ", name, " is no text but a ",
+             std::holds_alternative<bool>(value) ? "boolean" : "number", "; put it in quotes");
     }
     if (texts_[field]) {
       refuse(Exit::kInput, place_, ": \"", shown(names_[field]), "\" stands there twice");
@@ -108,11 +143,11 @@ class Fields : public JsonSink {
   std::array<std::string, 2> names_;
   std::array<std::optional<std::string>, 2> texts_;
   std::array<bool, 2> in_array_ = {};
-  std::string there_;
+  std::vector<std::string> list_;  ///< where the first list stands
+  bool holds_objects_ = false;     ///< that list
+  std::string there_, last_there_;
   size_t texts_there_ = 0;
 };
-
-bool is_blank(std::string_view line) { return line.find_first_not_of(" \t\r") == line.npos; }
 
 /// What of a line of a file that was made for people, over several lines an object.
 bool is_part(std::string_view line) {
@@ -123,10 +158,13 @@ bool is_part(std::string_view line) {
 class JsonPairs : public PairFile {
  public:
   JsonPairs(const std::string& path, const PairFields& fields)
-      : file_(path, kPairFileAdvice, RecordEnd::line), fields_(fields) {}
+      : file_(path, kPairFileAdvice, RecordEnd::line), fields_(fields) {
+    if (pairs() == 0) file_.damaged(0, "holds blank lines alone; ", kPairFileAdvice);
+  }
 
   std::string format() const override { return "JSON lines"; }
-  int64_t pairs() const override { return file_.records(); }
+  int64_t pairs() const override { return file_.records() - file_.blank_at_end(); }
+  int64_t blank_lines() const override { return file_.blank_at_end(); }
   TextPair read(int64_t pair) const override {
     std::string room;
     const std::string name = place(pair);
@@ -209,15 +247,18 @@ class TablePairs : public PairFile {
  public:
   TablePairs(const std::string& path, const PairFields& fields, RecordEnd end, Splitter split)
       : file_(path, kPairFileAdvice, end), split_(split) {
+    if (file_.records() == file_.blank_at_end())
+      file_.damaged(0, "holds blank lines alone; ", kPairFileAdvice);
     const std::vector<std::string> names = record(0);
     columns_ = names.size();
     source_ = column_of(names, fields.source);
     target_ = column_of(names, fields.target);
-    if (file_.records() == 1) file_.damaged(0, "nothing follows the names of the fields");
+    if (pairs() == 0) file_.damaged(0, "nothing follows the names of the fields");
   }
 
   std::string format() const override { return split_ == split_csv ? "CSV" : "TSV"; }
-  int64_t pairs() const override { return file_.records() - 1; }
+  int64_t pairs() const override { return file_.records() - file_.blank_at_end() - 1; }
+  int64_t blank_lines() const override { return file_.blank_at_end(); }
   TextPair read(int64_t pair) const override {
     std::vector<std::string> fields = record(pair + 1);
     if (fields.size() != columns_) {
@@ -243,10 +284,26 @@ class TablePairs : public PairFile {
       std::string all;
       for (const std::string& one : names) all += (all.empty() ? "" : ", ") + one;
       file_.damaged(0, found == names.end() ? "names no field \"" : "names twice the field \"",
-                    shown(name), "\" but ", shown(all),
-                    "; data.source_field and data.target_field say which to take");
+                    shown(name), "\" but ", shown(all), remedy_for(all, names));
     }
     return size_t(found - names.begin());
+  }
+
+  /// What else than other fields a first line without the names may tell of a file.
+  std::string remedy_for(const std::string& first, const std::vector<std::string>& names) const {
+    const bool is_csv = split_ == split_csv;
+    const std::string other = is_csv ? ".tsv" : ".csv";
+    if (names.size() == 1 && first.find(is_csv ? '\t' : ',') != first.npos)
+      return text("; fields of a file of this name end with a ", is_csv ? "comma" : "tab",
+                  ", so call it ", other);
+    if (names.size() == 1 && first.find(';') != first.npos) {
+      return text(
+          "; its fields end with semicolons, so write commas: python3 -c \"import csv, sys; ",
+          "csv.writer(sys.stdout).writerows(csv.reader(sys.stdin, delimiter=';'))\" < ",
+          file_.path(), " > NEW.csv");
+    }
+    return text("; data.source_field and data.target_field say which to take; where this line is ",
+                "a pair already, put a line with the names in front of it");
   }
 
   RecordFile file_;

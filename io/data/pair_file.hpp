@@ -10,6 +10,8 @@
 ///                     and then hold commas and ends of lines. The first record names the fields.
 ///   X.tsv             tabs, which no field holds; quotes are characters like any other (IANA's
 ///                     text/tab-separated-values). The first line names the fields.
+///
+/// Blank lines at the end of a file are no pairs.
 
 #include <cstdint>
 #include <memory>
@@ -40,6 +42,8 @@ class PairFile {
   virtual TextPair read(int64_t pair) const = 0;
   /// "pairs.csv: line 7"
   virtual std::string place(int64_t pair) const = 0;
+  /// Blank lines at the end, which are no pairs.
+  virtual int64_t blank_lines() const = 0;
   /// A number that changes with any byte.
   virtual uint64_t fingerprint() const = 0;
 };

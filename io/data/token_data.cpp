@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "io/data/id_file.hpp"
+#include "io/data/pair_file.hpp"
 #include "io/data/synthetic.hpp"
 #include "io/data/token_source.hpp"
 #include "zero/base/error.hpp"
@@ -42,6 +43,14 @@ std::unique_ptr<TokenSource> open_file(const std::string& path, const DataOption
 std::unique_ptr<Dataset> windows_of(const TokenSource& source,
                                     const TokenWindows::Options& options) {
   return std::make_unique<TokenWindows>(source, options);
+}
+
+/// A question for whoever names a file of records for a text.
+std::string doubt_of(const std::string& path, const TokenSource& source) {
+  if (!names_pairs(path) && !path.ends_with(".parquet")) return "";
+  if (!source.format().starts_with("UTF-8 text")) return "";
+  return text("is ", path, " a text? All of it is learnt, names of fields and quotes too; else ",
+              "write its texts alone into a file");
 }
 
 DataSets open_synthetic(const DataOptions& options) {
@@ -102,6 +111,9 @@ DataSets open(const DataOptions& options) {
   } else if (options.validation_fraction > 0) {
     sets.validation = validation_of(*source, trained * window, options);
   }
+  sets.remark = doubt_of(options.train, *source);
+  if (sets.remark.empty() && sets.validation_source)
+    sets.remark = doubt_of(options.validation, static_cast<TokenSource&>(*sets.validation_source));
   sets.train_source = std::move(source);
   return sets;
 }

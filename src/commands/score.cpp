@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,6 +43,13 @@ class Lines {
     require_utf8(path_, ++number_, line);
     return true;
   }
+  /// Blank lines up to the end; none where a text follows.
+  std::optional<int64_t> blank_rest() {
+    const std::string_view rest = std::string_view(content_).substr(at_);
+    if (rest.find_first_not_of(" \r\n") != rest.npos) return std::nullopt;
+    return std::ranges::count(rest, '\n') + int64_t(!rest.empty() && !rest.ends_with('\n'));
+  }
+  const std::string& path() const { return path_; }
   int64_t count_rest() {
     std::string_view line;
     while (next(line)) continue;
@@ -53,6 +62,15 @@ class Lines {
   size_t at_ = 0, number_ = 0;
 };
 
+/// True if nothing but blank lines follows the last line that has one beside it.
+bool passes_over(Lines& longer, std::string_view line) {
+  const std::optional<int64_t> rest = longer.blank_rest();
+  if (!rest || line.find_first_not_of(" \r") != line.npos) return false;
+  warn(longer.path(), ": ", counted(*rest + 1, "blank line"), " at the end ",
+       *rest == 0 ? "is" : "are", " passed over");
+  return true;
+}
+
 TextCounts count_lines(const CommandLine& line) {
   Lines texts(line.input), references(line.second);
   TextCounts counts;
@@ -61,6 +79,7 @@ TextCounts count_lines(const CommandLine& line) {
     const bool has_text = texts.next(text), has_reference = references.next(reference);
     if (!has_text && !has_reference) return counts;
     if (has_text != has_reference) {
+      if (has_text ? passes_over(texts, text) : passes_over(references, reference)) return counts;
       refuse(Exit::kInput, line.input, ": has ", counted(texts.count_rest(), "line"), ", and ",
              line.second, " ", references.count_rest(),
              "; write one reference a line for each text");

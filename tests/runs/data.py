@@ -252,6 +252,18 @@ def wrong_steps_are_refused(program):
         check(result.status == 2 and "--steps" in result.err, f"--steps {word}", result)
 
 
+def blank_lines_at_the_end_are_scored_with_nothing(program):
+    program.write("score.texts", "the land is wide here\n\n\n")
+    program.write("score.references", "the land is wide here\n")
+    for names in (("score.texts", "score.references"), ("score.references", "score.texts")):
+        result = program.alone("score", *names, "--json")
+        check(result.status == 0 and json.loads(result.out)["lines"] == 1, "one line", result)
+        check("score.texts: 2 blank lines at the end are passed over" in result.err, "told", result)
+    program.write("score.texts", "the land is wide here\n\nand more\n")
+    check_refused(program.alone("score", "score.texts", "score.references"), 3,
+                  "score.texts: has 3 lines, and score.references 1")
+
+
 def main():
     program = Program()
     program.write("data.toml", INPUT)
@@ -261,6 +273,7 @@ def main():
     texts_are_encoded(program)
     text_is_shown(program)
     wrong_steps_are_refused(program)
+    blank_lines_at_the_end_are_scored_with_nothing(program)
     damaged_files_are_refused(program)
     what_is_no_file_is_refused(program)
     epochs_become_steps(program)

@@ -5,6 +5,7 @@
 
 #include <functional>
 
+#include "tests/support/bpe_folder.hpp"
 #include "tests/support/temp_file.hpp"
 #include "tests/support/tree_folder.hpp"
 #include "zero/base/error.hpp"
@@ -92,6 +93,30 @@ TEST(PairData, SaysHowManyTextsWereCut) {
   options.max_train_samples = 0;
   options.pairs.refuse_long = true;
   EXPECT_THAT(error_of_pairs(options), HasSubstr("a.csv: line 5: the source has 5 tokens"));
+}
+
+TEST(PairData, SaysWhichTokenATokenizerDoesNotName) {
+  const TempFile file("a.csv", lines(3));
+  const std::vector<std::pair<std::string, std::string>> merges = {{"h", "e"}};
+  const testing_support::BpeFolder folder(merges);
+  DataOptions options = options_of(file);
+  options.tokenizer = folder.path();
+  options.vocab_size = 600;
+  EXPECT_THAT(
+      error_of_pairs(options, Exit::kUsage),
+      HasSubstr("does not say which id this is, as it names no pad token; write data.pad_id "
+                "= NUMBER, that which the model was trained with"));
+  options.pairs.model_pad = 0;
+  EXPECT_THAT(error_of_pairs(options, Exit::kUsage),
+              HasSubstr("write data.pad_id = 0, which config.json of such a model has"));
+  options.pairs.pad_id = 0;
+  EXPECT_THAT(error_of_pairs(options, Exit::kUsage), HasSubstr("names no eos token"));
+}
+
+TEST(PairData, CountsBlankLinesAtTheEnd) {
+  const TempFile file("a.csv", lines(3) + "\n");
+  EXPECT_EQ(pair_data().open(options_of(file)).remark,
+            "in training 1 blank line at the end is passed over");
 }
 
 TEST(PairData, CountsEmptyTargets) {

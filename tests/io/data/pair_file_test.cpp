@@ -91,7 +91,11 @@ TEST(JsonPairs, ADamagedLineIsNamed) {
                          "\"c\"}"),
               HasSubstr("stands there twice"));
   EXPECT_THAT(json_error("{\"translation\": {\"en\": \"a\", \"ro\": \"b\"}"), HasSubstr("no JSON"));
-  EXPECT_THAT(json_error("\n"), HasSubstr("is blank; remove it, as each line is one object"));
+  EXPECT_THAT(json_error("\n{}"), HasSubstr("is blank; remove it, as each line is one object"));
+  EXPECT_THAT(json_error("{\"translation\": {\"en\": null, \"ro\": \"b\"}}"),
+              HasSubstr("is no text but null; write \"\" for an empty text"));
+  EXPECT_THAT(json_error("{\"translation\": {\"en\": 1.5, \"ro\": \"b\"}}"),
+              HasSubstr("is no text but a number; put it in quotes"));
   EXPECT_THAT(json_error("\"a}\""), HasSubstr("which is no whole object"));
   EXPECT_THAT(json_error("{\"translation\": {\"en\": \"\xFF\"}}"), HasSubstr("no UTF-8"));
 }
@@ -109,6 +113,23 @@ TEST(JsonPairs, OfAFileForPeopleAreRefusedWithWhatMakesLines) {
   EXPECT_THAT(error_of_pair_file(one.path()), HasSubstr("jq -c '.[]'"));
 }
 
+TEST(JsonPairs, InAListOfAnObjectAreRefusedWithItsName) {
+  const auto refusal = [](const std::string& json) {
+    const TempFile file("object.json", json);
+    return error_of_pair_file(file.path(), {"en", "ro"});
+  };
+  const std::string list = R"([{"en": "a", "ro": "b"}, {"en": "c", "ro": "d"}])";
+  EXPECT_THAT(refusal("{\"data\": " + list + "}"),
+              HasSubstr("line 1: is one object with a list of objects in it, \"data\"; write one "
+                        "object a line: jq -c '.data[]' FILE > NEW.jsonl"));
+  EXPECT_THAT(refusal("{\"n\": [1], \"a\": {\"my rows\": " + list + "}}"),
+              HasSubstr("has no text \"en\" but \"a.my rows.en\", \"a.my rows.ro\""));
+  EXPECT_THAT(refusal("{\"a\": {\"my rows\": " + list + "}}"),
+              HasSubstr("jq -c '.a.\"my rows\"[]'"));
+  EXPECT_THAT(refusal(R"({"en": ["a", "c"], "ro": ["b", "d"]})"),
+              HasSubstr("\"en\" is no text but an array, or in one; write one object a line"));
+}
+
 TEST(JsonPairs, HaveOneFormUnderThreeNames) {
   for (const char* name : {"same.jsonl", "same.ndjson", "same.json"}) {
     const TempFile file(name, "{\"en\": \"a\", \"ro\": \"b\"}\n");
@@ -124,6 +145,36 @@ TEST(LinePairs, AreLinesOfTheSameNumber) {
   target.write("eins\n");
   EXPECT_THAT(error_of_pair_file(source.path()), HasSubstr("has 3 lines, but "));
   EXPECT_THAT(error_of_pair_file(source.path()), HasSubstr("a.target beside it has 1"));
+}
+
+int64_t blank_lines_of(const std::string& path, const PairFields& fields = {"en", "ro"}) {
+  return open_pair_file(path, fields)->blank_lines();
+}
+
+TEST(PairFile, PassesOverBlankLinesAtItsEndAndCountsThem) {
+  const std::string pair = "{\"en\": \"a\", \"ro\": \"b\"}\n";
+  for (const auto& [name, good, blank] : {std::tuple("e.jsonl", pair, "\n"),
+                                          {"e.csv", "en,ro\na,b\n", "\r\n"},
+                                          {"e.tsv", "en\tro\na\tb\n", " \n"}}) {
+    const TempFile file(name, good + blank + blank);
+    EXPECT_EQ(read_all(file.path(), {"en", "ro"}), (Texts{{"a", "b"}})) << name;
+    EXPECT_EQ(blank_lines_of(file.path()), 2) << name;
+    file.write("\n\n");
+    EXPECT_THAT(error_of_pair_file(file.path(), {"en", "ro"}),
+                HasSubstr("line 1: holds blank lines alone; write the path of a file of pairs"));
+  }
+}
+
+TEST(LinePairs, EndWithTheLastTextOfEither) {
+  const TempFile source("e.source", "one\ntwo\n\n"), target("e.target", "eins\n\n");
+  EXPECT_EQ(read_all(source.path()), (Texts{{"one", "eins"}, {"two", ""}}));
+  EXPECT_EQ(blank_lines_of(source.path()), 1);
+  target.write("eins\nzwei");
+  EXPECT_EQ(read_all(source.path()), (Texts{{"one", "eins"}, {"two", "zwei"}}));
+  target.write("eins\nzwei\n\n\n\n");
+  EXPECT_EQ(blank_lines_of(source.path()), 4);
+  source.write("\n"), target.write("\n");
+  EXPECT_THAT(error_of_pair_file(source.path()), HasSubstr("holds blank lines alone"));
 }
 
 TEST(LinePairs, NeedBothFiles) {
@@ -156,6 +207,12 @@ TEST(TablePairs, RefuseAHeaderThatLacksAField) {
   EXPECT_THAT(table_error("a.tsv", "en\tro\tro\na\tb\tc\n"),
               HasSubstr("names twice the field \"ro"));
   EXPECT_THAT(table_error("a.tsv", "en\tro\n"), HasSubstr("nothing follows the names"));
+  EXPECT_THAT(table_error("a.csv", "en;ro\na;b\n"),
+              HasSubstr("its fields end with semicolons, so write commas: python3 -c"));
+  EXPECT_THAT(table_error("a.csv", "en\tro\na\tb\n"), HasSubstr("with a comma, so call it .tsv"));
+  EXPECT_THAT(table_error("a.tsv", "en,ro\na,b\n"), HasSubstr("with a tab, so call it .csv"));
+  EXPECT_THAT(table_error("a.csv", "hello,salut\nyes,da\n"),
+              HasSubstr("where this line is a pair already, put a line with the names in front"));
 }
 
 TEST(PairFile, RefusesANameThatSaysNoFormat) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tests/support/counting_tokens.hpp"
+#include "tests/support/temp_file.hpp"
 #include "zero/base/error.hpp"
 
 namespace zero {
@@ -39,6 +40,21 @@ TEST(TokenWindows, CutsWindowsThatDoNotOverlapAndPredictTheNextToken) {
   EXPECT_THAT(sample_of(data, 0).targets, ElementsAre(101, 102, 103));
   EXPECT_THAT(sample_of(data, 1).tokens, ElementsAre(104, 105, 106));
   EXPECT_THAT(sample_of(data, 1).targets, ElementsAre(105, 106, 107));
+}
+
+TEST(TokenData, AsksAboutATextWhoseNameSaysRecords) {
+  for (const auto& [name, is_asked] : {std::pair("a.jsonl", true),
+                                       {"a.json", true},
+                                       {"a.csv", true},
+                                       {"a.parquet", true},
+                                       {"a.txt", false},
+                                       {"a.text", false}}) {
+    const testing_support::TempFile file(name, "a text of some letters");
+    const DataSets sets =
+        token_data().open({.train = file.path(), .sequence_length = 4, .vocab_size = 256});
+    const std::string question = "is " + file.path() + " a text? All of it is learnt";
+    EXPECT_EQ(sets.remark.starts_with(question), is_asked) << sets.remark;
+  }
 }
 
 TEST(TokenWindows, HasColumnsAndShowsTheWholeWindow) {
