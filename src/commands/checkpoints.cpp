@@ -7,6 +7,7 @@
 #include "src/commands/commands.hpp"
 #include "src/commands/user_text.hpp"
 #include "zero/base/error.hpp"
+#include "zero/base/path.hpp"
 #include "zero/base/text.hpp"
 #include "zero/io/interop/json.hpp"
 
@@ -144,6 +145,20 @@ void require_structures(const save::Survey& survey) {
 
 }  // namespace
 
+namespace {
+
+/// Refuses a folder that no run and no save has made: nothing says that one would.
+void require_run(const std::string& folder, const save::Survey& survey) {
+  if (!survey.steps.empty() || survey.latest || survey.root != folder) return;
+  for (const char* name : {"/effective.toml", "/LOCK"}) {
+    if (is_there(folder + name)) return;
+  }
+  refuse(Exit::kNoCheckpoint, folder, ": is the folder of no run, and holds no checkpoint; name ",
+         "the folder of a run, of checkpoints or of one of them");
+}
+
+}  // namespace
+
 int ls(const CommandLine& line) {
   const auto depth = line.quick ? save::SurveyDepth::manifests : save::SurveyDepth::blocks;
   bool begun = line.json;
@@ -153,6 +168,7 @@ int ls(const CommandLine& line) {
     if (!line.json) std::fputs(step_row(step, depth).c_str(), stdout);
   };
   const save::Survey survey = save::survey_checkpoints(line.input, depth, on_step);
+  require_run(line.input, survey);
   std::fputs((line.json ? survey_json(survey) : survey_end(survey)).c_str(), stdout);
   return 0;
 }

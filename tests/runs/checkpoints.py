@@ -106,7 +106,9 @@ def damage_is_named(program):
     empty = program.folder / "empty"
     empty.mkdir()
     refused(program, 4, "holds no checkpoint", "fsck", "empty")
-    check("begin anew" in succeeds(program, "ls", "empty"), "ls of nothing")
+    refused(program, 4, "is the folder of no run, and holds no checkpoint", "ls", "empty")
+    (empty / "checkpoints").mkdir()
+    check("begin anew" in succeeds(program, "ls", "empty"), "ls of a run that has saved nothing")
 
 
 def passing_over_is_said(program):
