@@ -325,18 +325,44 @@ Facts launch_facts(const FactParts& parts) {
   return facts;
 }
 
+std::string fingerprint_text(const std::string& fact) {
+  uint64_t number = 0;
+  const char* last = fact.data() + fact.size();
+  const auto [end, error] = std::from_chars(fact.data(), last, number);
+  if (fact.empty() || error != std::errc() || end != last) return fact;
+  return format("%016llx", (unsigned long long)number);
+}
+
+namespace {
+
+/// "a.txt, b.txt, fingerprint 0123456789abcdef": what a training learnt from.
+std::string data_text(const Facts& facts) {
+  std::string words;
+  for (const TomlEntry& entry : parse_toml(fact(facts, kConfigurationFact)).entries) {
+    const std::string* path = std::get_if<std::string>(&entry.value);
+    const bool is_data = entry.key == "data.train" || entry.key == "data.validation";
+    if (is_data && path != nullptr && !path->empty()) words += *path + ", ";
+  }
+  return text(words, "fingerprint ", fingerprint_text(fact(facts, kDataFact)));
+}
+
+}  // namespace
+
 FactChanges changes_since(const Facts& saved, const Facts& now, bool other_data) {
   FactChanges changes;
   for (const char* name : {"architecture", kTokenizerFact, kDataFact}) {
     const std::string &was = fact(saved, name), &is = fact(now, name);
     if (was == is) continue;
     if (name == kDataFact && other_data) {
-      changes.listed.push_back(text("data: fingerprint ", was, ", now ", is));
+      changes.listed.push_back(text("data: ", data_text(saved), ", now ", data_text(now)));
       changes.may_end_streak = true;
       continue;
     }
-    changes.refused = text(name, " is ", was, " there and ", is, " now",
-                           name == kDataFact ? ", which data.changed = true allows" : "");
+    changes.refused = name == kDataFact
+                          ? text("data is ", data_text(saved), " there and ", data_text(now),
+                                 " now, which data.changed = true "
+                                 "allows")
+                          : text(name, " is ", was, " there and ", is, " now");
     return changes;
   }
   for (const auto& [key, was, is] :

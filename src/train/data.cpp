@@ -4,6 +4,7 @@
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
 #include "zero/launch/session.hpp"
+#include "zero/save/checkpoint_facts.hpp"
 #include "zero/state/build.hpp"
 #include "zero/train/banner.hpp"
 
@@ -36,7 +37,7 @@ Data::Data(Context& context, Planned& planned) {
     // It reads everything, which ranks of one node would find to be the same.
     if (session.leads_node()) fingerprint = text(sets.fingerprint());
   });
-  launch::require_same(session, "the data", fingerprint);
+  launch::require_same(session, "the data", save::fingerprint_text(fingerprint));
   const bool samples = config.evaluation.show_samples > 0;
   session.on_every_rank([&] {
     if (config.evaluation.generate || (samples && planned.samples_answer()))
@@ -59,7 +60,8 @@ void Data::require_same(Context& context, const RunConfig& config, state::Engine
     const std::string now = fingerprint_now(config);
     if (now != fingerprint) {
       refuse(Exit::kInput, changed, ": was replaced or written to while the run read from it: the ",
-             "data had fingerprint ", fingerprint, ", now ", now,
+             "data had fingerprint ", save::fingerprint_text(fingerprint), ", now ",
+             save::fingerprint_text(now),
              "; this step is not saved - put back what was there and start again, or go on with ",
              "the new data by data.changed = true");
     }

@@ -101,9 +101,12 @@ def other_data_must_be_allowed(program):
     (program.folder / "other.txt").write_text("".join(f"{i} and {i + 1}.\n" for i in range(2000)))
     settings = ("run.steps=8", "checkpoint.resume_from=runs/half", "data.train=other.txt")
     result = refused(program, 3, ["data is", "data.changed = true"], *settings)
-    was, now = re.search(r"data is (\S+) there and (\S+) now", result.err).groups()
+    was, now = re.search(r"data is (.+) there and (.+) now", result.err).groups()
+    check(re.fullmatch(r"text\.txt, fingerprint [0-9a-f]{16}", was), f"file and number: {was}")
+    shown = json.loads(program.alone("data", "tiny.toml", *settings[2:], "--json").out)
+    check(now == f"other.txt, fingerprint {shown['fingerprint']}", f"as data shows it: {now}")
     result, _ = began(program, 1, "changed", *settings, "data.changed=true")
-    check(f"changed since: data: fingerprint {was}, now {now}" in result.out
+    check(f"changed since: data: {was}, now {now}" in result.out
           and "changed since: data.train" in result.out, "both are listed", result)
 
 

@@ -223,7 +223,8 @@ TEST(CheckpointFacts, OtherDataAreListedWhereTheyAreAllowed) {
               HasSubstr("data.changed = true"));
   const FactChanges changes = changes_since(facts_with(""), other, true);
   EXPECT_EQ(changes.refused, "");
-  EXPECT_THAT(changes.listed, ElementsAre("data: fingerprint 1, now 2"));
+  EXPECT_THAT(changes.listed, ElementsAre("data: fingerprint 0000000000000001, now fingerprint "
+                                          "0000000000000002"));
   other["tokenizer"] = "words";
   EXPECT_THAT(changes_since(facts_with(""), other, true).refused, HasSubstr("tokenizer"));
 }

@@ -61,6 +61,10 @@ Patience patience_in(const Facts& facts, BestMetric metric);
 /// Whether checkpoint.patience ends a training there.
 bool is_out_of_patience(const Facts& facts, const CheckpointConfig& config);
 
+/// The fingerprint of data as `zeroapp data` shows it, of the number in a fact: 16 hexadecimal
+/// digits. What is no number stays.
+std::string fingerprint_text(const std::string& fact);
+
 struct FactChanges {
   std::string refused;              ///< what forbids to go on, as a sentence; "" if nothing does
   std::vector<std::string> listed;  ///< "optimizer.lr = 0.01, now 0.02"
