@@ -5,6 +5,7 @@ import shutil
 import subprocess
 
 FREE_TESTS = ("runs", "tidy", "support")
+STARTED_FROM = ("perf", "tools", "cmake", "jobscripts")  # those of tests are started by ctest
 CONFIG, REFERENCE = "include/zero/config/run_config.hpp", "inputs/reference.toml"
 # Sections of RunConfig in headers of their own.
 OTHER_SECTIONS = ("include/zero/config/generation.hpp", "include/zero/config/optimizer.hpp")
@@ -174,6 +175,13 @@ def guides_name_files(sources):
                     yield source.path, number, f"names {folder}{name or path}, which does not exist"
 
 
+def scripts_can_be_started(sources):
+    """A script that names its interpreter is executable, where pages say to start scripts."""
+    for source in sources:
+        if source.top in STARTED_FROM and source.text.startswith("#!") and not source.is_executable:
+            yield source.path, 1, f"cannot be started: run chmod +x {source.path}"
+
+
 def clang_format():
     """The clang-format whose layout is the house's (14), or None."""
     for name in ("clang-format-14", "clang-format"):
@@ -202,4 +210,4 @@ def layout(sources, root):
 
 
 RULES = (tests_have_sources, keys_have_lines, campaigns_have_programs, promises_are_shown,
-         links_lead_somewhere, guides_name_files)
+         links_lead_somewhere, guides_name_files, scripts_can_be_started)

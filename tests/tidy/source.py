@@ -14,8 +14,9 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
 class Source:
     """One file of the tree; `path` is relative to the root and has forward slashes."""
 
-    def __init__(self, path, text):
+    def __init__(self, path, text, is_executable=False):
         self.path = path
+        self.is_executable = is_executable
         self.text = text
         self.lines = text.splitlines()
         self.suffix = pathlib.PurePosixPath(path).suffix
@@ -60,7 +61,8 @@ def read_tree(root):
         known = path.suffix in CPP | SCRIPTS | TEXTS or path.name == "CMakeLists.txt"
         if known and path.stat().st_size < 2_000_000:
             text = path.read_text(encoding="utf-8", errors="replace")
-            sources.append(Source(path.relative_to(root).as_posix(), text))
+            is_executable = bool(path.stat().st_mode & 0o100)
+            sources.append(Source(path.relative_to(root).as_posix(), text, is_executable))
     return sources
 
 

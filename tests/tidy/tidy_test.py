@@ -134,6 +134,8 @@ CASES = (
     (mirrors.campaigns_have_programs,
      {mirrors.CAMPAIGNS: "a | b | perf/perf_io_a_b && c --target fuzz_d && tools/e.sh\n",
       "perf/io/a_b_bench.cpp": "", "tests/fuzz/d.cpp": "", "tools/e.sh": ""}, None),
+    (mirrors.scripts_can_be_started, {"perf/a.py": "#!/usr/bin/env python3\n"}, "perf/a.py:1"),
+    (mirrors.scripts_can_be_started, {"perf/a.py": "import b\n", "tests/runs/a.py": "#!x\n"}, None),
     (mirrors.promises_are_shown, {mirrors.PROMISES: "| a | plan/b; **c**, runs.d, io/* (e/f) |\n",
                                   "tests/plan/b_test.cpp": "", mirrors.CAMPAIGNS: "c | d | e\n",
                                   mirrors.STARTED: "zero_test_program(d 1)\n"}, None),
