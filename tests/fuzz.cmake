@@ -28,7 +28,7 @@ function(zero_fuzz_target name)
   target_link_libraries(mutations_${name} PRIVATE ${ARG_LINKS} GTest::gtest_main)
   add_test(NAME mutations.${name} COMMAND mutations_${name})
   set_tests_properties(mutations.${name} PROPERTIES TIMEOUT 300)
-  if(ZERO_HAS_FUZZER)
+  if(ZERO_HAS_FUZZER AND (ARG_FOLDERS OR ARG_FILES))
     add_test(NAME fuzz.${name}
              COMMAND ${fuzz_build}/fuzz_${name} -max_total_time=5 -max_len=65536 -timeout=10
                      -detect_leaks=0 -print_final_stats=1 -artifact_prefix=${fuzz_build}/

@@ -1,0 +1,35 @@
+/// Any bytes as a generation_config.json are settings that search a text, or one input error, or
+/// settings that a model cannot follow.
+
+#include <cstdint>
+
+#include "tests/support/models.hpp"
+#include "zero/base/error.hpp"
+#include "zero/config/generation.hpp"
+#include "zero/models/score_rules.hpp"
+#include "zero/models/stored_model.hpp"
+
+namespace zero {
+namespace {
+
+void check(std::string_view bytes) {
+  static const model::Architecture kModel = testing_support::model_named("t5-small");
+  try {
+    const GenerationConfig settings =
+        models::parse_generation(kModel, bytes, "generation_config.json");
+    require_generation(settings, {});
+    models::search_rules(settings, kModel, 64, 1);
+  } catch (const SettingsError&) {
+    return;
+  } catch (const Error& error) {
+    ZERO_REQUIRE(error.exit() == Exit::kInput, error.what());
+  }
+}
+
+}  // namespace
+}  // namespace zero
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  zero::check({reinterpret_cast<const char*>(data), size});
+  return 0;
+}
