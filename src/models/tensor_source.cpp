@@ -35,6 +35,8 @@ class CheckpointTensors : public TensorSource {
     std::map<std::string, std::string> facts = manifest.facts;
     facts["step"] = std::to_string(manifest.step);
     facts["ranks"] = std::to_string(manifest.ranks);
+    if (const auto data = facts.find("data"); data != facts.end())
+      data->second = save::fingerprint_text(data->second);
     return facts;
   }
   void read(const Tensor& tensor, int64_t begin, std::span<float> out) const override {

@@ -105,6 +105,8 @@ def other_data_must_be_allowed(program):
     check(re.fullmatch(r"text\.txt, fingerprint [0-9a-f]{16}", was), f"file and number: {was}")
     shown = json.loads(program.alone("data", "tiny.toml", *settings[2:], "--json").out)
     check(now == f"other.txt, fingerprint {shown['fingerprint']}", f"as data shows it: {now}")
+    inspected = program.alone("inspect", "runs/half").out
+    check(was.split()[-1] in inspected, f"inspect shows it in this form: {inspected}")
     result, _ = began(program, 1, "changed", *settings, "data.changed=true")
     check(f"changed since: data: {was}, now {now}" in result.out
           and "changed since: data.train" in result.out, "both are listed", result)

@@ -1,6 +1,7 @@
 // Ranks: 1
 #include "zero/io/interop/safetensors.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
@@ -14,6 +15,7 @@
 namespace zero {
 namespace {
 
+using ::testing::HasSubstr;
 using testing_support::TempFile;
 
 std::string little(uint64_t value) {
@@ -173,6 +175,18 @@ TEST(SafetensorsFile, RefusesEveryTruncationOfAGoodFile) {
   for (size_t bytes = 0; bytes < good.size(); ++bytes) {
     EXPECT_NE(refusal_of_file(good.substr(0, bytes)), "") << bytes;
   }
+}
+
+TEST(SafetensorsFile, SaysThatAFileIsCutOffOrOfAnotherKind) {
+  const std::string good = two("8,16");
+  EXPECT_THAT(refusal_of_file(good.substr(0, good.size() - 1)),
+              HasSubstr("; the file is cut off, so fetch it again"));
+  EXPECT_THAT(refusal_of_file(good.substr(0, 20)), HasSubstr("cut off or damaged, so fetch it"));
+  EXPECT_THAT(refusal_of_file("PK\x03\x04 a zip archive of tensors"),
+              HasSubstr("is a zip archive"));
+  EXPECT_THAT(
+      refusal_of_file("version https://git-lfs.github.com/spec/v1\noid sha256:1\n"),
+      HasSubstr(": it is what Git LFS keeps in place of the file; fetch the file: git lfs"));
 }
 
 TEST(SafetensorsFile, AnswersTheLargestHeadersInASecondAnd64MiB) {
