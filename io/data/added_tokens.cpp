@@ -1,7 +1,6 @@
 #include "io/data/added_tokens.hpp"
 
 #include <algorithm>
-#include <ranges>
 
 #include "io/data/unicode_classes.hpp"
 
@@ -103,12 +102,12 @@ std::vector<AddedTokens::Part> AddedTokens::split(std::string_view text) const {
     if (!stretch.empty()) parts.push_back({.text = stretch});
   };
   const std::vector<Match> found = tokens_.empty() ? std::vector<Match>() : matches(text);
-  for (const Match& match : found | std::views::reverse) {
-    if (match.at < first) continue;  // within the last one
-    const AddedToken& token = tokens_[size_t(match.token)];
-    end_stretch(match.at, token.strips_left);
-    parts.push_back({.text = text.substr(match.at, token.text.size()), .id = token.id});
-    first = match.at + token.text.size();
+  for (auto match = found.rbegin(); match != found.rend(); ++match) {
+    if (match->at < first) continue;  // within the last one
+    const AddedToken& token = tokens_[size_t(match->token)];
+    end_stretch(match->at, token.strips_left);
+    parts.push_back({.text = text.substr(match->at, token.text.size()), .id = token.id});
+    first = match->at + token.text.size();
     strips = token.strips_right;
   }
   end_stretch(text.size(), false);
