@@ -17,7 +17,9 @@ zero_fuzz_target(pairs FILES io/data/pair_file.cpp io/data/data_file.cpp io/inte
                  LINKS zero_io SEEDS tests/fuzz/seeds/pairs)
 zero_fuzz_target(tokenizer_settings FILES io/data/tokenizer_settings.cpp io/data/added_tokens.cpp
                        io/data/byte_trie.cpp io/data/bpe_tokenizer.cpp io/data/bpe_files.cpp
-                       io/data/unicode_classes.cpp io/interop/json.cpp
+                       io/data/unicode_classes.cpp io/data/tokenizer.cpp
+                       io/data/piece_tokenizer.cpp io/data/sentencepiece_absent.cpp
+                       io/interop/json.cpp
                  LINKS zero_io SEEDS tests/fuzz/seeds/tokenizer_settings)
 zero_fuzz_target(spiece FILES io/data/sentencepiece_check.cpp io/data/piece_path.cpp
                        io/data/byte_trie.cpp
