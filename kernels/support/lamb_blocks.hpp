@@ -32,6 +32,21 @@ struct SegmentBlocks {
   }
 };
 
+/// Calls f(first, count) for each row's part of one of a segment's tensors in a block, counted from
+/// where the block begins. A tensor that stands alone has one row.
+template <class F>
+ZERO_HOST_DEVICE void for_each_stretch(const TensorSegment& segment, const BlockRange& range,
+                                       int32_t tensor, const F& f) {
+  const int64_t columns = segment.columns, width = columns / segment.tensors;
+  const int64_t begin = segment.offset + range.begin - segment.begin;
+  const int64_t end = begin + range.end - range.begin;
+  for (int64_t row = begin / columns; row * columns < end; ++row) {
+    const int64_t left = row * columns + tensor * width, right = left + width;
+    const int64_t first = left < begin ? begin : left, last = right < end ? right : end;
+    if (first < last) f(first - begin, last - first);
+  }
+}
+
 /// A slice moved to where one block begins.
 template <class T, class G>
 ZERO_HOST_DEVICE OptimizerArrays<T, G> moved(const OptimizerArrays<T, G>& a, int64_t by) {
@@ -71,22 +86,35 @@ struct NormsOfBlock {
       v = step.variance(v, g);
     });
     row.barrier();
-    const float decay = segment.weight_decay;
-    const double weight = row.template sum_as_host<double>(count, [=](int64_t i) {
-      const double w = load_master(a.weight, a.low, i);
-      return w * w;
-    });
-    const double update = row.template sum_as_host<double>(count, [=](int64_t i) {
-      const double u = update_at(a, step, decay, i);
-      return u * u;
-    });
-    row.once([&] {
-      add_if_finite<Row>(norms[segment.tensor].weight, weight);
-      add_if_finite<Row>(norms[segment.tensor].update, update);
-    });
+    for (int32_t tensor = 0; tensor < segment.tensors; ++tensor) {
+      add_squares(row, a, step, range, tensor);
+    }
   }
 
  private:
+  template <class Row>
+  ZERO_HOST_DEVICE void add_squares(const Row& row, const OptimizerArrays<T, G>& a,
+                                    const AdamStep& step, const BlockRange& range,
+                                    int32_t tensor) const {
+    const float decay = segment.weight_decay;
+    double weight = 0, update = 0;
+    for_each_stretch(segment, range, tensor, [&](int64_t first, int64_t count) {
+      const OptimizerArrays<T, G> part = moved(a, first);
+      weight += row.template sum_as_host<double>(count, [=](int64_t i) {
+        const double w = load_master(part.weight, part.low, i);
+        return w * w;
+      });
+      update += row.template sum_as_host<double>(count, [=](int64_t i) {
+        const double u = update_at(part, step, decay, i);
+        return u * u;
+      });
+    });
+    row.once([&] {
+      add_if_finite<Row>(norms[segment.tensor + tensor].weight, weight);
+      add_if_finite<Row>(norms[segment.tensor + tensor].update, update);
+    });
+  }
+
   /// A block with an infinity or a NaN has no squares to add; its elements stay what they are.
   template <class Row>
   ZERO_HOST_DEVICE static void add_if_finite(ExactSum& norm, double squares) {
@@ -117,12 +145,29 @@ struct ApplyToBlock {
     if (state->apply == 0) return;
     const AdamStep step(settings, *state);
     const BlockRange range = SegmentBlocks{segment.begin, segment.end}[block];
-    const OptimizerArrays<T, G> a = moved(arrays, range.begin);
-    const float rate = step.learning_rate * trust_ratio(settings, norms[segment.tensor]);
+    for (int32_t tensor = 0; tensor < segment.tensors; ++tensor) {
+      apply(row, moved(arrays, range.begin), step, range, tensor);
+    }
+  }
+
+ private:
+  /// Computes the tensor's rate once, as its norms have more words than most stretches.
+  template <class Row>
+  ZERO_HOST_DEVICE void apply(const Row& row, const OptimizerArrays<T, G>& a, const AdamStep& step,
+                              const BlockRange& range, int32_t tensor) const {
     const float decay = segment.weight_decay;
-    row.for_each(range.end - range.begin, [=](int64_t i) {
-      const float w = load_master(a.weight, a.low, i);
-      store_master(std::fma(-rate, update_at(a, step, decay, i), w), a.weight, a.low, i);
+    float rate = 0;
+    bool has_rate = false;
+    for_each_stretch(segment, range, tensor, [&](int64_t first, int64_t count) {
+      if (!has_rate) {
+        rate = step.learning_rate * trust_ratio(settings, norms[segment.tensor + tensor]);
+        has_rate = true;
+      }
+      const OptimizerArrays<T, G> part = moved(a, first);
+      row.for_each(count, [=](int64_t i) {
+        const float w = load_master(part.weight, part.low, i);
+        store_master(std::fma(-rate, update_at(part, step, decay, i), w), part.weight, part.low, i);
+      });
     });
   }
 };

@@ -45,6 +45,7 @@ struct CommandLine {
   bool dry_run = false;        ///< train: print the plan instead
   int64_t ranks = 1;           ///< plan, data
   int64_t ranks_per_node = 0;  ///< plan; 0 = all on one node
+  int64_t threads = 0;         ///< plan: of each rank; 0 = as run.threads or the machine says
   std::string machine;         ///< plan: --machine; "" = this host, by the rates of run.machine
   bool max_batch = false;
   bool json = false;

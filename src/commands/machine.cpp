@@ -36,7 +36,7 @@ void check(const CommandLine& line, const std::string& file, const launch::Sessi
 }
 
 machine::Measurements measure(const CommandLine& line, launch::Session& session) {
-  machine::Measurements made(session, line.catalogue->families.front()->probe(drives_devices()));
+  machine::Measurements made(session, *line.catalogue->families.front());
   made.products();
   made.memory();
   made.steps();

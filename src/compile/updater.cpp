@@ -215,7 +215,8 @@ PlanOp Updater::optimizer_op(int32_t u, Kind kind, int32_t state,
 // Norms of whole tensors are known after a small all-reduce, so there is a pass on each side of it.
 void Updater::run_with_norms(const PlanOp& update) {
   const Unit& unit = writer_.unit(update.unit);
-  const int64_t bytes = int64_t(unit.parameters.size()) * int64_t(sizeof(kernels::TensorNorms));
+  const int64_t tensors = stored_tensors(writer_.plan().graphs[0], unit);
+  const int64_t bytes = tensors * int64_t(sizeof(kernels::TensorNorms));
   const int32_t norms =
       writer_.transient(unit.name + ".norms", Use::step_data, bytes, unit.optimizer_site());
   writer_.clear(norms, update.lane);

@@ -168,8 +168,8 @@ NodePosition position_of(const std::vector<std::string>& hosts, int rank) {
   return mine;
 }
 
-Measurements::Measurements(launch::Session& session, model::Probe probe)
-    : session_(session), probe_(std::move(probe)) {
+Measurements::Measurements(launch::Session& session, const model::Family& family)
+    : session_(session), family_(family) {
   figures_.host = session.host();
   figures_.ranks = session.ranks();
   figures_.threads = session.threads();
@@ -229,7 +229,8 @@ void Measurements::products() {
 double Measurements::step_share(const char* what, Dtype dtype) {
   if (advise::product_flops(figures_, dtype) == 0) return 0;
   const plan::Machine machine = advise::machine_of(figures_, dtype, figures_.host);
-  StepShare share(probe_, machine, session_.threads(), dtype);
+  const auto size = drives_devices() ? model::ProbeSize::device : model::ProbeSize::host;
+  StepShare share(family_.probe(size), machine, session_.threads(), dtype);
   return measure({.what = what, .unit = "% of these rates", .of_unit = 100, .enough_seconds = 1},
                  [&] { return share.of_a_step(); });
 }

@@ -171,7 +171,7 @@ ModelFamily settings() {
           .blocks = {"layers", "decoder_layers"}};
 }
 
-Probe probe(bool on_gpu) {
+Probe probe(ProbeSize size) {
   Blenderbot model{.layers = 1,
                    .decoder_layers = 1,
                    .width = 640,
@@ -180,7 +180,7 @@ Probe probe(bool on_gpu) {
                    .decoder_inner = 2560,
                    .vocabulary = 4096,
                    .positions = 128};
-  if (!on_gpu) return {model, {.samples = 2, .length = 128}};
+  if (size != ProbeSize::device) return {model, {.samples = 2, .length = 128}};
   model.width *= 2;
   model.heads *= 2;
   model.inner = model.decoder_inner = 5120;

@@ -23,8 +23,13 @@ std::string joined(const Catalogue& catalogue, std::string_view Family::*member,
   return all;
 }
 
-graph::Graph with_prefix(const Architecture& model, graph::Graph graph) {
+/// Returns the graph with what Hugging Face's files make of its parameters.
+graph::Graph with_stored(const Architecture& model, graph::Graph graph) {
   graph.prefix = row(model).stored.prefix;
+  for (graph::Parameter& parameter : graph.parameters) {
+    const StoredForm form = stored_form(model, graph[parameter.tensor].name);
+    parameter.tensors = int32_t(form.names.size());
+  }
   return graph;
 }
 
@@ -47,7 +52,7 @@ Catalogue::Catalogue(std::vector<const Family*> rows, const std::vector<const Da
 std::string Catalogue::titles() const { return joined(*this, &Family::title, ""); }
 
 graph::Graph forward(const Architecture& model, const ForwardOptions& options) {
-  return with_prefix(model, row(model).forward(model, options));
+  return with_stored(model, row(model).forward(model, options));
 }
 
 void require_decode(const Architecture& model) {
@@ -57,7 +62,7 @@ void require_decode(const Architecture& model) {
 
 graph::Graph decode(const Architecture& model, const graph::Chunk& chunk, Dtype compute) {
   require_decode(model);
-  return with_prefix(model, row(model).decode(model, chunk, compute));
+  return with_stored(model, row(model).decode(model, chunk, compute));
 }
 
 StoredForm stored_form(const Architecture& model, std::string_view parameter) {

@@ -182,7 +182,7 @@ ModelFamily settings() {
           .blocks = {"layers", "decoder_layers"}};
 }
 
-Probe probe(bool on_gpu) {
+Probe probe(ProbeSize size) {
   T5 model{.layers = 1,
            .decoder_layers = 1,
            .width = 512,
@@ -190,7 +190,7 @@ Probe probe(bool on_gpu) {
            .head_width = 64,
            .inner = 2048,
            .vocabulary = 4096};
-  if (!on_gpu) return {model, {.samples = 2, .length = 128}};
+  if (size != ProbeSize::device) return {model, {.samples = 2, .length = 128}};
   model.width = model.inner / 2;
   model.heads = 16;
   model.inner *= 2;

@@ -87,6 +87,8 @@ RowDecoder::RowDecoder(const model::Architecture& model, const Options& options)
   if (options.lent.arena != nullptr) clear();
   if (options.together) {
     rank_ = options.together->rank;
+    planned_ = options.together->planned;
+    sends_ = plan::collectives_of(plan_);
     if (options.together->watch) watchdog_ = options.together->watch(plan_, executor_);
   }
   if (!executor_.buffers().on_host(logits_buffer_))
@@ -154,6 +156,7 @@ void RowDecoder::run(plan::BodyId body, const Chunk& chunk) {
   executor_.run_chunk(body, {.rows = int64_t(chunk.rows.size()),
                              .moves = int64_t(chunk.moves.size()),
                              .logits = int64_t(chunk.logits.size())});
+  if (planned_) plan::add(*planned_, sends_[body]);
   wanted_ = int64_t(chunk.logits.size());
 }
 

@@ -2,6 +2,7 @@
 /// A compiled plan that continues several texts by rows: each row is a token of any of them. The
 /// owner of the texts says where each row stands and what moves between caches.
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -72,6 +73,9 @@ class RowDecoder {
   plan::Plan plan_;
   std::vector<ParameterLayout> layouts_;
   std::vector<Inputs> inputs_;  ///< [graphs]
+  /// Of each body, and where they are added up; null where nobody asks.
+  std::array<plan::CollectiveForecasts, plan::kBodies> sends_{};
+  plan::CollectiveForecasts* planned_ = nullptr;
   run::Executor executor_;
   std::unique_ptr<launch::Watchdog> watchdog_;
   int rank_ = 0;

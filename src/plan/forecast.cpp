@@ -116,19 +116,6 @@ void visit_ops(const Body& body, const Visit& visit) {
   }
 }
 
-void count_collectives(const Plan& plan, Forecast& forecast) {
-  for (size_t b = 0; b < plan.bodies.size(); ++b) {
-    visit_ops(plan.bodies[b], [&](const PlanOp& op, int64_t times) {
-      if (!is_collective(op.kind)) return;
-      CollectiveForecast& row = forecast.collectives[b][row_of(op.kind)];
-      const int64_t elements = sent_elements(plan, op) * times;
-      row.calls += times;
-      row.elements += elements;
-      row.bytes += elements * int64_t(bytes_of(op.in));
-    });
-  }
-}
-
 void count_disk(const Plan& plan, Forecast& forecast) {
   for (size_t b = 0; b < plan.bodies.size(); ++b) {
     DiskForecast& disk = forecast.disk[b];
@@ -272,10 +259,33 @@ double collective_seconds(const Sending& sending, const Machine& machine) {
   return machine.link_latency + sending.bytes / machine.link_bandwidth;
 }
 
+void add(CollectiveForecasts& sum, const CollectiveForecasts& more, int64_t times) {
+  for (size_t verb = 0; verb < sum.size(); ++verb) {
+    sum[verb].calls += times * more[verb].calls;
+    sum[verb].elements += times * more[verb].elements;
+    sum[verb].bytes += times * more[verb].bytes;
+  }
+}
+
+std::array<CollectiveForecasts, kBodies> collectives_of(const Plan& plan) {
+  std::array<CollectiveForecasts, kBodies> sent{};
+  for (size_t b = 0; b < plan.bodies.size(); ++b) {
+    visit_ops(plan.bodies[b], [&](const PlanOp& op, int64_t times) {
+      if (!is_collective(op.kind)) return;
+      CollectiveForecast& row = sent[b][row_of(op.kind)];
+      const int64_t elements = sent_elements(plan, op) * times;
+      row.calls += times;
+      row.elements += elements;
+      row.bytes += elements * int64_t(bytes_of(op.in));
+    });
+  }
+  return sent;
+}
+
 Forecast forecast(const Plan& plan, const Machine& machine) {
   Forecast made;
   count_bytes(plan, made);
-  count_collectives(plan, made);
+  made.collectives = collectives_of(plan);
   count_disk(plan, made);
   Replay(plan, machine, made).run();
   return made;

@@ -101,6 +101,14 @@ std::string unit_name(const Plan& plan, const Body& body, const PlanOp& op) {
   return graph.unit_names.at(size_t(graph.ops.at(size_t(op.graph_op)).unit));
 }
 
+int64_t stored_tensors(const graph::Graph& graph, const Unit& unit) {
+  int64_t tensors = 0;
+  for (const UnitParameter& place : unit.parameters) {
+    tensors += graph.parameters.at(size_t(place.parameter)).tensors;
+  }
+  return tensors;
+}
+
 bool is_transfer(Kind kind) { return kind == Kind::copy || is_disk_transfer(kind); }
 
 namespace {

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "src/run/bound_op.hpp"
 #include "zero/graph/operation.hpp"
@@ -17,24 +18,31 @@ struct UnitSlice {
   int64_t numel;
 };
 
-/// Each tensor's part of the slice, relative to the slice, with `decay` where the parameter decays;
-/// `tensor` counts the unit's parameters. Gaps belong to no segment.
+/// Each parameter's part of the slice, relative to the slice, with `decay` where the parameter
+/// decays; `tensor` counts the unit's stored tensors. Gaps belong to no segment.
 std::vector<kernels::TensorSegment> tensor_segments(const graph::Graph& graph,
                                                     const UnitSlice& slice, float decay) {
   std::vector<kernels::TensorSegment> segments;
-  for (size_t i = 0; i < slice.unit.parameters.size(); ++i) {
-    const plan::UnitParameter& place = slice.unit.parameters[i];
+  int32_t tensor = 0;
+  for (const plan::UnitParameter& place : slice.unit.parameters) {
+    const graph::Parameter& parameter = graph.parameters[size_t(place.parameter)];
+    const int32_t first = std::exchange(tensor, tensor + parameter.tensors);
     const int64_t begin = std::max(place.begin - slice.begin, int64_t(0));
     const int64_t end = std::min(place.begin + place.numel - slice.begin, slice.numel);
     if (begin >= end) continue;
-    const bool decays = graph.parameters[size_t(place.parameter)].decays;
-    segments.push_back(
-        {.begin = begin, .end = end, .weight_decay = decays ? decay : 0.0f, .tensor = int32_t(i)});
+    const bool is_alone = parameter.tensors == 1;
+    segments.push_back({.begin = begin,
+                        .end = end,
+                        .weight_decay = parameter.decays ? decay : 0.0f,
+                        .tensor = first,
+                        .tensors = parameter.tensors,
+                        .columns = is_alone ? kernels::TensorSegment::kOneRow : parameter.columns,
+                        .offset = slice.begin + begin - place.begin});
   }
   return segments;
 }
 
-/// The same with tensors that touch and decay alike joined.
+/// The same with parameters that touch and decay alike joined.
 std::vector<kernels::OptimizerSegment> joined_segments(const graph::Graph& graph,
                                                        const UnitSlice& slice, float decay) {
   std::vector<kernels::OptimizerSegment> joined;
@@ -176,7 +184,8 @@ void bind_optimizer(const BindTarget& target, BoundOp& bound) {
   if (bound.op->kind == Kind::update || plan::has_second(bound.op->kind)) {
     bound.segments = joined_segments(graph, slice, request.weight_decay);
   } else {
-    check.bytes(gradient + 1, int64_t(unit.parameters.size() * sizeof(kernels::TensorNorms)));
+    const int64_t norms = plan::stored_tensors(graph, unit);
+    check.bytes(gradient + 1, norms * int64_t(sizeof(kernels::TensorNorms)));
     bound.tensor_segments = tensor_segments(graph, slice, request.weight_decay);
   }
 }

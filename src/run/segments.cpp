@@ -33,8 +33,9 @@ bool varies(const plan::Plan& plan, const plan::Body& body, const plan::PlanOp& 
   const bool moves = std::ranges::any_of(
       op.operands, [](const plan::Operand& operand) { return operand.stride != 0; });
   if (moves || op.counts || op.kind != plan::Kind::compute) return moves || op.counts;
-  const graph::Op& of = plan.graphs[size_t(body.graph)].ops[size_t(op.graph_op)];
-  return of.kind->draws != nullptr && of.kind->draws(of);
+  const graph::Graph& graph = plan.graphs[size_t(body.graph)];
+  const graph::Op& of = graph.ops[size_t(op.graph_op)];
+  return of.kind->draws(graph, of) > 0;
 }
 
 /// [ops of the lane] whether another lane waits for the op. What a loop's round waits for of the

@@ -188,6 +188,7 @@ Answers answer(const AnswerParts& parts) {
       answer_options(parts.config, parts.build, parts.tokenizer, parts.session.threads());
   options.together = models::weights_together(parts.session, parts.engine.plan().request,
                                               parts.engine.lane_comms());
+  if (options.together) options.together->planned = &parts.engine.planned_of_texts();
   options.lent = memory_between_bodies(parts.engine);
   const launch::Lookout::Busy generating(parts.session.lookout());
   const auto writes = [&](std::span<const Ids> sources) {

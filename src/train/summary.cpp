@@ -161,15 +161,12 @@ Json counts_json(int64_t calls, int64_t elements, int64_t bytes) {
   return {{"calls", calls}, {"elements", elements}, {"bytes", bytes}};
 }
 
-/// What the plan says that the bodies which ran have sent.
-plan::CollectiveForecast forecast_of(const SummaryParts& parts, size_t verb) {
-  plan::CollectiveForecast sum;
+/// Returns what the bodies that ran have sent by their plans, those of texts among them.
+plan::CollectiveForecasts planned_traffic(const SummaryParts& parts) {
+  plan::CollectiveForecasts sum = parts.engine.planned_of_texts();
   for (int body = 0; body < plan::kBodies; ++body) {
-    const auto& row = parts.plan.forecast.collectives[size_t(body)][verb];
     const int64_t runs = parts.engine.runs(plan::BodyId(body));
-    sum.calls += runs * row.calls;
-    sum.elements += runs * row.elements;
-    sum.bytes += runs * row.bytes;
+    plan::add(sum, parts.plan.forecast.collectives[size_t(body)], runs);
   }
   return sum;
 }
@@ -179,12 +176,13 @@ Json traffic_json(const SummaryParts& parts) {
   const std::pair<const char*, comm::Traffic> rows[] = {{"all_gather", table.all_gather},
                                                         {"reduce_scatter", table.reduce_scatter},
                                                         {"all_reduce", table.all_reduce}};
+  const plan::CollectiveForecasts planned = planned_traffic(parts);
   Json json;
   for (size_t verb = 0; verb < std::size(rows); ++verb) {
     const auto& [name, sent] = rows[verb];
-    const plan::CollectiveForecast planned = forecast_of(parts, verb);
+    const auto& [calls, elements, bytes] = planned[verb];
     json[name] = counts_json(sent.calls, sent.elements_sent, sent.bytes_sent);
-    json[name]["forecast"] = counts_json(planned.calls, planned.elements, planned.bytes);
+    json[name]["forecast"] = counts_json(calls, elements, bytes);
   }
   return json;
 }

@@ -191,7 +191,7 @@ std::string said(const Architecture& model) {
               tower.letters, " letters, ", tower.longest, " places, a source of ", tower.source);
 }
 
-Probe probe(bool);
+Probe probe(ProbeSize);
 
 const Family kTower{.settings = settings(),
                     .constants = {},
@@ -227,7 +227,7 @@ Family relay() {
 
 const Family kRelay = relay();
 
-Probe probe(bool) {
+Probe probe(ProbeSize) {
   RunConfig config;
   const Catalogue towers({&kTower}, {&letter_pair_data()});
   config.model = {.table = &towers.models, .name = "low"};

@@ -118,8 +118,9 @@ bool varies(const plan::Plan& plan, const plan::Body& body, const plan::PlanOp& 
     if (operand.stride != 0) return true;
   }
   if (op.kind != Kind::compute || !loops(body, op)) return false;
-  const graph::Op& of = plan.graphs[size_t(body.graph)].ops[size_t(op.graph_op)];
-  return of.kind->draws != nullptr && of.kind->draws(of);
+  const graph::Graph& graph = plan.graphs[size_t(body.graph)];
+  const graph::Op& of = graph.ops[size_t(op.graph_op)];
+  return of.kind->draws(graph, of) > 0;
 }
 
 /// Why one segment ends and the next begins.

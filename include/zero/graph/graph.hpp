@@ -119,6 +119,8 @@ struct Parameter {
   TensorId gradient = kNone;  ///< set by differentiate(); none of a frozen one
   bool frozen = false;        ///< not trained: set by freeze()
   int64_t real_numel = 0;     ///< elements from here on are padding and always zero
+  /// Tensors of Hugging Face's files that stand side by side in its rows, equally wide.
+  int32_t tensors = 1;
 
   /// An element's deviation by its place in the tensor, of Init::normal.
   float deviation_of(int64_t element) const {

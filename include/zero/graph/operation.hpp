@@ -38,6 +38,7 @@ struct OpCall {
 };
 
 inline double no_flops(const Graph&, const Op&) { return 0; }
+inline int64_t draws_nothing(const Graph&, const Op&) { return 0; }
 inline int64_t no_scratch(const Graph&, const Op&, int) { return 0; }
 /// Bytes of all operands together.
 int64_t operand_bytes(const Graph& graph, const Op& op);
@@ -65,8 +66,8 @@ struct Operation {
   /// Gives `op`, of this kind, the outputs of a later op that reads one of its own, where its
   /// kernel has them in passing. False: it cannot, and `op` stays as it was. Null: it never can.
   bool (*take_in)(Op& op, const Op& reader) = nullptr;
-  /// Whether it draws other numbers for each micro-batch; null: never.
-  bool (*draws)(const Op& op) = nullptr;
+  /// Random numbers that it draws, others for each micro-batch.
+  int64_t (*draws)(const Graph& graph, const Op& op) = draws_nothing;
   /// The weight [in, out] that its kernel reads in kernels::WeightPanels; null: none.
   TensorId (*panelled)(const Op& op) = nullptr;
 

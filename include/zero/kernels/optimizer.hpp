@@ -115,17 +115,24 @@ void update_in_pieces(Stream& stream, const OptimizerRule& rule,
                       const OptimizerArrays<T, G>& arrays, int64_t numel,
                       const AroundPieces& around);
 
-/// A tensor's part of this slice, for an optimizer that needs norms: the segment, and which pair of
-/// norms it adds to.
+/// A parameter's part of this slice, for an optimizer that needs norms: the segment, and which
+/// pairs of norms its elements add to. Tensors that stand side by side in the rows of a parameter
+/// have a pair each.
 struct TensorSegment {
+  static constexpr int64_t kOneRow = INT64_MAX;
+
   int64_t begin;
   int64_t end;
   float weight_decay;
-  int32_t tensor;  ///< index into the norms
+  int32_t tensor;             ///< index into the norms, of the first tensor
+  int32_t tensors = 1;        ///< side by side, equally wide
+  int64_t columns = kOneRow;  ///< of a row of all of them
+  int64_t offset = 0;         ///< of `begin` in the parameter
 };
 
 /// Squared norms of one tensor: exact sums of fp64 block sums, a block being the part of the tensor
-/// in one 2048-element block of the unit, so that no partition changes them.
+/// in one 2048-element block of the unit, so that no partition changes them. A block that holds
+/// parts of several rows adds these in their order.
 struct TensorNorms {
   ExactSum weight;
   ExactSum update;

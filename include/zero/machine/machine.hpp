@@ -42,8 +42,8 @@ std::string card_name(bool drives, const std::vector<DeviceInfo>& devices,
 /// and adds lines to the table. All ranks call each together.
 class Measurements {
  public:
-  /// `probe` is what steps() times.
-  Measurements(launch::Session& session, model::Probe probe);
+  /// Probes of `family` are what steps() times.
+  Measurements(launch::Session& session, const model::Family& family);
 
   void products();
   /// Measures the device's memory, and the host's too where that is another one.
@@ -81,7 +81,7 @@ class Measurements {
   void add_row(const Row& row, const std::string& words);
 
   launch::Session& session_;
-  model::Probe probe_;
+  const model::Family& family_;
   advise::MachineFigures figures_;
   std::string table_;
 };

@@ -106,6 +106,9 @@ void to_stored(const StoredForm& form, std::span<const int64_t> shape,
 void from_stored(const StoredForm& form, std::span<const int64_t> shape,
                  std::span<const float> tensors, std::span<float> parameter);
 
+/// How large a probe is: steps of a narrow one show what an op takes beside its work.
+enum class ProbeSize : uint8_t { short_narrow, narrow, host, device };
+
 /// A small model whose steps show what share of its rates a machine reaches.
 struct Probe {
   Architecture model;
@@ -163,8 +166,7 @@ struct Family {
   ModelNumbers (*from_hub)(const HubConfig&);
   /// In their order; `dtype` is torch_dtype, which stands among them.
   std::vector<HubEntry> (*to_hub)(const Architecture&, std::string_view dtype);
-  /// A model that fills a GPU, or a smaller one for a host.
-  Probe (*probe)(bool on_gpu);
+  Probe (*probe)(ProbeSize size);
 };
 
 /// What the program knows, as main hands it in.

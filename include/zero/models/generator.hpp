@@ -19,6 +19,7 @@
 #include "zero/launch/session.hpp"
 #include "zero/model/family.hpp"
 #include "zero/models/score_rules.hpp"
+#include "zero/plan/forecast.hpp"
 #include "zero/plan/request.hpp"
 #include "zero/run/executor.hpp"
 #include "zero/state/build.hpp"
@@ -42,6 +43,8 @@ struct WeightsTogether {
   plan::Request request;
   int rank = 0;
   run::LaneComms comms = {};
+  /// Grows by what the bodies that run send by their plan; may be none.
+  plan::CollectiveForecasts* planned = nullptr;
   /// The largest value of all ranks. Collective.
   std::function<int64_t(int64_t)> largest = {};
   /// Watches an executor that ranks wait for each other in, while it is armed; may be none.

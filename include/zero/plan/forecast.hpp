@@ -27,6 +27,8 @@ struct Machine {
   int64_t context_bytes = 0;  ///< of these for its context and libraries, in no plan
   CommunicatorMemory communicators = {};
   double product_flops = 1e11;     ///< a second, in the compute dtype
+  double op_seconds = 0;           ///< that an op takes beside its work
+  double random_rate = 0;          ///< numbers a second that dropout draws; 0: not known
   bool has_memory = false;         ///< its device has a memory of its own, beside the host's
   double memory_bandwidth = 2e10;  ///< bytes a second
   double link_bandwidth = 5e9;     ///< bytes a second that one rank sends within its node
@@ -86,6 +88,14 @@ struct CollectiveForecast {
   int64_t bytes = 0;
 };
 
+/// Gather, reduce, all-reduce.
+using CollectiveForecasts = std::array<CollectiveForecast, 3>;
+
+void add(CollectiveForecasts& sum, const CollectiveForecasts& more, int64_t times = 1);
+
+/// Returns what each body of a plan sends.
+std::array<CollectiveForecasts, kBodies> collectives_of(const Plan& plan);
+
 /// Between disk and host memory, of one rank.
 struct DiskForecast {
   int64_t bytes_read = 0;
@@ -95,8 +105,7 @@ struct DiskForecast {
 struct Forecast {
   std::array<std::array<int64_t, kUses>, kTiers> bytes{};  ///< peak of each use on its own
   std::array<int64_t, kTiers> arena_bytes{};
-  std::array<std::array<CollectiveForecast, 3>, kBodies>
-      collectives{};  ///< gather, reduce, all-reduce
+  std::array<CollectiveForecasts, kBodies> collectives{};
   std::array<DiskForecast, kBodies> disk{};
   std::array<double, kLanes> lane_seconds{};  ///< of one step
   double step_seconds = 0;

@@ -316,6 +316,9 @@ struct Plan {
   uint64_t hash() const;
 };
 
+/// The number of tensors of Hugging Face's files in a unit: an optimizer has norms of each.
+int64_t stored_tensors(const graph::Graph& graph, const Unit& unit);
+
 /// The unit that an op of a body is for, that of its op of the graph or its own: "h.3"; "" of none.
 std::string unit_name(const Plan& plan, const Body& body, const PlanOp& op);
 

@@ -109,6 +109,9 @@ class Engine {
   LaneUses lanes() const;
   /// What all lanes have sent since the engine began, by verb; and through which back end.
   comm::TrafficTable traffic() const;
+  /// What texts that were written between runs, over the same communicators, have sent by their
+  /// own plans.
+  plan::CollectiveForecasts& planned_of_texts() { return planned_of_texts_; }
   std::string backend() const;
   /// Bytes that went to and from this rank's disk: in bodies; with them the start, checkpoints and
   /// what else the host does between bodies; and what the kernel has counted of this process since
@@ -146,6 +149,7 @@ class Engine {
   int64_t device_bytes_before_ = -1;
   std::unique_ptr<run::Executor> executor_;
   std::array<int64_t, plan::kBodies> runs_{};
+  plan::CollectiveForecasts planned_of_texts_{};
   LaneUses lanes_{};  ///< with bytes of copies alone
   std::array<std::array<int64_t, plan::kLanes>, plan::kBodies> copied_{};  ///< by a run
   double last_seconds_ = 0;

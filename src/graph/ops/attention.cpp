@@ -247,7 +247,13 @@ void prepare(Stream&, const OpCall& call) {
                              compute_dtype(*call.graph, *call.op), Operands::kBackward);
 }
 
-bool draws(const Op& op) { return op.attributes.as<AttentionAttributes>().dropout.probability > 0; }
+/// A number for each score that is not masked by the order of tokens.
+template <class Operands>
+int64_t draws(const Graph& graph, const Op& op) {
+  if (op.attributes.as<AttentionAttributes>().dropout.probability == 0) return 0;
+  const kernels::AttentionExtents of = extents<Operands>(graph, op);
+  return of.samples * of.heads * of.length * of.key_length() / (of.causal ? 2 : 1);
+}
 
 template <class Operands>
 constexpr Operation operation(std::string_view name,
@@ -256,7 +262,7 @@ constexpr Operation operation(std::string_view name,
           .flops = flops<Operands>,
           .scratch_bytes = scratch<Operands>,
           .gradient = gradient,
-          .draws = draws,
+          .draws = draws<Operands>,
           .call = call_typed<Operands>,
           .rehearsed = false,
           .prepare = prepare<Operands>};

@@ -43,7 +43,11 @@ void gradient(GradientTape& tape, const Op& op) {
   tape.contribute(x, dx);
 }
 
-bool draws(const Op& op) { return op.attributes.as<DropoutAttributes>().probability > 0; }
+bool drops(const Op& op) { return op.attributes.as<DropoutAttributes>().probability > 0; }
+
+int64_t draws(const Graph& graph, const Op& op) {
+  return drops(op) ? graph[inputs<DropoutAdd>(op).x].shape.numel() : 0;
+}
 
 }  // namespace
 
@@ -63,7 +67,7 @@ DropoutAttributes drawn(GraphBuilder& out, float probability) {
 }
 
 Addition addition_to(const Op& op, TensorId x) {
-  if (op.kind != &kDropoutAdd || draws(op)) return {};
+  if (op.kind != &kDropoutAdd || drops(op)) return {};
   const auto in = inputs<DropoutAdd>(op);
   if (in.x != x || in.residual == x) return {};
   return {.residual = in.residual, .y = outputs<DropoutAdd>(op).y};
