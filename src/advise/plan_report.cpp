@@ -126,6 +126,12 @@ int64_t bytes_on_all_tiers(const PlanReport& report, Use use) {
   return sum;
 }
 
+/// Says for how many threads a host's scratch is counted, which each have their own.
+std::string threads_of(const PlanReport& report, Use use) {
+  if (use != Use::scratch || report.machine.has_memory) return "";
+  return text("   for ", counted(request(report).threads, "thread"), " a rank");
+}
+
 /// "  1.00 GiB on host" for what does not rest on the device.
 std::string off_device(const PlanReport& report, Use use) {
   std::string out;
@@ -201,7 +207,7 @@ std::string memory_table(const PlanReport& report) {
     const int64_t bytes = bytes_on_all_tiers(report, Use(use));
     if (bytes == 0) continue;
     out += memory_row(plan::name_of(Use(use)), bytes) + memory_formula(report, Use(use), bytes) +
-           off_device(report, Use(use)) + "\n";
+           threads_of(report, Use(use)) + off_device(report, Use(use)) + "\n";
   }
   out += memory_row("arena in all", report.device_bytes()) + "\n";
   for (const plan::Tier tier : {plan::Tier::host, plan::Tier::nvme}) {
@@ -278,6 +284,7 @@ std::string plan_json(const PlanReport& report) {
   const plan::Forecast& forecast = report.forecast;
   const StateFormula formula = formula_of(asked, parameters_of(report));
   nlohmann::ordered_json json = {{"ranks", asked.ranks},
+                                 {"threads", asked.threads},
                                  {"stage", asked.stage},
                                  {"compute", name_of(asked.compute)},
                                  {"parameters", parameters(report)},

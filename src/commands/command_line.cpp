@@ -9,6 +9,7 @@
 #include "zero/base/text.hpp"
 #include "zero/comm/communicator.hpp"
 #include "zero/config/toml.hpp"
+#include "zero/launch/thread_room.hpp"
 
 namespace zero::commands {
 namespace {
@@ -127,6 +128,7 @@ std::vector<Syntax> commands_on_runs() {
        {{"--ranks", Count{&CommandLine::ranks, 1, comm::kMostRanks, "number of ranks"}},
         {"--ranks-per-node",
          Count{&CommandLine::ranks_per_node, 1, comm::kMostRanks, "number of ranks"}},
+        {"--threads", Count{&CommandLine::threads, 1, launch::kMostThreads, "number of threads"}},
         {"--machine", &CommandLine::machine},
         {"--max-batch", &CommandLine::max_batch},
         {"--json", &CommandLine::json}}},

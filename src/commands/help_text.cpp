@@ -13,6 +13,7 @@ constexpr const char* kCommands =
   zeroapp plan INPUT.toml [key=value ...]             memory, traffic, time: needs no peers or data
       --ranks N            ranks to plan for (1)
       --ranks-per-node M   of them on one node (as many as NAME or FILE has GPUs, else all)
+      --threads N          of each rank on a host (as run.threads or the machine says)
       --machine NAME|FILE  host (default: with the rates of run.machine), titan_rtx_24g,
                            rtx_3090_24g, v100_32g, a100_40g, a100_80g, h100_80g, h200_141g,
                            b200_192g, or what calibrate wrote

@@ -1,6 +1,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 
 #include "src/commands/commands.hpp"
 #include "zero/advise/cheapest_change.hpp"
@@ -11,6 +12,7 @@
 #include "zero/comm/communicator.hpp"
 #include "zero/device/device.hpp"
 #include "zero/launch/session.hpp"
+#include "zero/launch/thread_room.hpp"
 #include "zero/train/evaluator.hpp"
 
 namespace zero::commands {
@@ -75,21 +77,37 @@ void warn_of_unknown_link(const plan::Machine& machine, int64_t ranks) {
        "calibrate on several, or write node_link_gb");
 }
 
+/// Returns the threads that a run here would start of each of a node's ranks.
+int64_t threads_here(int64_t node_ranks) {
+  const int64_t asked = launch::threads_asked(std::getenv);
+  if (asked > 0) return asked;
+  return std::min<int64_t>(launch::allowed_cores().count() / node_ranks, launch::kMostThreads);
+}
+
+/// A device needs no scratch for each thread of its host.
+void require_host_for_threads(const CommandLine& line, const plan::Machine& machine) {
+  const bool on_host = !machine.has_memory && !(is_this_host(line) && drives_devices());
+  if (line.threads == 0 || on_host) return;
+  refuse(Exit::kUsage, "command line: --threads: a plan for GPUs is the same at every number of ",
+         "threads; leave it out");
+}
+
 Target target_of(const CommandLine& line, const RunConfig& config) {
   advise::MachineRates rates = rates_of(line, config);
   plan::Machine& machine = rates.machine;
+  require_host_for_threads(line, machine);
   if (!rates.warning.empty()) warn(rates.warning);
   take_typed_gpus(line, machine);
   const int64_t node = node_ranks(line, machine);
   if (!is_this_host(line) || machine.gpus_per_node > 0) machine.node_ranks = node;
   warn_of_unknown_link(machine, line.ranks);
-  const int64_t here = launch::allowed_cores().count() / node;
   return {.machine = machine,
-          .threads = std::max<int64_t>(1, is_this_host(line) ? here : rates.threads)};
+          .threads = std::max<int64_t>(1, is_this_host(line) ? threads_here(node) : rates.threads)};
 }
 
 state::World team_of(const CommandLine& line, const RunConfig& config, const Target& target) {
-  const int64_t threads = config.run.threads ? config.run.threads : target.threads;
+  const int64_t written = line.threads ? line.threads : config.run.threads;
+  const int64_t threads = written ? written : target.threads;
   return {.ranks = int(line.ranks),
           .threads = int(threads),
           .gpus = target.machine.has_memory || (is_this_host(line) && drives_devices())};

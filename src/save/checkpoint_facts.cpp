@@ -22,7 +22,7 @@ namespace {
 /// Far from the end of 64 bits, whatever is drawn after them.
 constexpr int64_t kMostSamples = int64_t(1) << 53;
 constexpr const char *kDataFact = "data", *kArithmeticFact = "arithmetic",
-                     *kOrderFact = "sample_order";
+                     *kOrderFact = "sample_order", *kNormsFact = "norms";
 constexpr const char *kBestStep = "best.step", *kBestLoss = "best.eval_loss",
                      *kBestTokens = "best.eval_tokens", *kBestTexts = "best.texts",
                      *kBestBleu = "best.bleu", *kBestExact = "best.exact_match";
@@ -121,6 +121,17 @@ const std::string& fact(const Facts& facts, const std::string& name) {
 std::string order_of_samples(const Facts& facts) {
   const auto found = facts.find(kOrderFact);
   return found == facts.end() ? "by no length" : found->second;
+}
+
+/// Says what norms an optimizer has taken now and not before, between two trainings of one
+/// optimizer; "" if nothing changed.
+std::string other_norms(const Facts& saved, const Facts& now) {
+  const bool others = now.contains(kNormsFact) && !saved.contains(kNormsFact) &&
+                      fact(saved, "optimizer") == fact(now, "optimizer");
+  if (!others) return "";
+  return text("norms of ", fact(now, "optimizer"),
+              ": one a parameter, now one a tensor of Hugging ",
+              "Face's files, as q, k and v are; updates differ from here on");
 }
 
 /// The batch of a configuration that other rules than today's may have allowed.
@@ -292,6 +303,12 @@ std::string order_text(int order_of_sums) {
   return order_of_sums > 1 ? text("order of sums ", order_of_sums, ", ") : "";
 }
 
+bool has_stored_norms(const plan::Plan& plan) {
+  const std::vector<graph::Parameter>& parameters = plan.graphs[0].parameters;
+  return plan.request.optimizer.needs_norms() &&
+         std::ranges::any_of(parameters, [](const auto& one) { return one.tensors > 1; });
+}
+
 /// Where a library computes attention, it is named too, in which order it adds gradients where that
 /// is any, and that what follows products is fused.
 std::string arithmetic_text(const FactParts& parts) {
@@ -321,6 +338,7 @@ Facts launch_facts(const FactParts& parts) {
     facts[kOrderFact] =
         text("by lengths of ", pairs, ", in micro-batches of ", parts.build.batch.micro);
   }
+  if (has_stored_norms(parts.build.plan)) facts[kNormsFact] = "of stored tensors";
   if (!parts.generation.empty()) facts[kGenerationFact] = parts.generation;
   return facts;
 }
@@ -375,6 +393,8 @@ FactChanges changes_since(const Facts& saved, const Facts& now, bool other_data)
     changes.listed.push_back(text("order of samples: ", order, ", now ", order_now,
                                   "; some of this epoch come twice, as many not at all"));
   }
+  const std::string norms = other_norms(saved, now);
+  if (!norms.empty()) changes.listed.push_back(norms);
   const std::string &was = fact(saved, kArithmeticFact), &is = fact(now, kArithmeticFact);
   if (was != is) changes.listed.push_back(text("arithmetic: ", was, ", now ", is));
   changes.other_precision = fact(saved, "compute") != fact(now, "compute");

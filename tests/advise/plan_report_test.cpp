@@ -67,6 +67,15 @@ TEST(PlanReport, SaysWhereStatesRestAndWhyTheyDiffer) {
   EXPECT_THAT(said, Not(HasSubstr("for no known reason")));
 }
 
+TEST(PlanReport, SaysForHowManyThreadsOfAHostScratchIsCounted) {
+  const state::Build made = state::build(tiny(1), {.ranks = 2, .threads = 3});
+  const auto said = [&](const char* machine) {
+    return memory_table(report_plan(made, plan::machine_profile(machine, Dtype::f32), {}));
+  };
+  EXPECT_THAT(said("host"), ContainsRegex("scratch +[0-9.]+ [KM]iB   for 3 threads a rank\n"));
+  EXPECT_THAT(said("v100_32g"), Not(HasSubstr("threads")));
+}
+
 TEST(PlanReport, SaysWhereActivationsRest) {
   RunConfig config = tiny(2);
   config.recompute = {.mode = Recompute::Mode::full, .layers = {}};

@@ -23,11 +23,13 @@ TEST(CommandLine, TrainsWithAnInputAndSettings) {
 }
 
 TEST(CommandLine, PlansForTheRanksAndMachineAskedFor) {
-  const CommandLine line = read({"plan", "x.toml", "--ranks", "32", "--ranks-per-node", "8",
-                                 "--machine", "v100_32g", "--json", "run.seed=2"});
+  const CommandLine line =
+      read({"plan", "x.toml", "--ranks", "32", "--ranks-per-node", "8", "--threads", "3",
+            "--machine", "v100_32g", "--json", "run.seed=2"});
   EXPECT_EQ(line.command, Command::plan);
   EXPECT_EQ(line.ranks, 32);
   EXPECT_EQ(line.ranks_per_node, 8);
+  EXPECT_EQ(line.threads, 3);
   EXPECT_EQ(line.machine, "v100_32g");
   EXPECT_TRUE(line.json);
   EXPECT_EQ(line.overrides.size(), 1u);

@@ -105,7 +105,8 @@ TYPED_TEST(StoredNorms, FollowTheDoubleLoopOfEachTensor) {
     }
     for (size_t i = 0; i < kNumel; ++i) {
       const int32_t tensor = tensor_of(int64_t(i));
-      masters[i] -= 0.01 * std::clamp(std::sqrt(weight[tensor] / length[tensor]), 0.01, 10.0) * u[i];
+      masters[i] -=
+          0.01 * std::clamp(std::sqrt(weight[tensor] / length[tensor]), 0.01, 10.0) * u[i];
     }
   }
   for (size_t i = 0; i < kNumel; ++i) ASSERT_NEAR(state.master(i), masters[i], 1e-6) << i;

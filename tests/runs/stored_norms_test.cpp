@@ -88,7 +88,8 @@ class Beside {
         machine_(plan_, rules_) {
     testing::fill_states(machine_, plan_, rules_);
     visit([&](const plan::Unit& unit, const plan::UnitParameter& place) {
-      references_.emplace_back(stored(unit.weight, place), int64_t(form_of_stored(place).names.size()),
+      references_.emplace_back(stored(unit.weight, place),
+                               int64_t(form_of_stored(place).names.size()),
                                parameter(place).decays);
     });
   }

@@ -7,7 +7,9 @@
 #include <cmath>
 #include <limits>
 
+#include "src/model/t5.hpp"
 #include "tests/support/refusal.hpp"
+#include "tests/support/tiny_plans.hpp"
 
 namespace zero::save {
 namespace {
@@ -106,6 +108,30 @@ TEST(CheckpointFacts, AnotherOrderOfSumsIsListed) {
   const Facts second = {{"arithmetic", "cuBLASLt, sm_90, " + order_text(2) + "1 threads a rank"}};
   EXPECT_THAT(changes_since(first, second, false).listed,
               ElementsAre(HasSubstr("now cuBLASLt, sm_90, order of sums 2, ")));
+}
+
+plan::Plan plan_of(OptimizerType optimizer, const testing::TinyModel& model) {
+  return testing::tiny_plan({.optimizer = form_of({.type = optimizer})}, model);
+}
+
+TEST(CheckpointFacts, NormsOfStoredTensorsAreNewToACheckpointOfBefore) {
+  const testing::TinyModel pairs{.other = model::Architecture(model::T5{.layers = 1,
+                                                                        .decoder_layers = 1,
+                                                                        .width = 16,
+                                                                        .heads = 2,
+                                                                        .head_width = 8,
+                                                                        .inner = 16,
+                                                                        .vocabulary = 61})};
+  EXPECT_TRUE(has_stored_norms(plan_of(OptimizerType::LAMB, pairs)));
+  EXPECT_FALSE(has_stored_norms(plan_of(OptimizerType::AdamW, pairs)));
+  EXPECT_FALSE(has_stored_norms(plan_of(OptimizerType::LAMB, {}))) << "c_attn is one tensor";
+  const Facts before = {{"optimizer", "LAMB"}};
+  const Facts now = {{"optimizer", "LAMB"}, {"norms", "of stored tensors"}};
+  EXPECT_THAT(
+      changes_since(before, now, false).listed,
+      ElementsAre(HasSubstr("norms of LAMB: one a parameter, now one a tensor of Hugging")));
+  EXPECT_THAT(changes_since(now, now, false).listed, IsEmpty());
+  EXPECT_THAT(changes_since({{"optimizer", "AdamW"}}, now, false).listed, IsEmpty());
 }
 
 TEST(CheckpointFacts, AStateComesBackBitForBit) {

@@ -31,6 +31,10 @@ std::string attention_text(const std::string& library, const RunConfig& config);
 /// What that record says of the order in which kernels add, up to its comma; "" for the first one.
 std::string order_text(int order_of_sums);
 
+/// True if the plan's optimizer has norms of stored tensors that share a parameter. Checkpoints of
+/// before had norms of parameters, which a resume warns of.
+bool has_stored_norms(const plan::Plan& plan);
+
 /// Adds every member of the state as "state.loss_scale" and so on, floats in hexadecimal.
 void add_state(const kernels::StepState& state, Facts& facts);
 
