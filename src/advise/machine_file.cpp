@@ -44,6 +44,10 @@ const std::array kLines = {
     Line{"steps.fp32", &Figures::step_fp32},
     Line{"steps.bf16", &Figures::step_bf16},
     Line{"steps.fp16", &Figures::step_fp16},
+    Line{"steps.op_fp32", &Figures::op_fp32},
+    Line{"steps.op_bf16", &Figures::op_bf16},
+    Line{"steps.op_fp16", &Figures::op_fp16},
+    Line{"steps.random", &Figures::random},
     Line{"copies.h2d", &Figures::h2d},
     Line{"copies.d2h", &Figures::d2h},
     Line{"collectives.all_gather", &Figures::all_gather},
@@ -60,7 +64,10 @@ std::string_view unit_of(std::string_view section) {
   if (section == "products") return "floating-point operations a second";
   if (section == "memory")
     return "bytes a second that are read and written; host: of a device's host";
-  if (section == "steps") return "share of the rates above that a training step reaches";
+  if (section == "steps") {
+    return "share of the rates above that a training step reaches; op: seconds of an op beside its "
+           "work; random: numbers a second that dropout draws";
+  }
   if (section == "copies") return "bytes a second between host and device";
   if (section == "collectives") return "bytes a second that a rank sends; seconds of a small one";
   return "bytes a second; mixed: of both directions together";
@@ -110,6 +117,34 @@ std::string take(Figures& figures, const Line& line, const TomlValue& value) {
   return "";
 }
 
+constexpr std::string_view kKinds = "kinds.";
+constexpr std::string_view kTypes[] = {"fp32", "bf16", "fp16"};
+
+/// Returns "fp32.linear" of the key "kinds.fp32.linear"; "" of what names no kind.
+std::string kind_of(std::string_view key) {
+  if (!key.starts_with(kKinds)) return "";
+  key.remove_prefix(kKinds.size());
+  const size_t dot = key.find('.');
+  const bool has_type = std::ranges::find(kTypes, key.substr(0, dot)) != std::end(kTypes);
+  return has_type && dot != key.npos ? std::string(key) : "";
+}
+
+/// Lines of all kinds of op, a section a type.
+std::string kinds_text(const Figures& figures) {
+  std::string out;
+  std::string_view section;
+  for (const auto& [key, share] : figures.kinds) {
+    const size_t dot = key.find('.');
+    const std::string_view type = std::string_view(key).substr(0, dot);
+    if (type != section) {
+      section = type;
+      out += text("\n[", kKinds, type, "]  # share of the rates above that ops of a kind reach\n");
+    }
+    out += text(key.substr(dot + 1), " = ", to_text(TomlValue(rounded(share))), "\n");
+  }
+  return out;
+}
+
 /// Reads a document and collects what is wrong with it, a line each.
 class Reader {
  public:
@@ -133,11 +168,23 @@ class Reader {
 
  private:
   void read_entry(const TomlEntry& entry) {
+    if (const std::string kind = kind_of(entry.key); !kind.empty()) return read_kind(kind, entry);
     const auto line = std::find_if(kLines.begin(), kLines.end(),
                                    [&](const Line& known) { return known.key == entry.key; });
     const std::string what =
         line == kLines.end() ? "unknown key" : take(figures_, *line, entry.value);
     if (!what.empty()) report(entry.line, entry.key, what);
+  }
+
+  void read_kind(const std::string& kind, const TomlEntry& entry) {
+    const auto* whole = std::get_if<int64_t>(&entry.value);
+    const auto* real = std::get_if<double>(&entry.value);
+    const double share = whole ? double(*whole) : real ? *real : 0;
+    if (share > 0) {
+      figures_.kinds[kind] = share;
+    } else {
+      report(entry.line, entry.key, "must be a number above 0");
+    }
   }
 
   void report(int line, std::string_view key, std::string_view what) {
@@ -159,6 +206,24 @@ double step_share(const Figures& figures, Dtype compute) {
                           : compute == Dtype::f16 ? figures.step_fp16
                                                   : figures.step_bf16;
   return or_default(measured, 1);
+}
+
+/// The part of a kind's key that names the type.
+std::string type_prefix(Dtype compute) {
+  return compute == Dtype::f32 ? "fp32." : compute == Dtype::f16 ? "fp16." : "bf16.";
+}
+
+/// What steps showed beside the share that all of a step reaches, which the machine's rates have.
+void add_steps(const Figures& figures, Dtype compute, plan::Machine& machine) {
+  const std::string prefix = type_prefix(compute);
+  for (const auto& [key, share] : figures.kinds) {
+    if (!key.starts_with(prefix)) continue;
+    machine.kind_shares[key.substr(prefix.size())] = share / step_share(figures, compute);
+  }
+  machine.op_seconds = compute == Dtype::f32   ? figures.op_fp32
+                       : compute == Dtype::f16 ? figures.op_fp16
+                                               : figures.op_bf16;
+  machine.random_rate = figures.random;
 }
 
 /// One rate for both verbs, as a plan sends about as much by each. These rates were measured over
@@ -194,7 +259,7 @@ std::string machine_text(const Figures& figures) {
     out += text(dot == line.key.npos ? line.key : line.key.substr(dot + 1), " = ", to_text(value),
                 "\n");
   }
-  return out;
+  return out + kinds_text(figures);
 }
 
 MachineFigures read_machine_file(const std::string& path) {
@@ -225,6 +290,7 @@ plan::Machine machine_of(const Figures& figures, Dtype compute, const std::strin
       .name = name, .device_bytes = figures.device_bytes, .product_flops = share * flops};
   machine.communicators.measured = figures.communicator_bytes;
   machine.memory_bandwidth = share * figures.stream;
+  add_steps(figures, compute, machine);
   machine.has_memory = figures.host_stream > 0;
   machine.host_bandwidth = or_default(figures.host_stream, figures.stream);
   machine.host_is_measured = machine.has_memory;

@@ -36,7 +36,7 @@ void check(const CommandLine& line, const std::string& file, const launch::Sessi
 }
 
 machine::Measurements measure(const CommandLine& line, launch::Session& session) {
-  machine::Measurements made(session, *line.catalogue->families.front());
+  machine::Measurements made(session, line.catalogue->families);
   made.products();
   made.memory();
   made.steps();

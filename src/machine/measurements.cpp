@@ -2,27 +2,24 @@
 #include <chrono>
 #include <map>
 #include <memory>
-#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "src/machine/probe_steps.hpp"
 #include "src/machine/probes.hpp"
 #include "zero/advise/memory_limit.hpp"
 #include "zero/advise/outlook.hpp"
 #include "zero/base/text.hpp"
 #include "zero/comm/backends.hpp"
-#include "zero/compile/compile.hpp"
 #include "zero/device/arena.hpp"
 #include "zero/device/copy.hpp"
 #include "zero/device/device.hpp"
-#include "zero/graph/passes.hpp"
 #include "zero/io/tiers/disk_probe.hpp"
 #include "zero/kernels/tree_sum.hpp"
 #include "zero/machine/machine.hpp"
 #include "zero/state/communicators.hpp"
 #include "zero/state/engine.hpp"
-#include "zero/state/timed_steps.hpp"
 
 namespace zero::machine {
 namespace {
@@ -30,6 +27,8 @@ namespace {
 constexpr double kGiga = 1e-9;
 /// Ranks compare integers: so many parts of what is measured.
 constexpr double kParts = 1000;
+/// Of a share of a peak rate.
+constexpr double kFineParts = 1e6;
 /// What takes long is repeated so often. As all numbers of repetitions it is odd, so that the one
 /// in the middle is the median.
 constexpr int kFewRepetitions = 3;
@@ -104,39 +103,6 @@ class Collective {
   Arena full_, shard_, sums_, words_;
 };
 
-plan::Plan plan_of(const model::Probe& probe, int threads, Dtype compute) {
-  const graph::Graph forward =
-      model::forward(probe.model, {.micro = probe.micro, .compute = compute, .training = true});
-  return plan::compile({.compute = compute, .threads = threads}, graph::differentiate(forward), {});
-}
-
-/// The share of a machine's rates that training steps of `probe` reach on this rank alone, with
-/// `threads`: what a forecast by the rates gives a step, over what it takes. Peaks are those of
-/// large products and long streams; steps also hold attention, small products and functions that
-/// memory does not wait for.
-class StepShare {
- public:
-  StepShare(const model::Probe& probe, const plan::Machine& machine, int threads, Dtype compute)
-      : plan_(plan_of(probe, threads, compute)),
-        expected_(plan::forecast(plan_, machine).step_seconds) {
-    constexpr double kMostSeconds = 1;
-    if (expected_ > kMostSeconds) return;
-    run::LaneComms lanes{};
-    for (const plan::Lane lane : plan::kCollectiveLanes) lanes[size_t(lane)] = comm_.get();
-    training_.emplace(plan_, 0, lanes);
-    training_->step();  // the first one makes libraries ready for its shapes
-  }
-
-  /// Returns that of one step; 0 where it would take longer than a second.
-  double of_a_step() { return training_ ? expected_ / training_->step() : 0; }
-
- private:
-  const std::unique_ptr<comm::Communicator> comm_ = comm::make_self();
-  const plan::Plan plan_;
-  const double expected_;
-  std::optional<state::TimedSteps> training_;
-};
-
 /// One communicator of the ranks that name the same group, which are equally many in every group,
 /// by what a run over several nodes would have. Collective over all ranks.
 std::unique_ptr<comm::Communicator> make_part(const launch::Session& session, int part) {
@@ -168,8 +134,8 @@ NodePosition position_of(const std::vector<std::string>& hosts, int rank) {
   return mine;
 }
 
-Measurements::Measurements(launch::Session& session, const model::Family& family)
-    : session_(session), family_(family) {
+Measurements::Measurements(launch::Session& session, std::vector<const model::Family*> families)
+    : session_(session), families_(std::move(families)) {
   figures_.host = session.host();
   figures_.ranks = session.ranks();
   figures_.threads = session.threads();
@@ -226,22 +192,79 @@ void Measurements::products() {
   figures_.fp16 = product_rate("products, fp16", Dtype::f16);
 }
 
-double Measurements::step_share(const char* what, Dtype dtype) {
-  if (advise::product_flops(figures_, dtype) == 0) return 0;
-  const plan::Machine machine = advise::machine_of(figures_, dtype, figures_.host);
+/// Where the figures of a type stand.
+struct Measurements::Type {
+  Dtype dtype;
+  std::string name;
+  double advise::MachineFigures::*step, advise::MachineFigures::*op;
+};
+
+void Measurements::add_kinds(const Type& type, const ProbeSteps& steps,
+                             advise::MachineFigures& found) {
+  for (const auto& [kind, share] : steps.shares_of_kinds()) {
+    const int64_t least = session_.peers().smallest(int64_t(share * kFineParts));
+    if (least > 0) found.kinds.emplace(type.name + "." + kind, double(least) / kFineParts);
+  }
+}
+
+/// Steps of further families are not timed as wholes.
+void Measurements::add_other_kinds(const Type& type, advise::MachineFigures& found) {
+  const plan::Machine machine = advise::machine_of(figures_, type.dtype, figures_.host);
+  for (const model::Family* family : families_) {
+    if (family == families_.front()) continue;
+    ProbeSteps steps(family->probe(model::ProbeSize::host), machine, session_.threads(),
+                     type.dtype);
+    for (int i = 0; i < kFewRepetitions; ++i) {
+      session_.peers().largest(0);
+      steps.step();
+    }
+    add_kinds(type, steps, found);
+  }
+}
+
+void Measurements::add_steps(const Type& type, advise::MachineFigures& found) {
+  if (advise::product_flops(figures_, type.dtype) == 0) return;
+  const auto probe_steps = [&](model::ProbeSize size, const advise::MachineFigures& figures) {
+    return ProbeSteps(families_.front()->probe(size),
+                      advise::machine_of(figures, type.dtype, figures.host), session_.threads(),
+                      type.dtype);
+  };
+  const std::string what = "a step, " + type.name, brief_what = "a brief step, " + type.name;
   const auto size = drives_devices() ? model::ProbeSize::device : model::ProbeSize::host;
-  StepShare share(family_.probe(size), machine, session_.threads(), dtype);
-  return measure({.what = what, .unit = "% of these rates", .of_unit = 100, .enough_seconds = 1},
-                 [&] { return share.of_a_step(); });
+  ProbeSteps steps = probe_steps(size, figures_);
+  found.*type.step = measure(
+      {.what = what.c_str(), .unit = "% of these rates", .of_unit = 100, .enough_seconds = 1},
+      [&] { return steps.share_of_a_step(); });
+  if (drives_devices() || found.*type.step == 0) return;
+  add_kinds(type, steps, found);
+  add_other_kinds(type, found);
+  ProbeSteps brief = probe_steps(model::ProbeSize::brief, found);
+  const double rate =
+      measure({.what = brief_what.c_str(), .unit = "a second", .of_unit = 1, .repetitions = 15},
+              [&] { return 1 / std::max(brief.step(), 1e-9); });
+  if (rate > 0) found.*type.op = std::max(0.0, (1 / rate - brief.expected()) / double(brief.ops()));
+}
+
+void Measurements::add_dropout(advise::MachineFigures& found) {
+  model::Probe probe = families_.front()->probe(model::ProbeSize::host);
+  const auto rate = probe.model.numbers.rates.find("dropout");
+  if (drives_devices() || found.step_fp32 == 0 || rate == probe.model.numbers.rates.end()) return;
+  rate->second = 0.125;
+  ProbeSteps steps(probe, advise::machine_of(found, Dtype::f32, found.host), session_.threads(),
+                   Dtype::f32);
+  found.random = measure({.what = "dropout, random numbers", .unit = "million/s", .of_unit = 1e-6},
+                         [&] { return steps.draws_a_second(); });
 }
 
 void Measurements::steps() {
-  const double fp32 = step_share("a step, fp32", Dtype::f32);
-  const double bf16 = step_share("a step, bf16", Dtype::bf16);
-  const double fp16 = step_share("a step, fp16", Dtype::f16);
-  figures_.step_fp32 = fp32;
-  figures_.step_bf16 = bf16;
-  figures_.step_fp16 = fp16;
+  using Figures = advise::MachineFigures;
+  const Type types[] = {{Dtype::f32, "fp32", &Figures::step_fp32, &Figures::op_fp32},
+                        {Dtype::bf16, "bf16", &Figures::step_bf16, &Figures::op_bf16},
+                        {Dtype::f16, "fp16", &Figures::step_fp16, &Figures::op_fp16}};
+  Figures found = figures_;
+  for (const Type& type : types) add_steps(type, found);
+  add_dropout(found);
+  figures_ = std::move(found);
 }
 
 void Measurements::memory() {

@@ -143,7 +143,22 @@ double bandwidth_of(Lane lane, const Machine& machine) {
   }
 }
 
-double seconds_of(const Plan& plan, const PlanOp& op, int carries, const Machine& machine) {
+const graph::Op& graph_op(const Plan& plan, const PlanOp& op) {
+  return plan.graphs[0].ops[size_t(op.graph_op)];
+}
+
+std::string_view kind_name(const Plan& plan, const PlanOp& op) {
+  if (op.kind != Kind::compute) return name_of(op.kind, plan.request.optimizer);
+  return graph_op(plan, op).kind->name;
+}
+
+int64_t draws_of(const Plan& plan, const PlanOp& op) {
+  if (op.kind != Kind::compute) return 0;
+  return graph_op(plan, op).kind->draws(plan.graphs[0], graph_op(plan, op));
+}
+
+/// Returns the seconds of an op at the machine's peak rates.
+double work_seconds(const Plan& plan, const PlanOp& op, int carries, const Machine& machine) {
   if (is_collective(op.kind)) {
     const double bytes = double(sent_elements(plan, op)) * double(bytes_of(op.in));
     return collective_seconds({.kind = op.kind, .ranks = plan.request.ranks, .bytes = bytes},
@@ -151,7 +166,7 @@ double seconds_of(const Plan& plan, const PlanOp& op, int carries, const Machine
   }
   if (op.kind == Kind::compute) {
     const graph::Graph& graph = plan.graphs[0];
-    const graph::Op& made = graph.ops[size_t(op.graph_op)];
+    const graph::Op& made = graph_op(plan, op);
     return std::max(made.kind->flops(graph, made) / machine.product_flops,
                     double(made.kind->traffic_bytes(graph, made)) / machine.memory_bandwidth);
   }
@@ -168,6 +183,16 @@ double seconds_of(const Plan& plan, const PlanOp& op, int carries, const Machine
   if (op.kind == Kind::carry)
     bytes = 3.0 * double(carries - 1) * double(op.operands[kSource].bytes);
   return bytes / bandwidth_of(op.lane, machine);
+}
+
+double seconds_of(const Plan& plan, const PlanOp& op, int carries, const Machine& machine) {
+  const double work = work_seconds(plan, op, carries, machine);
+  if (op.lane != Lane::compute) return work;
+  const auto share = machine.kind_shares.find(kind_name(plan, op));
+  const double reached = share == machine.kind_shares.end() ? work : work / share->second;
+  const double drawn =
+      machine.random_rate > 0 ? double(draws_of(plan, op)) / machine.random_rate : 0;
+  return reached + drawn + machine.op_seconds;
 }
 
 /// Replays the step's lanes on a clock: an op starts when its lane is free and its waits are over.
@@ -216,7 +241,7 @@ class Replay {
     lane_free = start + seconds;
     finished_[size_t(op.lane)].push_back(lane_free);
     if (op.kind == Kind::compute) {
-      const graph::Op& made = plan_.graphs[0].ops[size_t(op.graph_op)];
+      const graph::Op& made = graph_op(plan_, op);
       forecast_.flops += made.kind->flops(plan_.graphs[0], made);
     }
   }
@@ -289,6 +314,19 @@ Forecast forecast(const Plan& plan, const Machine& machine) {
   count_disk(plan, made);
   Replay(plan, machine, made).run();
   return made;
+}
+
+std::map<std::string, KindForecast, std::less<>> kinds_of(const Plan& plan,
+                                                          const Machine& machine) {
+  std::map<std::string, KindForecast, std::less<>> kinds;
+  visit_ops(plan.bodies[kStep], [&](const PlanOp& op, int64_t times) {
+    if (op.lane != Lane::compute) return;
+    KindForecast& kind = kinds[std::string(kind_name(plan, op))];
+    kind.seconds += double(times) * seconds_of(plan, op, int(op.operands.size()), machine);
+    kind.calls += times;
+    kind.draws += times * draws_of(plan, op);
+  });
+  return kinds;
 }
 
 }  // namespace zero::plan

@@ -27,6 +27,9 @@ MachineFigures figures() {
           .stream = 3e10,
           .step_fp32 = 0.9,
           .step_bf16 = 0.5,
+          .op_bf16 = 2e-6,
+          .random = 5e8,
+          .kinds = {{"bf16.linear", 0.75}, {"fp32.gelu", 0.25}, {"fp32.linear", 1.25}},
           .h2d = 1.2e10,
           .d2h = 1e10,
           .all_gather = 6e9,
@@ -63,13 +66,16 @@ TEST(MachineFile, NamesEverythingThatIsWrongAtOnce) {
   const std::string said = refusal_of(Exit::kUsage, [] {
     read(
         "ranks = 0\nthreads = 1\ndevice_bytes = 1e9\n[products]\nfp32 = \"fast\"\n"
-        "[memory]\nstream = -1\n[disk]\nreed = 5\n");
+        "[memory]\nstream = -1\n[disk]\nreed = 5\n[kinds.fp32]\ngelu = 0\n"
+        "[kinds.fp8]\ngelu = 1\n");
   });
   EXPECT_THAT(said, HasSubstr("machine.toml:1: ranks: must be an integer of at least 1"));
   EXPECT_THAT(said, HasSubstr("machine.toml:3: device_bytes: must be an integer"));
   EXPECT_THAT(said, HasSubstr(":5: products.fp32: must be a number above 0"));
   EXPECT_THAT(said, HasSubstr(":7: memory.stream: must be a number above 0"));
   EXPECT_THAT(said, HasSubstr(":9: disk.reed: unknown key"));
+  EXPECT_THAT(said, HasSubstr(":11: kinds.fp32.gelu: must be a number above 0"));
+  EXPECT_THAT(said, HasSubstr(":13: kinds.fp8.gelu: unknown key"));
   EXPECT_THAT(said, HasSubstr("zeroapp calibrate writes such a file"));
   EXPECT_THAT(refusal_of(Exit::kUsage, [] { read("ranks = 1\n"); }),
               HasSubstr("memory.stream: is missing"));
@@ -85,6 +91,10 @@ TEST(MachineFile, GivesForecastsTheirRates) {
   EXPECT_EQ(machine.device_bytes, int64_t(8) << 30);
   EXPECT_EQ(machine.product_flops, 2e11) << "half of the rate, as steps reach";
   EXPECT_EQ(machine.memory_bandwidth, 1.5e10);
+  EXPECT_EQ(machine.kind_shares.size(), 1u) << "those of the type";
+  EXPECT_EQ(machine.kind_shares.at("linear"), 1.5) << "of the rates that steps reach";
+  EXPECT_EQ(machine.op_seconds, 2e-6);
+  EXPECT_EQ(machine.random_rate, 5e8);
   EXPECT_EQ(machine.host_bandwidth, 3e10) << "an optimizer streams";
   EXPECT_FALSE(machine.has_memory);
   EXPECT_EQ(machine.copy_bandwidth, 1e10) << "the slower way";

@@ -69,6 +69,40 @@ TEST(Forecast, ModelStatesFollowTheZeroTable) {
   }
 }
 
+/// Sums what all kinds of op of a plan have of one number.
+template <class Number>
+double sum_of(const Plan& plan, const Machine& machine, Number KindForecast::*number) {
+  double sum = 0;
+  for (const auto& [name, kind] : kinds_of(plan, machine)) sum += double(kind.*number);
+  return sum;
+}
+
+TEST(Forecast, CountsSharesOfKindsWhatAnOpTakesBesideItsWorkAndRandomNumbers) {
+  testing::TinyModel model;
+  model.gpt2.dropout = 0;
+  const Plan plan = testing::tiny_plan(request_of(0, 1, 1), model);
+  const Machine peaks{.name = "peaks", .product_flops = 1e9, .memory_bandwidth = 1e9};
+  const double step = forecast(plan, peaks).step_seconds;
+  EXPECT_NEAR(sum_of(plan, peaks, &KindForecast::seconds), step, 1e-12) << "one lane works";
+  Machine machine = peaks;
+  machine.kind_shares["linear"] = 0.5;
+  const double linear = kinds_of(plan, peaks).at("linear").seconds;
+  EXPECT_NEAR(forecast(plan, machine).step_seconds, step + linear, 1e-12);
+  machine.op_seconds = 1e-3;
+  const double ops = sum_of(plan, peaks, &KindForecast::calls);
+  EXPECT_NEAR(forecast(plan, machine).step_seconds, step + linear + 1e-3 * ops, 1e-9);
+  EXPECT_EQ(sum_of(plan, peaks, &KindForecast::draws), 0);
+  model.gpt2.dropout = 0.1f;
+  const Plan drops = testing::tiny_plan(request_of(0, 1, 1), model);
+  // Two layers, 8 tokens of 16: the embedding and two branches a layer, forward and backward; half
+  // of two heads' 8 x 8 scores likewise.
+  EXPECT_EQ(sum_of(drops, peaks, &KindForecast::draws), 2 * (5 * 8 * 16 + 2 * 2 * 8 * 8 / 2));
+  machine = peaks;
+  const double without = forecast(drops, machine).step_seconds;
+  machine.random_rate = 1e6;
+  EXPECT_NEAR(forecast(drops, machine).step_seconds, without + 2 * 768e-6, 1e-9);
+}
+
 TEST(Forecast, OverlapShortensTheStepAndExposesLess) {
   Request request = request_of(2, 2, 1);
   const Machine slow_link{.name = "test",

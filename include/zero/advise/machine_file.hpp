@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 
 #include "zero/base/dtype.hpp"
@@ -27,16 +28,16 @@ struct MachineFigures {
   double fp32 = 0, bf16 = 0, fp16 = 0;  ///< products, in floating-point operations a second
   double stream = 0;                    ///< memory, read and written
   double host_stream = 0;               ///< the host's, where `stream` is a device's
-  double step_fp32 = 0, step_bf16 = 0, step_fp16 = 0;  ///< share of products that a step reaches
-  /// Share of memory's rate that a step reaches; 0: as of products.
-  double memory_fp32 = 0, memory_bf16 = 0, memory_fp16 = 0;
-  double op_fp32 = 0, op_bf16 = 0, op_fp16 = 0;  ///< seconds that an op takes beside its work
-  double random = 0;                             ///< numbers a second that dropout draws
-  double h2d = 0, d2h = 0;                       ///< copies between host and device
-  double all_gather = 0;                               ///< sent by a rank
-  double reduce_scatter = 0;                           ///< likewise
-  double latency = 0;                                  ///< seconds of a small collective
-  std::string disk;                                    ///< the folder that was measured; "" = none
+  double step_fp32 = 0, step_bf16 = 0, step_fp16 = 0;  ///< share of both that a step reaches
+  double op_fp32 = 0, op_bf16 = 0, op_fp16 = 0;        ///< seconds that an op takes beside its work
+  double random = 0;                                   ///< numbers a second that dropout draws
+  /// Share of both that ops of a kind reach in steps of a type: "fp32.linear".
+  std::map<std::string, double> kinds = {};
+  double h2d = 0, d2h = 0;                ///< copies between host and device
+  double all_gather = 0;                  ///< sent by a rank
+  double reduce_scatter = 0;              ///< likewise
+  double latency = 0;                     ///< seconds of a small collective
+  std::string disk;                       ///< the folder that was measured; "" = none
   double read = 0, write = 0, mixed = 0;  ///< of the disk; mixed: both directions together
 
   bool operator==(const MachineFigures&) const = default;

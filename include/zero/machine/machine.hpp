@@ -28,6 +28,8 @@ struct Examination {
   Exit status;  ///< that of training there; kFinished where nothing stops it
 };
 
+class ProbeSteps;
+
 /// Every rank comes to each field together, so that what is measured is measured by all at once.
 /// Collective.
 Examination examine(launch::Session& session, const ExaminedFolders& folders);
@@ -42,8 +44,9 @@ std::string card_name(bool drives, const std::vector<DeviceInfo>& devices,
 /// and adds lines to the table. All ranks call each together.
 class Measurements {
  public:
-  /// Probes of `family` are what steps() times.
-  Measurements(launch::Session& session, const model::Family& family);
+  /// Probes of `families` are what steps() times: the first one's, and the others' for the kinds of
+  /// op that it lacks.
+  Measurements(launch::Session& session, std::vector<const model::Family*> families);
 
   void products();
   /// Measures the device's memory, and the host's too where that is another one.
@@ -72,7 +75,12 @@ class Measurements {
   /// be measured; in each repetition the least of all ranks counts. 0 where none could be.
   double measure(const Row& row, const std::function<double()>& rate);
   double product_rate(const char* what, Dtype dtype);
-  double step_share(const char* what, Dtype dtype);
+  struct Type;
+  /// Adds to `found` what steps of a type reach of the figures.
+  void add_steps(const Type& type, advise::MachineFigures& found);
+  void add_kinds(const Type& type, const ProbeSteps& steps, advise::MachineFigures& found);
+  void add_other_kinds(const Type& type, advise::MachineFigures& found);
+  void add_dropout(advise::MachineFigures& found);
   /// Measures links within nodes and between them.
   void links();
   /// Sent by a rank among those of its group.
@@ -81,7 +89,7 @@ class Measurements {
   void add_row(const Row& row, const std::string& words);
 
   launch::Session& session_;
-  const model::Family& family_;
+  const std::vector<const model::Family*> families_;
   advise::MachineFigures figures_;
   std::string table_;
 };

@@ -106,8 +106,9 @@ void to_stored(const StoredForm& form, std::span<const int64_t> shape,
 void from_stored(const StoredForm& form, std::span<const int64_t> shape,
                  std::span<const float> tensors, std::span<float> parameter);
 
-/// How large a probe is: steps of a narrow one show what an op takes beside its work.
-enum class ProbeSize : uint8_t { short_narrow, narrow, host, device };
+/// How large a probe is: one that fills a GPU or a host, or a brief one, whose steps show what an op
+/// takes beside its work.
+enum class ProbeSize : uint8_t { brief, host, device };
 
 /// A small model whose steps show what share of its rates a machine reaches.
 struct Probe {

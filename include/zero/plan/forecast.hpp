@@ -2,6 +2,8 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <string>
 
 #include "zero/plan/plan.hpp"
@@ -26,8 +28,11 @@ struct Machine {
   int64_t device_bytes = 0;   ///< that a process sees
   int64_t context_bytes = 0;  ///< of these for its context and libraries, in no plan
   CommunicatorMemory communicators = {};
-  double product_flops = 1e11;     ///< a second, in the compute dtype
-  double op_seconds = 0;           ///< that an op takes beside its work
+  double product_flops = 1e11;  ///< a second, in the compute dtype
+  /// Share of the rates of products and memory that ops of a kind reach; 1 of a kind that is not
+  /// listed.
+  std::map<std::string, double, std::less<>> kind_shares = {};
+  double op_seconds = 0;           ///< that an op of the compute lane takes beside its work
   double random_rate = 0;          ///< numbers a second that dropout draws; 0: not known
   bool has_memory = false;         ///< its device has a memory of its own, beside the host's
   double memory_bandwidth = 2e10;  ///< bytes a second
@@ -114,5 +119,15 @@ struct Forecast {
 };
 
 Forecast forecast(const Plan& plan, const Machine& machine);
+
+/// What the ops of one kind take together on the compute lane of a step.
+struct KindForecast {
+  double seconds = 0;
+  int64_t calls = 0;
+  int64_t draws = 0;  ///< random numbers
+};
+
+/// Returns it of each kind by its name, as run::Executor::profile() has it.
+std::map<std::string, KindForecast, std::less<>> kinds_of(const Plan& plan, const Machine& machine);
 
 }  // namespace zero::plan

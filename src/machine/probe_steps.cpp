@@ -1,0 +1,78 @@
+#include "src/machine/probe_steps.hpp"
+
+#include <algorithm>
+
+#include "zero/compile/compile.hpp"
+#include "zero/graph/passes.hpp"
+
+namespace zero::machine {
+namespace {
+
+plan::Plan plan_of(const model::Probe& probe, int threads, Dtype compute) {
+  const graph::Graph forward =
+      model::forward(probe.model, {.micro = probe.micro, .compute = compute, .training = true});
+  return plan::compile({.compute = compute, .threads = threads}, graph::differentiate(forward), {});
+}
+
+}  // namespace
+
+ProbeSteps::ProbeSteps(const model::Probe& probe, const plan::Machine& machine, int threads,
+                       Dtype compute)
+    : comm_(comm::make_self()),
+      plan_(plan_of(probe, threads, compute)),
+      expected_(plan::forecast(plan_, machine).step_seconds),
+      kinds_(plan::kinds_of(plan_, machine)) {
+  constexpr double kMostSeconds = 1;
+  if (expected_ > kMostSeconds) return;
+  run::LaneComms lanes{};
+  for (const plan::Lane lane : plan::kCollectiveLanes) lanes[size_t(lane)] = comm_.get();
+  training_.emplace(plan_, 0, lanes);
+  training_->step();  // the first one makes libraries ready for its shapes
+}
+
+int64_t ProbeSteps::ops() const {
+  int64_t ops = 0;
+  for (const auto& [name, kind] : kinds_) ops += kind.calls;
+  return ops;
+}
+
+double ProbeSteps::step() {
+  if (!training_) return 0;
+  training_->executor().clear_profile();
+  const double seconds = training_->step();
+  for (const run::Executor::Profile& kind : training_->executor().profile())
+    seconds_[kind.name].push_back(kind.seconds);
+  return seconds;
+}
+
+double ProbeSteps::share_of_a_step() { return training_ ? expected_ / step() : 0; }
+
+std::map<std::string, double> ProbeSteps::shares_of_kinds() const {
+  std::map<std::string, double> shares;
+  for (const auto& [name, kind] : kinds_) {
+    const double taken = median_of(name);
+    shares[name] = taken > 0 ? kind.seconds / taken : 0;
+  }
+  return shares;
+}
+
+double ProbeSteps::draws_a_second() {
+  if (step() == 0) return 0;
+  double draws = 0, seconds = 0;
+  for (const auto& [name, kind] : kinds_) {
+    if (kind.draws == 0) continue;
+    draws += double(kind.draws);
+    seconds += seconds_.at(name).back() - kind.seconds;
+  }
+  return seconds > 0 ? draws / seconds : 0;
+}
+
+double ProbeSteps::median_of(const std::string& kind) const {
+  const auto found = seconds_.find(kind);
+  if (found == seconds_.end()) return 0;
+  std::vector<double> sorted = found->second;
+  std::ranges::sort(sorted);
+  return sorted[sorted.size() / 2];
+}
+
+}  // namespace zero::machine
