@@ -329,6 +329,8 @@ std::string plan_json(const PlanReport& report) {
                       {"exposed_seconds", forecast.exposed_seconds},
                       {"flops", forecast.flops},
                       {"machine", report.machine.name}};
+  for (const auto& [kind, all] : plan::kinds_of(report.build->plan, report.machine))
+    json["forecast"]["kinds"][kind] = all.seconds;
   if (nodes(report) > 1) {
     json["nodes"] = {{"count", nodes(report)},
                      {"ranks_of_a_full_one", report.machine.node_ranks},

@@ -17,14 +17,15 @@ run::Rules rules_of(const float& rate) {
   return rules;
 }
 
-/// Counts up from `first`, within the ids of an input; what has no ids is zeros.
+/// Counts up from `first`, within the ids of an input; what has no ids says that all of a sample's
+/// `tokens` count.
 void fill_input(run::Buffers& buffers, const plan::Plan& plan, const plan::InputBuffer& input,
-                int64_t first) {
+                int64_t first, int64_t tokens) {
   const int64_t bytes = plan.buffers[size_t(input.buffer)].bytes;
   buffers.fill<std::byte>(input.buffer, bytes, [&](std::span<std::byte> all) {
     std::ranges::fill(all, std::byte{0});
-    if (input.ids == 0) return;
-    for (int32_t& id : values_in<int32_t>(all)) id = int32_t(first++ % input.ids);
+    for (int32_t& number : values_in<int32_t>(all))
+      number = int32_t(input.ids == 0 ? tokens : first++ % input.ids);
   });
 }
 
@@ -36,10 +37,11 @@ TimedSteps::TimedSteps(const plan::Plan& plan, int rank, const run::LaneComms& c
   fill_initial_weights(view_of(plan, rank, executor_.buffers()), 1, plan.request.threads);
   const kernels::StepState state = kernels::initial_step_state(rules_.decide);
   executor_.buffers().write(plan.step_state, 0, std::as_bytes(std::span(&state, 1)));
-  int64_t first = 0;
+  int64_t first = 0, tokens = 0;  // a column of counts follows that of its tokens
   for (const plan::InputBuffer& input : plan.inputs) {
     const bool is_data = input.graph == 0 && input.filled_by == graph::FilledBy::data;
-    if (is_data) fill_input(executor_.buffers(), plan, input, first++);
+    if (is_data) fill_input(executor_.buffers(), plan, input, first++, tokens);
+    tokens = input.bytes / int64_t(sizeof(int32_t)) / std::max<int64_t>(1, plan.graphs[0].samples);
   }
 }
 

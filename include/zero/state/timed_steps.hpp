@@ -8,7 +8,7 @@
 namespace zero::state {
 
 /// One rank of a training without data, of which only the time counts: initial weights of seed 1,
-/// and every token is the next one's id.
+/// every token is the next one's id, and no sample is padded.
 class TimedSteps {
  public:
   /// `plan`, and what lanes use, outlive it.
