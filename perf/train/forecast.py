@@ -179,7 +179,7 @@ class Place:
         return json.loads(self.run(1, *words))["forecast"]["step_seconds"]
 
     def step(self, family, ranks, settings):
-        """Of short steps there are more."""
+        """Takes more steps where they are short."""
         seconds = self.median_step(family, ranks, settings, self.steps)
         if seconds > LONG_SECONDS:
             return seconds

@@ -117,30 +117,41 @@ std::string take(Figures& figures, const Line& line, const TomlValue& value) {
   return "";
 }
 
-constexpr std::string_view kKinds = "kinds.";
+/// Figures of kinds of op, "fp32.linear", each in a section of its type.
+struct KindLines {
+  std::string_view section;
+  std::map<std::string, double> Figures::*figures;
+  std::string_view unit;
+};
+constexpr KindLines kKindLines[] = {
+    {"kinds", &Figures::kinds, "share of the rates above that ops of a kind reach"},
+    {"exponentials", &Figures::exponentials,
+     "seconds of each that ops of a kind take beside their products"}};
 constexpr std::string_view kTypes[] = {"fp32", "bf16", "fp16"};
 
-/// Returns "fp32.linear" of the key "kinds.fp32.linear"; "" of what names no kind.
-std::string kind_of(std::string_view key) {
-  if (!key.starts_with(kKinds)) return "";
-  key.remove_prefix(kKinds.size());
+/// Returns where the key "kinds.fp32.linear" stands; null of a key that names no kind.
+const KindLines* kind_lines_of(std::string_view key) {
   const size_t dot = key.find('.');
-  const bool has_type = std::ranges::find(kTypes, key.substr(0, dot)) != std::end(kTypes);
-  return has_type && dot != key.npos ? std::string(key) : "";
+  if (dot == key.npos) return nullptr;
+  const std::string_view kind = key.substr(dot + 1);
+  const size_t next = kind.find('.');
+  const bool has_type = std::ranges::find(kTypes, kind.substr(0, next)) != std::end(kTypes);
+  if (!has_type || next == kind.npos) return nullptr;
+  const auto found = std::ranges::find(kKindLines, key.substr(0, dot), &KindLines::section);
+  return found == std::end(kKindLines) ? nullptr : found;
 }
 
-/// Lines of all kinds of op, a section a type.
-std::string kinds_text(const Figures& figures) {
+std::string kinds_text(const Figures& figures, const KindLines& lines) {
   std::string out;
   std::string_view section;
-  for (const auto& [key, share] : figures.kinds) {
+  for (const auto& [key, figure] : figures.*lines.figures) {
     const size_t dot = key.find('.');
     const std::string_view type = std::string_view(key).substr(0, dot);
     if (type != section) {
       section = type;
-      out += text("\n[", kKinds, type, "]  # share of the rates above that ops of a kind reach\n");
+      out += text("\n[", lines.section, ".", type, "]  # ", lines.unit, "\n");
     }
-    out += text(key.substr(dot + 1), " = ", to_text(TomlValue(rounded(share))), "\n");
+    out += text(key.substr(dot + 1), " = ", to_text(TomlValue(rounded(figure))), "\n");
   }
   return out;
 }
@@ -168,7 +179,7 @@ class Reader {
 
  private:
   void read_entry(const TomlEntry& entry) {
-    if (const std::string kind = kind_of(entry.key); !kind.empty()) return read_kind(kind, entry);
+    if (const KindLines* lines = kind_lines_of(entry.key)) return read_kind(*lines, entry);
     const auto line = std::find_if(kLines.begin(), kLines.end(),
                                    [&](const Line& known) { return known.key == entry.key; });
     const std::string what =
@@ -176,12 +187,12 @@ class Reader {
     if (!what.empty()) report(entry.line, entry.key, what);
   }
 
-  void read_kind(const std::string& kind, const TomlEntry& entry) {
+  void read_kind(const KindLines& lines, const TomlEntry& entry) {
     const auto* whole = std::get_if<int64_t>(&entry.value);
     const auto* real = std::get_if<double>(&entry.value);
-    const double share = whole ? double(*whole) : real ? *real : 0;
-    if (share > 0) {
-      figures_.kinds[kind] = share;
+    const double figure = whole ? double(*whole) : real ? *real : 0;
+    if (figure > 0) {
+      (figures_.*lines.figures)[entry.key.substr(lines.section.size() + 1)] = figure;
     } else {
       report(entry.line, entry.key, "must be a number above 0");
     }
@@ -219,6 +230,9 @@ void add_steps(const Figures& figures, Dtype compute, plan::Machine& machine) {
   for (const auto& [key, share] : figures.kinds) {
     if (!key.starts_with(prefix)) continue;
     machine.kind_shares[key.substr(prefix.size())] = share / step_share(figures, compute);
+  }
+  for (const auto& [key, seconds] : figures.exponentials) {
+    if (key.starts_with(prefix)) machine.exponential_seconds[key.substr(prefix.size())] = seconds;
   }
   machine.op_seconds = compute == Dtype::f32   ? figures.op_fp32
                        : compute == Dtype::f16 ? figures.op_fp16
@@ -259,7 +273,8 @@ std::string machine_text(const Figures& figures) {
     out += text(dot == line.key.npos ? line.key : line.key.substr(dot + 1), " = ", to_text(value),
                 "\n");
   }
-  return out + kinds_text(figures);
+  for (const KindLines& lines : kKindLines) out += kinds_text(figures, lines);
+  return out;
 }
 
 MachineFigures read_machine_file(const std::string& path) {

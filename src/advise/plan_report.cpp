@@ -126,12 +126,6 @@ int64_t bytes_on_all_tiers(const PlanReport& report, Use use) {
   return sum;
 }
 
-/// Says for how many threads a host's scratch is counted, which each have their own.
-std::string threads_of(const PlanReport& report, Use use) {
-  if (use != Use::scratch || report.machine.has_memory) return "";
-  return text("   for ", counted(request(report).threads, "thread"), " a rank");
-}
-
 /// "  1.00 GiB on host" for what does not rest on the device.
 std::string off_device(const PlanReport& report, Use use) {
   std::string out;
@@ -202,12 +196,16 @@ PlanReport report_plan(const state::Build& build, const plan::Machine& machine,
 }
 
 std::string memory_table(const PlanReport& report) {
+  // Threads of a host have scratch of their own.
+  const std::string threads =
+      text("   for ", counted(request(report).threads, "thread"), " a rank");
   std::string out = "memory a rank, and ZeRO's formula without padding\n";
   for (size_t use = 0; use < plan::kUses; ++use) {
     const int64_t bytes = bytes_on_all_tiers(report, Use(use));
     if (bytes == 0) continue;
     out += memory_row(plan::name_of(Use(use)), bytes) + memory_formula(report, Use(use), bytes) +
-           threads_of(report, Use(use)) + off_device(report, Use(use)) + "\n";
+           (Use(use) == Use::scratch && !report.machine.has_memory ? threads : "") +
+           off_device(report, Use(use)) + "\n";
   }
   out += memory_row("arena in all", report.device_bytes()) + "\n";
   for (const plan::Tier tier : {plan::Tier::host, plan::Tier::nvme}) {
@@ -341,14 +339,13 @@ std::string plan_json(const PlanReport& report) {
 }
 
 double flops_per_token(const PlanReport& report, int64_t source_length) {
-  const state::Build& build = *report.build;
-  const graph::Graph& graph = build.plan.graphs[0];
+  const graph::Graph& graph = report.build->plan.graphs[0];
   const graph::MicroBatch sample{
       .samples = 1, .length = graph.length, .source_length = source_length};
-  const double all = model::flops_per_token(build.model, sample);
+  const double all = model::flops_per_token(report.build->model, sample);
   if (graph::frozen_numel(graph) == 0) return all;
-  const double of_ranks = report.forecast.flops * double(build.plan.request.ranks);
-  return std::min(all, of_ranks / double(build.batch.train * graph.length));
+  const double of_ranks = report.forecast.flops * double(request(report).ranks);
+  return std::min(all, of_ranks / double(report.build->batch.train * graph.length));
 }
 
 }  // namespace zero::advise

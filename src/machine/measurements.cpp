@@ -27,7 +27,7 @@ namespace {
 constexpr double kGiga = 1e-9;
 /// Ranks compare integers: so many parts of what is measured.
 constexpr double kParts = 1000;
-/// Of a share of a peak rate.
+/// And so many where a share of a peak rate is compared.
 constexpr double kFineParts = 1e6;
 /// What takes long is repeated so often. As all numbers of repetitions it is odd, so that the one
 /// in the middle is the median.
@@ -199,6 +199,24 @@ struct Measurements::Type {
   double advise::MachineFigures::*step, advise::MachineFigures::*op;
 };
 
+plan::Machine Measurements::machine_by(const Type& type,
+                                       const advise::MachineFigures& figures) const {
+  return advise::machine_of(figures, type.dtype, figures.host);
+}
+
+/// Beside their forecast by peak rates.
+ProbeSteps Measurements::probe_steps(const Type& type, const model::Probe& probe) const {
+  return {probe, machine_by(type, figures_), session_.threads(), type.dtype};
+}
+
+/// Steps that are not timed as wholes, which all ranks take together.
+void Measurements::take_few(ProbeSteps& steps) {
+  for (int i = 0; i < kFewRepetitions; ++i) {
+    session_.peers().largest(0);
+    steps.step();
+  }
+}
+
 void Measurements::add_kinds(const Type& type, const ProbeSteps& steps,
                              advise::MachineFigures& found) {
   for (const auto& [kind, share] : steps.shares_of_kinds()) {
@@ -207,42 +225,51 @@ void Measurements::add_kinds(const Type& type, const ProbeSteps& steps,
   }
 }
 
-/// Steps of further families are not timed as wholes.
+void Measurements::add_exponentials(const Type& type, const ProbeSteps& steps,
+                                    advise::MachineFigures& found) {
+  constexpr double kPicoseconds = 1e12;
+  for (const auto& [kind, seconds] : steps.exponentials_of_kinds(machine_by(type, found))) {
+    const int64_t most = session_.peers().largest(int64_t(seconds * kPicoseconds));
+    if (most > 0) found.exponentials.emplace(type.name + "." + kind, double(most) / kPicoseconds);
+  }
+}
+
 void Measurements::add_other_kinds(const Type& type, advise::MachineFigures& found) {
-  const plan::Machine machine = advise::machine_of(figures_, type.dtype, figures_.host);
   for (const model::Family* family : families_) {
     if (family == families_.front()) continue;
-    ProbeSteps steps(family->probe(model::ProbeSize::host), machine, session_.threads(),
-                     type.dtype);
-    for (int i = 0; i < kFewRepetitions; ++i) {
-      session_.peers().largest(0);
-      steps.step();
-    }
+    ProbeSteps steps = probe_steps(type, family->probe(model::ProbeSize::host));
+    take_few(steps);
     add_kinds(type, steps, found);
+    add_exponentials(type, steps, found);
   }
+}
+
+void Measurements::add_brief_steps(const Type& type, advise::MachineFigures& found) {
+  ProbeSteps brief(families_.front()->probe(model::ProbeSize::brief), machine_by(type, found),
+                   session_.threads(), type.dtype);
+  const std::string what = "a brief step, " + type.name;
+  const double rate =
+      measure({.what = what.c_str(), .unit = "a second", .of_unit = 1, .repetitions = 15},
+              [&] { return 1 / std::max(brief.step(), 1e-9); });
+  if (rate > 0) found.*type.op = std::max(0.0, (1 / rate - brief.expected()) / double(brief.ops()));
 }
 
 void Measurements::add_steps(const Type& type, advise::MachineFigures& found) {
   if (advise::product_flops(figures_, type.dtype) == 0) return;
-  const auto probe_steps = [&](model::ProbeSize size, const advise::MachineFigures& figures) {
-    return ProbeSteps(families_.front()->probe(size),
-                      advise::machine_of(figures, type.dtype, figures.host), session_.threads(),
-                      type.dtype);
-  };
-  const std::string what = "a step, " + type.name, brief_what = "a brief step, " + type.name;
   const auto size = drives_devices() ? model::ProbeSize::device : model::ProbeSize::host;
-  ProbeSteps steps = probe_steps(size, figures_);
+  const model::Family& family = *families_.front();
+  const std::string what = "a step, " + type.name;
+  ProbeSteps steps = probe_steps(type, family.probe(size));
   found.*type.step = measure(
       {.what = what.c_str(), .unit = "% of these rates", .of_unit = 100, .enough_seconds = 1},
       [&] { return steps.share_of_a_step(); });
   if (drives_devices() || found.*type.step == 0) return;
   add_kinds(type, steps, found);
+  ProbeSteps narrow = probe_steps(type, family.probe(model::ProbeSize::narrow));
+  take_few(narrow);
+  add_exponentials(type, narrow, found);
   add_other_kinds(type, found);
-  ProbeSteps brief = probe_steps(model::ProbeSize::brief, found);
-  const double rate =
-      measure({.what = brief_what.c_str(), .unit = "a second", .of_unit = 1, .repetitions = 15},
-              [&] { return 1 / std::max(brief.step(), 1e-9); });
-  if (rate > 0) found.*type.op = std::max(0.0, (1 / rate - brief.expected()) / double(brief.ops()));
+  add_brief_steps(type, found);
 }
 
 void Measurements::add_dropout(advise::MachineFigures& found) {

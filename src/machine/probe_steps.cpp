@@ -51,9 +51,21 @@ std::map<std::string, double> ProbeSteps::shares_of_kinds() const {
   std::map<std::string, double> shares;
   for (const auto& [name, kind] : kinds_) {
     const double taken = median_of(name);
-    shares[name] = taken > 0 ? kind.seconds / taken : 0;
+    if (kind.exponentials == 0) shares[name] = taken > 0 ? kind.seconds / taken : 0;
   }
   return shares;
+}
+
+std::map<std::string, double> ProbeSteps::exponentials_of_kinds(plan::Machine machine) const {
+  std::map<std::string, double> seconds;
+  for (const auto& [name, kind] : kinds_)
+    if (kind.exponentials > 0) machine.exponential_seconds[name] = 0;
+  for (const auto& [name, products] : plan::kinds_of(plan_, machine)) {
+    if (products.exponentials == 0) continue;
+    const double beyond = median_of(name) - products.seconds;
+    seconds[name] = std::max(0.0, beyond / double(products.exponentials));
+  }
+  return seconds;
 }
 
 double ProbeSteps::draws_a_second() {

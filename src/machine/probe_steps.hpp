@@ -29,8 +29,12 @@ class ProbeSteps {
   double step();
   /// Returns the forecast of a step over the seconds of one; 0 likewise.
   double share_of_a_step();
-  /// Returns the same share of each kind of op, the median of all steps; 0 of what took no time.
+  /// Returns the same share of each kind of op without exponentials, the median of all steps; 0 of
+  /// what took no time.
   std::map<std::string, double> shares_of_kinds() const;
+  /// Returns what each exponential of a kind takes, likewise: the time beyond that of the kind's
+  /// products at the share that "linear" has in `machine`; 0 where there is none.
+  std::map<std::string, double> exponentials_of_kinds(plan::Machine machine) const;
   /// Returns how many random numbers one step draws in a second of what the kinds of op that draw
   /// take beyond their forecast; 0 where they take no longer.
   double draws_a_second();

@@ -234,6 +234,9 @@ Probe probe(ProbeSize size) {
     case ProbeSize::brief:
       return {Gpt2{.layers = 4, .width = 64, .heads = 2, .vocabulary = 256, .positions = 32},
               {.samples = 1, .length = 32}};
+    case ProbeSize::narrow:
+      return {Gpt2{.layers = 1, .width = 128, .heads = 4, .vocabulary = 1024, .positions = 256},
+              {.samples = 2, .length = 256}};
     case ProbeSize::host:
       return {Gpt2{.layers = 1, .width = 768, .heads = 12, .vocabulary = 4096, .positions = 256},
               {.samples = 2, .length = 256}};

@@ -73,7 +73,7 @@ class RowDecoder {
   plan::Plan plan_;
   std::vector<ParameterLayout> layouts_;
   std::vector<Inputs> inputs_;  ///< [graphs]
-  /// Of each body, and where they are added up; null where nobody asks.
+  /// What each body sends, and where that is added up; null where nobody asks.
   std::array<plan::CollectiveForecasts, plan::kBodies> sends_{};
   plan::CollectiveForecasts* planned_ = nullptr;
   run::Executor executor_;

@@ -152,9 +152,17 @@ std::string_view kind_name(const Plan& plan, const PlanOp& op) {
   return graph_op(plan, op).kind->name;
 }
 
-int64_t draws_of(const Plan& plan, const PlanOp& op) {
+/// Returns a number that the kind of an op of the graph counts; 0 of other ops.
+int64_t counted(const Plan& plan, const PlanOp& op,
+                int64_t (*graph::Operation::*count)(const graph::Graph&, const graph::Op&)) {
   if (op.kind != Kind::compute) return 0;
-  return graph_op(plan, op).kind->draws(plan.graphs[0], graph_op(plan, op));
+  const graph::Op& made = graph_op(plan, op);
+  return (made.kind->*count)(plan.graphs[0], made);
+}
+
+double share_of(std::string_view kind, const Machine& machine) {
+  const auto share = machine.kind_shares.find(kind);
+  return share == machine.kind_shares.end() ? 1 : share->second;
 }
 
 /// Returns the seconds of an op at the machine's peak rates.
@@ -186,13 +194,18 @@ double work_seconds(const Plan& plan, const PlanOp& op, int carries, const Machi
 }
 
 double seconds_of(const Plan& plan, const PlanOp& op, int carries, const Machine& machine) {
+  using graph::Operation;
   const double work = work_seconds(plan, op, carries, machine);
   if (op.lane != Lane::compute) return work;
-  const auto share = machine.kind_shares.find(kind_name(plan, op));
-  const double reached = share == machine.kind_shares.end() ? work : work / share->second;
-  const double drawn =
-      machine.random_rate > 0 ? double(draws_of(plan, op)) / machine.random_rate : 0;
-  return reached + drawn + machine.op_seconds;
+  const std::string_view kind = kind_name(plan, op);
+  const auto exponential = machine.exponential_seconds.find(kind);
+  const bool has_products = exponential != machine.exponential_seconds.end();
+  double seconds = work / share_of(has_products ? "linear" : kind, machine) + machine.op_seconds;
+  if (has_products)
+    seconds += exponential->second * double(counted(plan, op, &Operation::exponentials));
+  if (machine.random_rate > 0)
+    seconds += double(counted(plan, op, &Operation::draws)) / machine.random_rate;
+  return seconds;
 }
 
 /// Replays the step's lanes on a clock: an op starts when its lane is free and its waits are over.
@@ -324,7 +337,8 @@ std::map<std::string, KindForecast, std::less<>> kinds_of(const Plan& plan,
     KindForecast& kind = kinds[std::string(kind_name(plan, op))];
     kind.seconds += double(times) * seconds_of(plan, op, int(op.operands.size()), machine);
     kind.calls += times;
-    kind.draws += times * draws_of(plan, op);
+    kind.draws += times * counted(plan, op, &graph::Operation::draws);
+    kind.exponentials += times * counted(plan, op, &graph::Operation::exponentials);
   });
   return kinds;
 }

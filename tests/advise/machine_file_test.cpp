@@ -30,6 +30,7 @@ MachineFigures figures() {
           .op_bf16 = 2e-6,
           .random = 5e8,
           .kinds = {{"bf16.linear", 0.75}, {"fp32.gelu", 0.25}, {"fp32.linear", 1.25}},
+          .exponentials = {{"bf16.attention", 2e-9}},
           .h2d = 1.2e10,
           .d2h = 1e10,
           .all_gather = 6e9,
@@ -93,6 +94,7 @@ TEST(MachineFile, GivesForecastsTheirRates) {
   EXPECT_EQ(machine.memory_bandwidth, 1.5e10);
   EXPECT_EQ(machine.kind_shares.size(), 1u) << "those of the type";
   EXPECT_EQ(machine.kind_shares.at("linear"), 1.5) << "of the rates that steps reach";
+  EXPECT_EQ(machine.exponential_seconds.at("attention"), 2e-9);
   EXPECT_EQ(machine.op_seconds, 2e-6);
   EXPECT_EQ(machine.random_rate, 5e8);
   EXPECT_EQ(machine.host_bandwidth, 3e10) << "an optimizer streams";

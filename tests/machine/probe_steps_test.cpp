@@ -17,10 +17,15 @@ TEST(ProbeSteps, HaveAShareForEachKindOfOpThatTheyRun) {
   ProbeSteps steps(brief(0), machine, 1, Dtype::f32);
   for (int i = 0; i < 3; ++i) EXPECT_GT(steps.share_of_a_step(), 0);
   const auto shares = steps.shares_of_kinds();
-  for (const char* kind : {"linear", "attention", "gelu", "adam", "decide"}) {
+  for (const char* kind : {"linear", "gelu", "adam", "decide"}) {
     ASSERT_TRUE(shares.contains(kind)) << kind;
     EXPECT_GT(shares.at(kind), 0) << kind;
   }
+  EXPECT_FALSE(shares.contains("attention"));
+  const plan::Machine fast{.name = "m", .product_flops = 1e15, .memory_bandwidth = 1e15};
+  const auto exponentials = steps.exponentials_of_kinds(fast);
+  ASSERT_EQ(exponentials.size(), 3u) << "attention both ways and the classifier";
+  for (const auto& [kind, seconds] : exponentials) EXPECT_GT(seconds, 0) << kind;
   EXPECT_GT(steps.ops(), int64_t(shares.size()));
   EXPECT_EQ(steps.draws_a_second(), 0) << "nothing is dropped";
 }

@@ -103,6 +103,17 @@ TEST(Forecast, CountsSharesOfKindsWhatAnOpTakesBesideItsWorkAndRandomNumbers) {
   EXPECT_NEAR(forecast(drops, machine).step_seconds, without + 2 * 768e-6, 1e-9);
 }
 
+TEST(Forecast, CountsExponentialsBesideProductsOfTheShareOfLinear) {
+  const Plan plan = testing::tiny_plan(request_of(0, 1, 1));
+  Machine machine{.name = "peaks", .product_flops = 1e9, .memory_bandwidth = 1e9};
+  const KindForecast before = kinds_of(plan, machine).at("attention");
+  EXPECT_EQ(before.exponentials, 2 * 2 * 8 * 8 / 2) << "two layers, two heads, half of 8 x 8";
+  machine.kind_shares["linear"] = 0.5;
+  machine.kind_shares["attention"] = 100;
+  machine.exponential_seconds["attention"] = 1e-6;
+  EXPECT_NEAR(kinds_of(plan, machine).at("attention").seconds, 2 * before.seconds + 128e-6, 1e-12);
+}
+
 TEST(Forecast, OverlapShortensTheStepAndExposesLess) {
   Request request = request_of(2, 2, 1);
   const Machine slow_link{.name = "test",

@@ -35,7 +35,7 @@ def two_ranks_measure_everything(program):
         check(all(rate > 0 for rate in rates), f"rates of {section} above 0", result)
     kinds = figures.get("kinds", {})
     check(set(kinds) == set(figures.get("steps", {})) & {"fp32", "bf16", "fp16"} and
-          all({"linear", "attention", "gelu"} <= set(shares) for shares in kinds.values()),
+          all({"linear", "rmsnorm", "gelu"} <= set(shares) for shares in kinds.values()),
           f"shares of kinds of op for each type: {kinds}", result)
     for words in ("products, fp32", "GFLOP/s", "memory, triad", "median of", "disk, read"):
         check(words in result.out, f"prints {words}", result)

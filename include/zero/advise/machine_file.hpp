@@ -33,6 +33,8 @@ struct MachineFigures {
   double random = 0;                                   ///< numbers a second that dropout draws
   /// Share of both that ops of a kind reach in steps of a type: "fp32.linear".
   std::map<std::string, double> kinds = {};
+  /// Seconds of each exponential that ops of a kind take beside their products: "fp32.attention".
+  std::map<std::string, double> exponentials = {};
   double h2d = 0, d2h = 0;                ///< copies between host and device
   double all_gather = 0;                  ///< sent by a rank
   double reduce_scatter = 0;              ///< likewise

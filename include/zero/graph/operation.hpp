@@ -38,7 +38,7 @@ struct OpCall {
 };
 
 inline double no_flops(const Graph&, const Op&) { return 0; }
-inline int64_t draws_nothing(const Graph&, const Op&) { return 0; }
+inline int64_t nothing(const Graph&, const Op&) { return 0; }
 inline int64_t no_scratch(const Graph&, const Op&, int) { return 0; }
 /// Bytes of all operands together.
 int64_t operand_bytes(const Graph& graph, const Op& op);
@@ -47,6 +47,8 @@ struct Operation {
   std::string_view name;
   /// Floating-point operations of products and attention; 0 for what is bound by memory.
   double (*flops)(const Graph& graph, const Op& op) = no_flops;
+  /// Exponentials that it takes beside products: of an attention's scores, a classifier's logits.
+  int64_t (*exponentials)(const Graph& graph, const Op& op) = nothing;
   /// Bytes that the op reads and writes once: what bounds an elementwise op.
   int64_t (*traffic_bytes)(const Graph& graph, const Op& op) = operand_bytes;
   /// Bytes of scratch the kernel wants when it runs with `threads` threads.
@@ -67,7 +69,7 @@ struct Operation {
   /// kernel has them in passing. False: it cannot, and `op` stays as it was. Null: it never can.
   bool (*take_in)(Op& op, const Op& reader) = nullptr;
   /// Random numbers that it draws, others for each micro-batch.
-  int64_t (*draws)(const Graph& graph, const Op& op) = draws_nothing;
+  int64_t (*draws)(const Graph& graph, const Op& op) = nothing;
   /// The weight [in, out] that its kernel reads in kernels::WeightPanels; null: none.
   TensorId (*panelled)(const Op& op) = nullptr;
 

@@ -78,8 +78,13 @@ class Measurements {
   struct Type;
   /// Adds to `found` what steps of a type reach of the figures.
   void add_steps(const Type& type, advise::MachineFigures& found);
+  plan::Machine machine_by(const Type& type, const advise::MachineFigures& figures) const;
+  ProbeSteps probe_steps(const Type& type, const model::Probe& probe) const;
+  void take_few(ProbeSteps& steps);
   void add_kinds(const Type& type, const ProbeSteps& steps, advise::MachineFigures& found);
+  void add_exponentials(const Type& type, const ProbeSteps& steps, advise::MachineFigures& found);
   void add_other_kinds(const Type& type, advise::MachineFigures& found);
+  void add_brief_steps(const Type& type, advise::MachineFigures& found);
   void add_dropout(advise::MachineFigures& found);
   /// Measures links within nodes and between them.
   void links();

@@ -32,6 +32,8 @@ struct Machine {
   /// Share of the rates of products and memory that ops of a kind reach; 1 of a kind that is not
   /// listed.
   std::map<std::string, double, std::less<>> kind_shares = {};
+  /// Seconds of each exponential of a kind, whose products then have the share of "linear".
+  std::map<std::string, double, std::less<>> exponential_seconds = {};
   double op_seconds = 0;           ///< that an op of the compute lane takes beside its work
   double random_rate = 0;          ///< numbers a second that dropout draws; 0: not known
   bool has_memory = false;         ///< its device has a memory of its own, beside the host's
@@ -124,7 +126,8 @@ Forecast forecast(const Plan& plan, const Machine& machine);
 struct KindForecast {
   double seconds = 0;
   int64_t calls = 0;
-  int64_t draws = 0;  ///< random numbers
+  int64_t draws = 0;         ///< random numbers
+  int64_t exponentials = 0;  ///< as graph::Operation counts them
 };
 
 /// Returns it of each kind by its name, as run::Executor::profile() has it.

@@ -247,12 +247,17 @@ void prepare(Stream&, const OpCall& call) {
                              compute_dtype(*call.graph, *call.op), Operands::kBackward);
 }
 
-/// A number for each score that is not masked by the order of tokens.
+/// Scores that are not masked by the order of tokens.
 template <class Operands>
-int64_t draws(const Graph& graph, const Op& op) {
-  if (op.attributes.as<AttentionAttributes>().dropout.probability == 0) return 0;
+int64_t scores(const Graph& graph, const Op& op) {
   const kernels::AttentionExtents of = extents<Operands>(graph, op);
   return of.samples * of.heads * of.length * of.key_length() / (of.causal ? 2 : 1);
+}
+
+template <class Operands>
+int64_t draws(const Graph& graph, const Op& op) {
+  const double probability = op.attributes.as<AttentionAttributes>().dropout.probability;
+  return probability > 0 ? scores<Operands>(graph, op) : 0;
 }
 
 template <class Operands>
@@ -260,6 +265,7 @@ constexpr Operation operation(std::string_view name,
                               void (*gradient)(GradientTape&, const Op&) = nullptr) {
   return {.name = name,
           .flops = flops<Operands>,
+          .exponentials = scores<Operands>,
           .scratch_bytes = scratch<Operands>,
           .gradient = gradient,
           .draws = draws<Operands>,

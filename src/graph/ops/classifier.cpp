@@ -135,6 +135,11 @@ double flops(const Graph& graph, const Op& op) {
   return products * 2.0 * double(of.rows) * double(of.width) * double(of.padded_vocabulary);
 }
 
+int64_t logits(const Graph& graph, const Op& op) {
+  const kernels::ClassifierExtents of = extents(graph, op);
+  return of.rows * of.padded_vocabulary;
+}
+
 template <Made kMade>
 int64_t scratch(const Graph& graph, const Op& op, int) {
   return kernels::classifier_scratch_bytes(extents(graph, op), compute_dtype(graph, op),
@@ -151,6 +156,7 @@ template <class Kind, Made kMade>
 constexpr Operation operation(void (*gradient)(GradientTape&, const Op&) = nullptr) {
   return {.name = "classifier",
           .flops = flops<kMade>,
+          .exponentials = logits,
           .scratch_bytes = scratch<kMade>,
           .gradient = gradient,
           .is_loss = gradient != nullptr,

@@ -1,6 +1,8 @@
 // Ranks: 1
 // LAMB's norms of tensors that stand side by side in the rows of a parameter.
 
+#include "kernels/support/lamb_blocks.hpp"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
