@@ -134,7 +134,9 @@ int32_t choose_token(std::span<const float> scores, const TokenChoice& choice, u
   if (!choice.draws) return int32_t(std::ranges::max_element(scores) - scores.begin());
   std::vector<float> left(scores.begin(), scores.end());
   narrow(*choice.draws, left);
-  const PhiloxBlock bits = philox({{number, 0, 0, 0}}, choice.seed ^ kStream);
+  // A text's number is no part of the key: seed s + 1 would draw what s draws of the next text.
+  const uint32_t low = uint32_t(choice.text), high = uint32_t(choice.text >> 32);
+  const PhiloxBlock bits = philox({{number, low, high, 0}}, choice.seed ^ kStream);
   return int32_t(draw(left, (bits.word[0] + 0.5) / 4294967296.0));
 }
 

@@ -21,8 +21,8 @@ std::vector<int32_t> start_of(const Tokenizer& tokenizer) {
 
 std::string sample(const Language& language, const Tokenizer& tokenizer,
                    const SampleOptions& options, uint64_t number, std::atomic<int64_t>& drawn) {
-  const TokenChoice choice{.draws = DrawRules{.temperature = options.temperature},
-                           .seed = options.seed + number};
+  const TokenChoice choice{
+      .draws = DrawRules{.temperature = options.temperature}, .seed = options.seed, .text = number};
   std::vector<int32_t> tokens;
   language.clear();
   continue_tokens(language, start_of(tokenizer), options.tokens, {}, choice, [&](int32_t token) {

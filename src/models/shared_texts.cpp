@@ -54,7 +54,7 @@ std::vector<TokenList> write_alone(TextGenerator& generator, const launch::Peers
                                   }});
   std::vector<TokenList> texts;
   try {
-    texts = generator.write(sources, numbers, [&](int64_t) { ++steps; });
+    texts = generator.write(sources, numbers, {}, [&] { ++steps; });
   } catch (...) {
     life.fail();
     life.finish();
@@ -108,13 +108,13 @@ std::optional<WeightsTogether> weights_together(launch::Session& session,
 }
 
 std::vector<TokenList> write_by_ranks(TextGenerator& generator, const launch::Peers& peers,
-                                      std::span<const TokenList> sources) {
+                                      std::span<const TokenList> sources, int64_t first) {
   std::vector<TokenList> own;
   std::vector<int64_t> numbers;
   const size_t rank = size_t(peers.rank()), ranks = size_t(peers.ranks());
   for (size_t i = rank; i < sources.size(); i += ranks) {
     own.push_back(sources[i]);
-    numbers.push_back(int64_t(i));
+    numbers.push_back(first + int64_t(i));
   }
   const std::vector<TokenList> texts = generator.is_shared()
                                            ? generator.write(own, numbers)

@@ -103,7 +103,7 @@ struct TextGenerator::Parts {
       const TokenList& beginning = has_encoder(form) ? start : source;
       SearchRules rules = options.rules;
       rules.scores.max_length = most_tokens(rules, int64_t(beginning.size()));
-      rules.choice.seed += uint64_t(numbers.empty() ? int64_t(next) : numbers[next]);
+      rules.choice.text = uint64_t(numbers.empty() ? int64_t(next) : numbers[next]);
       search.begin(int64_t(next), search_text(rules, source, beginning), source);
       ++next;
     }
@@ -177,15 +177,13 @@ struct TextGenerator::Parts {
     });
   }
 
-  int64_t collect(std::vector<TokenList>& texts) {
-    int64_t ended = 0;
+  void collect(std::vector<TokenList>& texts, const TextVisitor& visit) {
     for (CachedSearch& search : searches) {
       if (search.is_free() || !search.search().ended()) continue;
       texts[size_t(search.index())] = search.search().best();
+      if (visit) visit(search.index(), search.search().best());
       search.free();
-      ++ended;
     }
-    return ended;
   }
 
   model::DataForm form;
@@ -217,21 +215,21 @@ void TextGenerator::set_parameter(int32_t index, int64_t first, std::span<const 
 
 std::vector<TokenList> TextGenerator::write(std::span<const TokenList> sources,
                                             std::span<const int64_t> numbers,
-                                            const std::function<void(int64_t)>& ended) {
+                                            const TextVisitor& visit,
+                                            const std::function<void()>& moved) {
   ZERO_REQUIRE(numbers.empty() || numbers.size() == sources.size(), numbers.size(), " numbers of ",
                sources.size(), " sources");
   for (const TokenList& source : sources) parts_->require_source(source);
   for (CachedSearch& search : parts_->searches) search.free();
   std::vector<TokenList> texts(sources.size());
   size_t next = 0;
-  int64_t done = 0;
   for (;;) {
     parts_->admit(sources, numbers, next);
     const Turn own = parts_->wanted(), turn = parts_->agreed(own);
     if (turn == Turn::none) return texts;
     parts_->run(turn, own);
-    done += parts_->collect(texts);
-    if (ended) ended(done);
+    parts_->collect(texts, visit);
+    if (moved) moved();
   }
 }
 

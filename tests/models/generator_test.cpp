@@ -41,6 +41,44 @@ TEST(ChooseToken, DrawsOfSeedAndNumberAlone) {
   EXPECT_NE(choose_token(flat, one, 3), choose_token(flat, two, 3));
 }
 
+/// The token that text `number` begins with.
+int32_t first_of(uint64_t seed, uint64_t number, const std::vector<float>& logits) {
+  return choose_token(logits, {.draws = DrawRules{}, .seed = seed, .text = number}, 0);
+}
+
+/// A seed that drew line n as the one before it drew line n + 1 made 1,999 of 1,999 agree.
+TEST(ChooseToken, NeighbouringSeedsDrawNeighbouringTextsAsOftenAlikeAsChanceSays) {
+  constexpr int kTokens = 50, kSeeds = 2000, kTexts = 8;
+  const std::vector<float> flat(kTokens, 0.0f);
+  int pairs = 0, shifted = 0, same_text = 0, same_seed = 0;
+  for (uint64_t seed = 1; seed < kSeeds; ++seed) {
+    for (uint64_t text = 0; text + 1 < kTexts; ++text) {
+      const int32_t here = first_of(seed, text, flat);
+      ++pairs;
+      shifted += int(first_of(seed + 1, text, flat) == first_of(seed, text + 1, flat));
+      same_text += int(here == first_of(seed + 1, text, flat));
+      same_seed += int(here == first_of(seed, text + 1, flat));
+    }
+  }
+  const double expected = double(pairs) / kTokens;
+  for (const int agreeing : {shifted, same_text, same_seed})
+    EXPECT_NEAR(agreeing, expected, 5 * std::sqrt(expected));
+}
+
+TEST(ChooseToken, AFirstTextIsDrawnAsEverAndAnotherByItsNumber) {
+  std::vector<float> flat(100, 0.0f);
+  const auto drawn = [&](uint64_t text) {
+    std::vector<int32_t> tokens;
+    for (uint32_t number = 0; number < 5; ++number) {
+      tokens.push_back(choose_token(flat, {.draws = DrawRules{}, .seed = 7, .text = text}, number));
+    }
+    return tokens;
+  };
+  EXPECT_EQ(drawn(0), (std::vector<int32_t>{17, 85, 30, 60, 85}));
+  EXPECT_EQ(drawn(1), (std::vector<int32_t>{83, 68, 70, 81, 43}));
+  EXPECT_EQ(drawn(uint64_t(1) << 32), (std::vector<int32_t>{49, 45, 47, 79, 83}));
+}
+
 TEST(ChooseToken, TopKDrawsAmongTheLargestOnly) {
   const std::vector<float> logits = {1, 3, 2, -1, 0, 3.5f};
   const auto among = [](int64_t k) {

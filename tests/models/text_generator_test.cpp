@@ -139,8 +139,12 @@ TEST_P(TextsOf, AreThoseOfTheirSourceInAnyOrderAndTwice) {
   golden.fill(generator);
   const std::vector<TokenList> sources = golden.prompts();
   int64_t told = 0;
-  const auto texts = generator.write(sources, {}, [&](int64_t ended) { told = ended; });
-  EXPECT_EQ(told, 60);
+  std::map<int64_t, TokenList> seen;
+  const auto texts = generator.write(
+      sources, {}, [&](int64_t place, const TokenList& text) { seen[place] = text; },
+      [&] { told = int64_t(seen.size()); });
+  EXPECT_EQ(told, 60) << "after the last step";
+  for (const auto& [place, text] : seen) EXPECT_EQ(text, texts[size_t(place)]);
   const std::vector<TokenList> some = {sources[40], sources[3]};
   const std::vector<int64_t> numbers = {40, 3};
   EXPECT_THAT(generator.write(some, numbers), ::testing::ElementsAre(texts[40], texts[3]));

@@ -105,6 +105,9 @@ class Decoder {
 
 using TokenList = std::vector<int32_t>;
 
+/// Is told of each text when it has ended, by its place among the sources.
+using TextVisitor = std::function<void(int64_t place, const TokenList& text)>;
+
 struct GenerationOptions {
   SearchRules rules = {};
   Dtype compute = Dtype::f32;
@@ -134,14 +137,15 @@ class TextGenerator {
   void set_parameter(int32_t index, int64_t first, std::span<const float> values);
 
   /// A text for each source, with its beginning and, where one ended it, its end token. Text i
-  /// draws with rules.choice.seed + numbers[i], or + i where there are none, and depends on no
-  /// other source. `ended`, if set, is told after each step how many are there. Throws
-  /// Error(kUsage) for a source that is empty or too long, or holds what is no token of the model.
+  /// is the number numbers[i] of those that rules.choice.seed draws, or i where there are none, and
+  /// depends on no other source. `visit`, if set, sees each as it ends, and `moved` is called after
+  /// each step. Throws Error(kUsage) for a source that is empty or too long, or holds what is no
+  /// token of the model.
   /// Ranks that hold the weights together each give sources of their own, or none, and return when
   /// all texts of all ranks have ended; collective.
   std::vector<TokenList> write(std::span<const TokenList> sources,
-                               std::span<const int64_t> numbers = {},
-                               const std::function<void(int64_t)>& ended = {});
+                               std::span<const int64_t> numbers = {}, const TextVisitor& visit = {},
+                               const std::function<void()>& moved = {});
 
   /// Whether ranks hold the weights together.
   bool is_shared() const;
@@ -177,8 +181,9 @@ std::vector<TokenList> generate_texts(const state::StateView& view, const launch
                                       std::span<const TokenList> sources);
 
 /// The same by a generator that has its weights, whose ranks each hold them or hold them together.
+/// The first source is the number `first` of those that a seed draws.
 std::vector<TokenList> write_by_ranks(TextGenerator& generator, const launch::Peers& peers,
-                                      std::span<const TokenList> sources);
+                                      std::span<const TokenList> sources, int64_t first = 0);
 
 /// Warns, on rank 0, of texts that ended since rules left them no token; `stuck` are those of this
 /// rank among `count` of all. Collective.
@@ -199,7 +204,7 @@ std::string answer_text(TokenList ids, int64_t start, int64_t end, const Tokeniz
 /// The index that a uniform number in [0, 1) falls on under softmax(scores).
 int64_t draw(std::span<const float> scores, double uniform);
 
-/// The token that comes `number` after the prompt: of seed, number and scores alone.
+/// The token that comes `number` after the prompt: of seed, text, number and scores alone.
 int32_t choose_token(std::span<const float> scores, const TokenChoice& choice, uint32_t number);
 
 /// A model that continues tokens, such as a Decoder.
@@ -258,9 +263,9 @@ plan::TierBytes sample_bytes(const model::Architecture& model, int64_t sequence_
 
 /// Texts of a model without an encoder by its fp32 master weights. Under rules they are those of
 /// generate_texts(); without, text is drawn token by token after a newline, or after eos
-/// where the tokenizer has no newline, samples apart by a blank line: sample i is what `zeroapp
-/// generate` draws with seed + i where the model says nothing of generation. Rank 0 feeds a
-/// Decoder, over at most as many tokens as a training sample has. Where it has joined the weights
+/// where the tokenizer has no newline, samples apart by a blank line: the first one is what
+/// `zeroapp generate` draws with the seed where the model says nothing of generation. Rank 0 feeds
+/// a Decoder, over at most as many tokens as a training sample has. Where it has joined the weights
 /// the others, on other nodes too, hear that it lives. Nothing else may use `peers` meanwhile.
 /// Collective; the text is on rank 0, "" elsewhere.
 std::string sample_text(const state::StateView& view, const launch::Peers& peers,

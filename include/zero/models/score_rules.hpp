@@ -58,6 +58,7 @@ void narrow(const DrawRules& rules, std::span<float> scores);
 struct TokenChoice {
   std::optional<DrawRules> draws = {};  ///< none: the likeliest, of equals the first
   uint64_t seed = 1;
+  uint64_t text = 0;  ///< number of the text among those that the seed draws
 };
 
 struct SearchRules {
