@@ -1,8 +1,10 @@
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -16,6 +18,8 @@ namespace zero {
 namespace {
 
 constexpr int kMaxInterruptions = 16;  // of one write, without progress
+constexpr int kMostNames = 1000;
+constexpr const char* kMaking = ".tmp-";
 
 [[noreturn]] void refuse_taken(const std::string& path) {
   refuse(Exit::kIo, path, ": is there already and is never overwritten; move it away");
@@ -57,10 +61,20 @@ void sync_folder_of(const std::string& path) {
 }  // namespace
 
 OutputFile::OutputFile(const std::string& path)
-    : path_(path), temporary_(text(path, ".tmp-", getpid())) {
+    : path_(path), temporary_(text(path, kMaking, getpid())) {
   if (is_taken(path)) refuse_taken(path);
-  file_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
-  if (file_ < 0) refuse(Exit::kIo, temporary_, ": ", strerror(errno));
+  const std::string name = temporary_;
+  const auto make = [&] {
+    file_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
+    return file_ >= 0;
+  };
+  // A killed process may have had the same number.
+  for (int i = 1; !make(); ++i) {
+    if (errno != EEXIST || i == kMostNames) refuse(Exit::kIo, temporary_, ": ", strerror(errno));
+    temporary_ = text(name, "-", i);
+  }
+  // Tells left_files() that this process lives; where a file system knows no locks, nothing does.
+  if (flock(file_, LOCK_EX | LOCK_NB) != 0) return;
 }
 
 OutputFile::~OutputFile() {
@@ -88,6 +102,29 @@ void OutputFile::publish() {
   rename_new(temporary_, path_);
   const int file = std::exchange(file_, -1);
   if (close(file) != 0) refuse(Exit::kIo, path_, ": ", strerror(errno), " closing the file");
+}
+
+std::string OutputFile::leave() {
+  close(std::exchange(file_, -1));
+  return temporary_;
+}
+
+std::vector<std::string> left_files(const std::string& path) {
+  namespace fs = std::filesystem;
+  const fs::path whole(path), place = whole.has_parent_path() ? whole.parent_path() : ".";
+  const std::string front = whole.filename().string() + kMaking;
+  std::vector<std::string> left;
+  std::error_code ignored;
+  for (fs::directory_iterator entry(place, ignored), end; !ignored && entry != end;
+       entry.increment(ignored)) {
+    if (!entry->path().filename().string().starts_with(front)) continue;
+    const OpenFile file(
+        open(entry->path().c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+    if (file && flock(file.descriptor(), LOCK_SH | LOCK_NB) == 0)
+      left.push_back(entry->path().string());
+  }
+  std::sort(left.begin(), left.end());
+  return left;
 }
 
 void rename_new(const std::string& from, const std::string& to) {

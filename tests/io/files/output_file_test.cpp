@@ -54,6 +54,31 @@ TEST_F(OutputFiles, GoAwayUnlessPublishedAlsoInThePlaceOfAClosedStandardInput) {
   EXPECT_EQ(files(), 0u);
 }
 
+/// Containers give processes the same numbers again and again.
+TEST_F(OutputFiles, AreMadeWhereAKilledProcessOfTheSameNumberHasLeftOne) {
+  const std::string left = path("a") + ".tmp-" + std::to_string(getpid());
+  for (const std::string& name : {left, left + "-1"}) std::ofstream(name) << "half";
+  EXPECT_EQ(left_files(path("a")), (std::vector<std::string>{left, left + "-1"}));
+  OutputFile file(path("a"));
+  file.write("whole");
+  EXPECT_EQ(left_files(path("a")).size(), 2u) << "this process lives";
+  file.publish();
+  EXPECT_EQ(read_whole(path("a"), 100), "whole");
+  EXPECT_EQ(read_whole(left, 100), "half");
+}
+
+TEST_F(OutputFiles, MayBeLeftAsTheyAre) {
+  std::string left;
+  {
+    OutputFile file(path("a"));
+    file.write("one");
+    left = file.leave();
+  }
+  EXPECT_EQ(read_whole(left, 100), "one");
+  EXPECT_EQ(left_files(path("a")), std::vector<std::string>{left});
+  EXPECT_FALSE(fs::exists(path("a")));
+}
+
 TEST_F(OutputFiles, NeverOverwrite) {
   OutputFile late(path("a"));
   std::ofstream(path("a")) << "precious";

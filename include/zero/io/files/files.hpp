@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace zero {
 
@@ -60,7 +61,8 @@ std::string read_whole(const InputFile& file, int64_t limit);
 std::string read_whole(const std::string& path, int64_t limit);
 
 /// A new file that appears under its name only when it is whole and on the disk. Until then it is
-/// <path>.tmp-<process>, which goes away with the object.
+/// <path>.tmp-<process>, or -<n> behind that where a killed process has left one, and goes away
+/// with the object.
 class OutputFile {
  public:
   /// Throws Error(kIo) if something has the name already, or if the file cannot be made.
@@ -79,11 +81,18 @@ class OutputFile {
   /// has taken the name meanwhile: nothing is ever overwritten.
   void publish();
 
+  /// Ends without the name: what has been written stays in the file that it returns.
+  std::string leave();
+
  private:
   std::string path_, temporary_;
   int file_ = -1;
   int64_t written_ = 0;
 };
+
+/// Returns what processes that have ended have left of an OutputFile of this path, ascending. Where
+/// a file system knows no locks, a file of a process that lives is among them.
+std::vector<std::string> left_files(const std::string& path);
 
 /// Renames a file or folder to a name that nothing has, and syncs the folder around it. Throws
 /// Error(kIo) if the name is taken. Where a file system does not know RENAME_NOREPLACE, a process
