@@ -10,6 +10,7 @@ namespace zero::model {
 namespace {
 
 constexpr int64_t kPad = 0, kStart = 1, kEnd = 2;
+constexpr double kUsualDropout = 0.1;  // of the class in Transformers
 constexpr std::string_view kBias = "final_logits_bias";
 
 Blenderbot of(const Architecture& model) {
@@ -47,9 +48,6 @@ void require_same_network(const HubConfig& config) {
        {"normalize_embedding", "static_position_embeddings", "extra_layer_norm"}) {
     config.require(key, false);
   }
-  for (const char* key : {"attention_dropout", "activation_dropout"}) {
-    if (config.share_or(key, 0) > 0) config.fail(key, "only 0");
-  }
   config.require_id("pad_token_id", kPad);
   config.require_id("bos_token_id", kStart);
   config.require_id("eos_token_id", kEnd);
@@ -65,7 +63,7 @@ ModelNumbers from_hub(const HubConfig& config) {
                          .decoder_inner = config.count("decoder_ffn_dim", 100'000'000),
                          .vocabulary = config.count("vocab_size", 100'000'000),
                          .positions = config.count("max_position_embeddings", 100'000'000),
-                         .dropout = config.share_or("dropout", 0)};
+                         .dropout = config.share_or("dropout", kUsualDropout)};
   if (config.count("decoder_attention_heads", 1'000'000) != model.heads) {
     config.fail("decoder_attention_heads", "only as many as encoder_attention_heads");
   }
@@ -218,6 +216,11 @@ const Family& blenderbot_family() {
                             {"lm_head.weight", "model.shared.weight", kWhy}},
                  .ends = {},
                  .form = stored_form_of},
+      .dropouts = {{"dropout", kUsualDropout},
+                   {"attention_dropout", 0, false},
+                   {"activation_dropout", 0, false},
+                   {"encoder_layerdrop", 0, false},
+                   {"decoder_layerdrop", 0, false}},
       .data = "pairs",
       // Sources: the chat template of Transformers' BlenderbotTokenizer; ParlAI's
       // blended_skill_talk, whose personas are lines that begin so.

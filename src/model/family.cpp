@@ -103,4 +103,18 @@ Architecture architecture_in(const Catalogue& catalogue, HubConfig& config) {
   config.fail("model_type", "only " + joined(catalogue, &Family::hub_type, "\""));
 }
 
+std::string mixed_dropout(const Family& family, const HubConfig& config) {
+  std::string rates;
+  bool is_mixed = false;
+  const auto rate_of = [&](const HubDropout& place) {
+    return config.share_or(std::string(place.key), place.usual);
+  };
+  for (const HubDropout& place : family.dropouts) {
+    const float rate = rate_of(place), wanted = place.acts ? rate_of(family.dropouts.front()) : 0;
+    is_mixed |= rate != wanted;
+    rates += text(rates.empty() ? "" : ", ", place.key, ' ', rate);
+  }
+  return is_mixed ? rates : "";
+}
+
 }  // namespace zero::model

@@ -23,11 +23,15 @@ bool meets_any(const Architecture& model, const std::string& pattern, std::strin
 using Names = std::vector<std::string>;
 
 /// A copy that is a parameter of its own in this model, as an untied classifier, is none.
-bool meets_copy(const Architecture& model, const std::string& pattern, const std::string& name,
+bool meets_copy(const Architecture& model, const std::string& pattern, const StoredCopy& copy,
                 const Names& names) {
+  return meets_any(model, pattern, copy.copy) && std::ranges::find(names, copy.copy) == names.end();
+}
+
+bool meets_copy_of(const Architecture& model, const std::string& pattern, const std::string& name,
+                   const Names& names) {
   return std::ranges::any_of(model.family->stored.copies, [&](const StoredCopy& copy) {
-    return copy.original == name && meets_any(model, pattern, copy.copy) &&
-           std::ranges::find(names, copy.copy) == names.end();
+    return copy.original == name && meets_copy(model, pattern, copy, names);
   });
 }
 
@@ -35,7 +39,7 @@ bool meets_copy(const Architecture& model, const std::string& pattern, const std
 /// side, of which either all are meant or none.
 bool means(const Architecture& model, const std::string& pattern, const std::string& name,
            const Names& names) {
-  if (meets_any(model, pattern, name) || meets_copy(model, pattern, name, names)) return true;
+  if (meets_any(model, pattern, name) || meets_copy_of(model, pattern, name, names)) return true;
   const std::vector<std::string> parts = stored_form(model, name).names;
   const auto met = std::ranges::count_if(
       parts, [&](const std::string& part) { return meets_any(model, pattern, part); });
@@ -52,15 +56,35 @@ bool means(const Architecture& model, const std::string& pattern, const std::str
                                : "did you mean \"" + near + "\"?");
 }
 
+Names names_of(const graph::Graph& forward) {
+  Names names;
+  for (const graph::Parameter& parameter : forward.parameters)
+    names.push_back(forward[parameter.tensor].name);
+  return names;
+}
+
 }  // namespace
+
+std::string shared_names_text(const Architecture& model, std::span<const std::string> patterns,
+                              const graph::Graph& forward) {
+  const Names names = names_of(forward);
+  std::string words;
+  for (const std::string& pattern : patterns) {
+    for (const StoredCopy& copy : model.family->stored.copies) {
+      const std::string original(copy.original);
+      if (meets_any(model, pattern, original) || !meets_copy(model, pattern, copy, names)) continue;
+      words += text(words.empty() ? "" : "; ", '"', pattern, "\" means ", original, ", of which ",
+                    copy.copy, " is another name: it is frozen wherever it is read");
+      break;
+    }
+  }
+  return words;
+}
 
 graph::Graph freeze(const Architecture& model, std::span<const std::string> patterns,
                     graph::Graph forward) {
   if (patterns.empty()) return forward;
-  Names names;
-  for (const graph::Parameter& parameter : forward.parameters) {
-    names.push_back(forward[parameter.tensor].name);
-  }
+  const Names names = names_of(forward);
   std::vector<bool> frozen(names.size(), false);
   for (const std::string& pattern : patterns) {
     bool met = false;

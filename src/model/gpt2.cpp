@@ -16,6 +16,7 @@ using graph::Init;
 using graph::TensorId;
 
 constexpr float kDeviation = 0.02f;
+constexpr double kUsualDropout = 0.1;  // of the class in Transformers, in every place
 
 struct Builder {
   const Gpt2& model;
@@ -160,7 +161,7 @@ ModelNumbers from_hub(const HubConfig& config) {
                    .heads = config.count("n_head", 1'000'000),
                    .vocabulary = config.count("vocab_size", 100'000'000),
                    .positions = config.count("n_positions", 100'000'000),
-                   .dropout = config.share_or("resid_pdrop", 0),
+                   .dropout = config.share_or("resid_pdrop", kUsualDropout),
                    .epsilon = config.epsilon_or("layer_norm_epsilon", 1e-5)};
   if (model.width % model.heads != 0) config.fail("n_head", "a divisor of n_embd");
   require_same_network(config, model.width);
@@ -270,6 +271,9 @@ const Family& gpt2_family() {
                  .copies = {{"lm_head.weight", "wte.weight",
                              "only models whose head is the table of tokens are read"}},
                  .ends = {".attn.bias", ".attn.masked_bias"}},
+      .dropouts = {{"resid_pdrop", kUsualDropout},
+                   {"embd_pdrop", kUsualDropout},
+                   {"attn_pdrop", kUsualDropout}},
       .data = "tokens",
       .forward = [](const Architecture& model,
                     const ForwardOptions& options) { return gpt2(of(model), options); },

@@ -23,6 +23,14 @@ class Scalars : public JsonSink {
   Values& values_;
 };
 
+std::string shown_json(const JsonScalar& value) {
+  if (const auto* word = std::get_if<std::string>(&value)) return text('"', shown(*word), '"');
+  if (const auto* flag = std::get_if<bool>(&value)) return *flag ? "true" : "false";
+  if (const auto* whole = std::get_if<int64_t>(&value)) return text(*whole);
+  const auto* number = std::get_if<double>(&value);
+  return number ? text(*number) : "null";
+}
+
 /// Rows and columns of one of the tensors, as the parameter has them.
 struct Part {
   int64_t rows, columns;
@@ -113,8 +121,8 @@ void HubConfig::require_id(const std::string& key, int64_t wanted) const {
 }
 
 void HubConfig::fail(const std::string& key, const std::string& advice) const {
-  refuse(Exit::kInput, name_, ": ", key,
-         has(key) ? ": is not readable: " : ": is missing: ", advice, " as in a ", class_);
+  const std::string found = has(key) ? " is " + shown_json(values_.at(key)) : ": is missing";
+  refuse(Exit::kInput, name_, ": ", key, found, ": ", advice, " as in a ", class_);
 }
 
 bool HubConfig::has(const std::string& key) const {

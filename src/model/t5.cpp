@@ -178,7 +178,9 @@ struct Builder {
     return table("lm_head.weight");
   }
 
-  float logit_scale() const { return model.tied ? shrink(model.width) : 1.0f; }
+  float logit_scale() const {
+    return model.tied != model.scales_otherwise ? shrink(model.width) : 1.0f;
+  }
 };
 
 void check(const T5& model) {

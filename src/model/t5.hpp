@@ -19,6 +19,9 @@ struct T5 {
   int64_t distance = 128;  ///< from here on distances share a bucket
   bool gated = false;      ///< gelu(x wi_0) * (x wi_1) in place of relu(x wi), as in T5 1.1
   bool tied = true;        ///< the table of tokens is the head, too
+  /// A tied head's input is scaled and that of another one is not; else the reverse, as only
+  /// Transformers 5 can say.
+  bool scales_otherwise = false;
   float dropout = 0.0f;    ///< of embeddings, probabilities, feed-forwards and residuals
   float smoothing = 0.0f;  ///< share of the loss that all classes have in common
   float epsilon = 1e-6f;   ///< of norms

@@ -11,13 +11,27 @@ namespace zero::model {
 namespace {
 
 constexpr int64_t kUngated = 1, kGated = 2;  // model.feed_forward
-constexpr int64_t kTied = 1, kUntied = 2;    // model.classifier
-constexpr int64_t kPad = 0, kEnd = 1;        // a decoder begins with padding
+// model.classifier: whether it is the table of tokens, and whether its input is scaled as with a
+// tied one
+constexpr int64_t kTied = 1, kUntied = 2, kTiedUnscaled = 3, kUntiedScaled = 4;
+constexpr int64_t kPad = 0, kEnd = 1;  // a decoder begins with padding
+constexpr double kUsualDropout = 0.1;  // of the class in Transformers
+
+constexpr std::string_view kEncoderTable = "encoder.embed_tokens.weight";
+constexpr std::string_view kDecoderTable = "decoder.embed_tokens.weight";
+constexpr std::string_view kHead = "lm_head.weight";
 
 constexpr int64_t kMostBuckets = 128;  // as relative_bias() takes them
 
 /// A distance is no position: texts have any length that data have.
 constexpr int64_t kNoLimit = 1 << 24;
+
+bool is_tied(int64_t classifier) { return classifier == kTied || classifier == kTiedUnscaled; }
+
+int64_t classifier_of(const T5& model) {
+  if (model.scales_otherwise) return model.tied ? kTiedUnscaled : kUntiedScaled;
+  return model.tied ? kTied : kUntied;
+}
 
 T5 of(const Architecture& model) {
   const ModelNumbers& numbers = model.numbers;
@@ -31,7 +45,8 @@ T5 of(const Architecture& model) {
           .buckets = numbers.count("relative_buckets"),
           .distance = numbers.count("relative_distance"),
           .gated = numbers.count("feed_forward") == kGated,
-          .tied = numbers.count("classifier") == kTied,
+          .tied = is_tied(numbers.count("classifier")),
+          .scales_otherwise = numbers.count("classifier") > kUntied,
           .dropout = float(numbers.rate("dropout")),
           .smoothing = float(numbers.rate("label_smoothing")),
           .epsilon = float(numbers.rate("epsilon"))};
@@ -42,11 +57,12 @@ std::string numbers_of(const T5& model) {
               counted(model.heads, "head"), " of ", model.head_width, ", inner ", model.inner, ", ",
               model.vocabulary, " tokens, ", model.buckets, " buckets to ", model.distance, ", ",
               model.gated ? "gated GELU" : "ReLU", ", ", model.tied ? "tied" : "untied",
-              " classifier");
+              model.scales_otherwise ? model.tied ? " unscaled" : " scaled" : "", " classifier");
 }
 
 /// A key that has its usual value may be missing. Transformers 5 says of every T5 that its tables
-/// are tied, and beside that whether the classifier's input is scaled, as with a tied one.
+/// are tied, and beside that whether the classifier's input is scaled; before, only a tied one had
+/// it scaled.
 ModelNumbers from_hub(const HubConfig& config) {
   const std::string activation = config.word_or("feed_forward_proj", "relu");
   if (activation != "relu" && activation != "gated-gelu") {
@@ -56,20 +72,21 @@ ModelNumbers from_hub(const HubConfig& config) {
   config.require_id("eos_token_id", kEnd);
   config.require_id("decoder_start_token_id", kPad);
   const int64_t layers = config.count("num_layers", 10'000);
-  const T5 model{
-      .layers = layers,
-      .decoder_layers = config.count_or("num_decoder_layers", 10'000, layers),
-      .width = config.count("d_model", 1'000'000),
-      .heads = config.count("num_heads", 1'000'000),
-      .head_width = config.count("d_kv", 1'000'000),
-      .inner = config.count("d_ff", 100'000'000),
-      .vocabulary = config.count("vocab_size", 100'000'000),
-      .buckets = config.count("relative_attention_num_buckets", kMostBuckets),
-      .distance = config.count_or("relative_attention_max_distance", 100'000'000, 128),
-      .gated = activation == "gated-gelu",
-      .tied = config.flag_or("scale_decoder_outputs", config.flag_or("tie_word_embeddings", true)),
-      .dropout = config.share_or("dropout_rate", 0),
-      .epsilon = config.epsilon_or("layer_norm_epsilon", 1e-6)};
+  const bool tied = config.flag_or("tie_word_embeddings", true);
+  const T5 model{.layers = layers,
+                 .decoder_layers = config.count_or("num_decoder_layers", 10'000, layers),
+                 .width = config.count("d_model", 1'000'000),
+                 .heads = config.count("num_heads", 1'000'000),
+                 .head_width = config.count("d_kv", 1'000'000),
+                 .inner = config.count("d_ff", 100'000'000),
+                 .vocabulary = config.count("vocab_size", 100'000'000),
+                 .buckets = config.count("relative_attention_num_buckets", kMostBuckets),
+                 .distance = config.count_or("relative_attention_max_distance", 100'000'000, 128),
+                 .gated = activation == "gated-gelu",
+                 .tied = tied,
+                 .scales_otherwise = config.flag_or("scale_decoder_outputs", tied) != tied,
+                 .dropout = config.share_or("dropout_rate", kUsualDropout),
+                 .epsilon = config.epsilon_or("layer_norm_epsilon", 1e-6)};
   if (model.buckets % 4 != 0) config.fail("relative_attention_num_buckets", "a multiple of 4");
   if (model.distance <= model.buckets / 2) {
     config.fail("relative_attention_max_distance", "more than half the buckets");
@@ -77,27 +94,40 @@ ModelNumbers from_hub(const HubConfig& config) {
   return Architecture(model).numbers;
 }
 
+/// A head that is stored beside the table of tokens is one of its own, whatever Transformers 5 says
+/// of it.
+void settle(ModelNumbers& numbers, const Stores& stores) {
+  int64_t& classifier = numbers.counts.find("classifier")->second;
+  const bool has_table = stores("shared.weight") || stores(kEncoderTable) || stores(kDecoderTable);
+  if (classifier == kTiedUnscaled && has_table && stores(kHead)) classifier = kUntied;
+}
+
 std::vector<HubEntry> to_hub(const T5& model, std::string_view dtype) {
-  return {{"architectures", R"(["T5ForConditionalGeneration"])"},
-          {"model_type", R"("t5")"},
-          {"is_encoder_decoder", "true"},
-          {"num_layers", text(model.layers)},
-          {"num_decoder_layers", text(model.decoder_layers)},
-          {"d_model", text(model.width)},
-          {"num_heads", text(model.heads)},
-          {"d_kv", text(model.head_width)},
-          {"d_ff", text(model.inner)},
-          {"vocab_size", text(model.vocabulary)},
-          {"relative_attention_num_buckets", text(model.buckets)},
-          {"relative_attention_max_distance", text(model.distance)},
-          {"feed_forward_proj", model.gated ? R"("gated-gelu")" : R"("relu")"},
-          {"tie_word_embeddings", model.tied ? "true" : "false"},
-          {"pad_token_id", text(kPad)},
-          {"eos_token_id", text(kEnd)},
-          {"decoder_start_token_id", text(kPad)},
-          {"torch_dtype", text('"', dtype, '"')},
-          {"layer_norm_epsilon", text(model.epsilon)},
-          {"dropout_rate", text(model.dropout)}};
+  std::vector<HubEntry> entries = {
+      {"architectures", R"(["T5ForConditionalGeneration"])"},
+      {"model_type", R"("t5")"},
+      {"is_encoder_decoder", "true"},
+      {"num_layers", text(model.layers)},
+      {"num_decoder_layers", text(model.decoder_layers)},
+      {"d_model", text(model.width)},
+      {"num_heads", text(model.heads)},
+      {"d_kv", text(model.head_width)},
+      {"d_ff", text(model.inner)},
+      {"vocab_size", text(model.vocabulary)},
+      {"relative_attention_num_buckets", text(model.buckets)},
+      {"relative_attention_max_distance", text(model.distance)},
+      {"feed_forward_proj", model.gated ? R"("gated-gelu")" : R"("relu")"},
+      {"tie_word_embeddings", model.tied ? "true" : "false"},
+      {"pad_token_id", text(kPad)},
+      {"eos_token_id", text(kEnd)},
+      {"decoder_start_token_id", text(kPad)},
+      {"torch_dtype", text('"', dtype, '"')},
+      {"layer_norm_epsilon", text(model.epsilon)},
+      {"dropout_rate", text(model.dropout)}};
+  const bool is_scaled = model.tied != model.scales_otherwise;
+  if (model.scales_otherwise)
+    entries.push_back({"scale_decoder_outputs", is_scaled ? "true" : "false"});
+  return entries;
 }
 
 /// Queries, keys and values of Hugging Face's files stand side by side in one parameter, and its
@@ -157,24 +187,25 @@ ModelFamily settings() {
   const auto first = [](const RunConfig&) -> int64_t { return 1; };
   return {.name = "t5",
           .example_input = "",
-          .counts = {{"layers", {.low = 1, .high = 10000, .automatic = true}},
-                     {"decoder_layers",
-                      {.low = 1, .high = 10000, .automatic = true},
-                      encoder_layers,
-                      "model.layers"},
-                     {"width", count},
-                     {"heads", {.low = 1, .high = 1 << 14, .automatic = true}},
-                     {"head_width", count, [](const RunConfig&) -> int64_t { return 64; }},
-                     {"inner", count, four_widths, "model.width"},
-                     {"vocab_size",
-                      {.low = 2, .high = 1 << 24, .automatic = true},
-                      [](const RunConfig&) -> int64_t { return 256; }},
-                     {"relative_buckets",
-                      {.low = 4, .high = kMostBuckets, .automatic = true},
-                      [](const RunConfig&) -> int64_t { return 32; }},
-                     {"relative_distance", count, [](const RunConfig&) -> int64_t { return 128; }},
-                     {"feed_forward", {}, first, {}, {"relu", "gated-gelu"}},
-                     {"classifier", {}, first, {}, {"tied", "untied"}}},
+          .counts =
+              {{"layers", {.low = 1, .high = 10000, .automatic = true}},
+               {"decoder_layers",
+                {.low = 1, .high = 10000, .automatic = true},
+                encoder_layers,
+                "model.layers"},
+               {"width", count},
+               {"heads", {.low = 1, .high = 1 << 14, .automatic = true}},
+               {"head_width", count, [](const RunConfig&) -> int64_t { return 64; }},
+               {"inner", count, four_widths, "model.width"},
+               {"vocab_size",
+                {.low = 2, .high = 1 << 24, .automatic = true},
+                [](const RunConfig&) -> int64_t { return 256; }},
+               {"relative_buckets",
+                {.low = 4, .high = kMostBuckets, .automatic = true},
+                [](const RunConfig&) -> int64_t { return 32; }},
+               {"relative_distance", count, [](const RunConfig&) -> int64_t { return 128; }},
+               {"feed_forward", {}, first, {}, {"relu", "gated-gelu"}},
+               {"classifier", {}, first, {}, {"tied", "untied", "tied-unscaled", "untied-scaled"}}},
           .rates = {{"dropout", {.high = 1, .below_high = true}, 0.1},
                     {"label_smoothing", {.high = 1, .below_high = true}, 0}},
           .sizes = sizes(),
@@ -213,7 +244,7 @@ T5::operator Architecture() const {
                      {"relative_buckets", buckets},
                      {"relative_distance", distance},
                      {"feed_forward", gated ? kGated : kUngated},
-                     {"classifier", tied ? kTied : kUntied}},
+                     {"classifier", classifier_of(*this)}},
           .rates = {{"dropout", dropout}, {"label_smoothing", smoothing}, {"epsilon", epsilon}}}};
 }
 
@@ -226,12 +257,13 @@ const Family& t5_family() {
       .hub_type = "t5",
       .hub_class = "T5ForConditionalGeneration",
       .stored = {.prefix = "",
-                 .copies = {{"encoder.embed_tokens.weight", "shared.weight", kWhy},
-                            {"decoder.embed_tokens.weight", "shared.weight", kWhy},
-                            {"lm_head.weight", "shared.weight", kWhy}},
+                 .copies = {{kEncoderTable, "shared.weight", kWhy},
+                            {kDecoderTable, "shared.weight", kWhy},
+                            {kHead, "shared.weight", kWhy}},
                  // The first T5s hold a table that their network never had.
                  .ends = {".EncDecAttention.relative_attention_bias.weight"},
                  .form = stored_form_of},
+      .dropouts = {{"dropout_rate", kUsualDropout}},
       .data = "pairs",
       .forward = [](const Architecture& model,
                     const ForwardOptions& options) { return t5(of(model), options); },
@@ -255,6 +287,7 @@ const Family& t5_family() {
             return text(numbers_of(of(model)), ", epsilon ", of(model).epsilon);
           },
       .from_hub = from_hub,
+      .settle = settle,
       .to_hub = [](const Architecture& model,
                    std::string_view dtype) { return to_hub(of(model), dtype); },
       .probe = probe};

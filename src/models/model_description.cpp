@@ -10,6 +10,7 @@
 #include "zero/io/files/files.hpp"
 #include "zero/io/interop/json.hpp"
 #include "zero/launch/session.hpp"
+#include "zero/model/hub_names.hpp"
 #include "zero/models/stored_model.hpp"
 
 namespace zero::models {
@@ -34,7 +35,7 @@ Dtype dtype_of_torch(const std::string& name) {
   return Dtype::f32;
 }
 
-/// What says nothing of texts: where the file comes from, and how a program may go about it.
+/// Says nothing of texts: where the file comes from, and how a program may go about it.
 const std::set<std::string, std::less<>> kPassedOver = {
     "_from_model_config",   "transformers_version", "use_cache",     "bos_token_id",
     "output_hidden_states", "output_attentions",    "output_scores", "return_dict_in_generate"};
@@ -101,6 +102,67 @@ void warn_once(const Parts&... parts) {
   if (launch::current_launch().task <= 0) warn(parts...);
 }
 
+/// Drops ids that the model has none of. Ids that are forced stay, and are refused where texts are
+/// asked for.
+void drop_foreign_ids(const model::Architecture& model, const std::string& name,
+                      GenerationConfig& config) {
+  const int64_t vocabulary = model::data_form(model).vocabulary;
+  for (const auto& [key, ids] : {std::pair("eos_token_id", &config.eos_token_id),
+                                 {"suppress_tokens", &config.suppress_tokens},
+                                 {"begin_suppress_tokens", &config.begin_suppress_tokens}}) {
+    if (!*ids) continue;
+    const auto foreign =
+        std::ranges::stable_partition(**ids, [&](int64_t id) { return id < vocabulary; });
+    if (foreign.empty()) continue;
+    warn_once(name, ": ", key, ": ", foreign.front(),
+              foreign.size() > 1 ? text(" and ", foreign.size() - 1, " more") : "",
+              ": beyond the model's vocabulary of ", vocabulary,
+              "; no text holds it, or ends there");
+    (*ids)->erase(foreign.begin(), foreign.end());
+    if ((*ids)->empty()) ids->reset();
+  }
+}
+
+/// Keys and values of a file, as [generation] takes them.
+using Settings = std::map<std::string, ReadValue>;
+
+Settings settings_in(std::string_view content, const std::string& name) {
+  Values values;
+  read_json(content, name, {.depth = 8, .keys = 1000}, values);
+  return values.all();
+}
+
+GenerationConfig generation_of(const model::Architecture& model, const Settings& settings,
+                               const std::string& name) {
+  GenerationConfig config;
+  std::string unmet;
+  for (const auto& [key, read] : settings) {
+    if (read.is_null || model::asks_for_nothing(key, read.value)) continue;
+    const std::optional<std::string> wrong = assign_generation(config, key, read.value);
+    if (!wrong) unmet += (unmet.empty() ? "" : ", ") + shown(key);
+    if (wrong && !wrong->empty())
+      warn_once(name, ": ", shown(key), ": ", *wrong, "; it is passed over");
+  }
+  // As Transformers, which warns of it.
+  if (config.max_new_tokens) config.max_length.reset();
+  drop_foreign_ids(model, name, config);
+  if (!unmet.empty()) {
+    warn_once(name, ": nothing here goes by ", unmet, "; texts are generated without ",
+              unmet.find(',') == unmet.npos ? "it" : "them");
+  }
+  return config;
+}
+
+/// Reads what a config.json says of texts; ids of the family have been checked.
+GenerationConfig generation_in_config(const model::Architecture& model, std::string_view content,
+                                      const std::string& name) {
+  Settings settings = settings_in(content, name);
+  std::erase_if(settings, [any = GenerationConfig()](const auto& one) mutable {
+    return !model::is_unmet_key(one.first) && !assign_generation(any, one.first, one.second.value);
+  });
+  return generation_of(model, settings, name);
+}
+
 Json json_of(const TomlValue& value) {
   if (const auto* list = std::get_if<TomlArray>(&value)) {
     Json json = Json::array();
@@ -130,6 +192,7 @@ ModelDescription parse_description(const model::Catalogue& catalogue, std::strin
   const bool bytes = settings.word_or("zeroapp.tokenizer", "") == "bytes";
   return {
       .model = model,
+      .mixed_dropout = model::mixed_dropout(*model.family, settings),
       .compute = dtype_of_torch(dtype),
       .tokenizer = bytes ? "bytes" : "",
       .sequence_length = settings.count_or("zeroapp.sequence_length", positions,
@@ -139,13 +202,15 @@ ModelDescription parse_description(const model::Catalogue& catalogue, std::strin
 
 ModelDescription read_description(const model::Catalogue& catalogue, const std::string& folder) {
   const std::string path = folder + "/config.json";
-  ModelDescription description =
-      parse_description(catalogue, read_whole(path, kConfigBytesMax), path);
+  const std::string config = read_whole(path, kConfigBytesMax);
+  ModelDescription description = parse_description(catalogue, config, path);
   if (description.tokenizer.empty() && holds_tokenizer(folder)) description.tokenizer = folder;
   const std::string generation = folder + "/generation_config.json";
   if (is_there(generation)) {
     description.generation =
         parse_generation(description.model, read_whole(generation, kConfigBytesMax), generation);
+  } else {
+    description.generation = generation_in_config(description.model, config, path);
   }
   return description;
 }
@@ -184,29 +249,14 @@ std::string generation_json(const ModelDescription& description) {
 
 GenerationConfig parse_generation(const model::Architecture& model, std::string_view content,
                                   const std::string& name) {
-  GenerationConfig config;
-  if (content.empty()) return config;
-  Values values;
-  read_json(content, name, {.depth = 8, .keys = 1000}, values);
-  std::string unknown;
-  for (const auto& [key, read] : values.all()) {
-    if (read.is_null || kPassedOver.contains(key)) continue;
-    if (is_id_of_family(key)) {
-      require_id(model, name, key, read.value);
-      continue;
-    }
-    const std::optional<std::string> wrong = assign_generation(config, key, read.value);
-    if (!wrong) unknown += (unknown.empty() ? "" : ", ") + shown(key);
-    if (wrong && !wrong->empty())
-      warn_once(name, ": ", shown(key), ": ", *wrong, "; it is passed over");
-  }
-  // As Transformers, which warns of it.
-  if (config.max_new_tokens) config.max_length.reset();
-  if (!unknown.empty()) {
-    warn_once(name, ": nothing here goes by ", unknown, "; texts are generated without ",
-              unknown.find(',') == unknown.npos ? "it" : "them");
-  }
-  return config;
+  if (content.empty()) return {};
+  Settings settings = settings_in(content, name);
+  std::erase_if(settings, [&](const auto& one) {
+    const auto& [key, read] = one;
+    if (is_id_of_family(key) && !read.is_null) require_id(model, name, key, read.value);
+    return kPassedOver.contains(key) || is_id_of_family(key);
+  });
+  return generation_of(model, settings, name);
 }
 
 }  // namespace zero::models

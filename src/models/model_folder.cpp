@@ -46,9 +46,21 @@ class Index : public JsonSink {
   std::map<std::string, std::vector<std::string>> files_;
 };
 
-bool is_passed_over(const model::StoredNames& stored, std::string_view name) {
-  return std::any_of(stored.ends.begin(), stored.ends.end(),
-                     [&](std::string_view end) { return name.ends_with(end); });
+/// Refuses a folder whose weights are in another form than safetensors.
+void require_safetensors(const std::string& folder, std::string_view hub_class) {
+  if (is_there(folder + "/model.h5")) {
+    refuse(Exit::kInput, folder,
+           ": holds model.h5, which is for h5py and is not read here; export ",
+           "the model again without --format hdf5, which writes model.safetensors");
+  }
+  for (const char* name : {"pytorch_model.bin", "pytorch_model.bin.index.json"}) {
+    if (!is_there(folder + "/" + name)) continue;
+    refuse(
+        Exit::kInput, folder, ": holds ", name, " and no model.safetensors; pickles may run ",
+        "code and are not read here. Make model.safetensors of it with Transformers: python3 -c ",
+        "'from transformers import ", hub_class, " as M; M.from_pretrained(\"", folder,
+        "\").save_pretrained(\"", folder, "\")'");
+  }
 }
 
 std::string described(const SafetensorsTensor& tensor) {
@@ -85,11 +97,18 @@ std::string saved_weights_prefix(const model::Architecture& model) {
 }
 
 ModelFolder::ModelFolder(const model::Catalogue& catalogue, const std::string& path)
-    : path_(path),
-      description_(read_description(catalogue, path)),
-      expected_(stored_parameters(description_.model)) {
-  for (size_t i = 0; i < expected_.size(); ++i) by_parameter_[expected_[i].name] = i;
-  open_files();
+    : path_(path), description_(read_description(catalogue, path)) {
+  expect();
+  const Found found = open_files();
+  take(found);
+  if (const auto settle = description_.model.family->settle) {
+    settle(description_.model.numbers, [&](std::string_view name) {
+      const auto stored = tensors_.find(name);
+      return stored != tensors_.end() && stored->second.tensor->name.ends_with(name);
+    });
+    expect();
+  }
+  find_shared();
   match();
   for (const model::StoredCopy& copy : description_.model.family->stored.copies) {
     // A model may have a parameter of its own where others of its family have a copy.
@@ -97,48 +116,33 @@ ModelFolder::ModelFolder(const model::Catalogue& catalogue, const std::string& p
   }
 }
 
-void ModelFolder::open_files() {
+ModelFolder::Found ModelFolder::open_files() {
+  Found found;
   const std::string whole = path_ + "/model.safetensors", index = whole + ".index.json";
   if (!is_there(whole) && is_there(index)) {
     const Index parts(index);
     for (const auto& [name, tensors] : parts.files()) {
       const auto& file = files_.emplace_back(std::make_unique<SafetensorsFile>(path_ + "/" + name));
-      for (const std::string& tensor : tensors) add(tensor, {file.get(), file->find(tensor)});
+      for (const std::string& tensor : tensors) {
+        found.emplace_back(tensor, FoundTensor{file.get(), file->find(tensor)});
+        if (found.back().second.tensor) continue;
+        refuse(Exit::kInput, file->path(), ": lacks \"", shown(tensor), "\" of the index");
+      }
     }
-    return;
+    return found;
   }
-  if (!is_there(whole) && is_there(path_ + "/model.h5")) {
-    refuse(Exit::kInput, path_, ": holds model.h5, which is for h5py and is not read here; export ",
-           "the model again without --format hdf5, which writes model.safetensors");
-  }
+  if (!is_there(whole)) require_safetensors(path_, description_.model.family->hub_class);
   const auto& file = files_.emplace_back(std::make_unique<SafetensorsFile>(whole));
-  for (const SafetensorsTensor& tensor : file->tensors()) add(tensor.name, {file.get(), &tensor});
-}
-
-void ModelFolder::add(const std::string& name, const FoundTensor& entry) {
-  if (!entry.tensor) {
-    refuse(Exit::kInput, entry.file->path(), ": lacks \"", shown(name), "\" of the index");
-  }
-  const model::StoredNames& stored = description_.model.family->stored;
-  const std::string short_name =
-      name.starts_with(stored.prefix) ? name.substr(stored.prefix.size()) : name;
-  if (is_passed_over(stored, short_name)) return;
-  if (!tensors_.emplace(short_name, entry).second) {
-    refuse(Exit::kInput, entry.file->path(), ": \"", shown(name),
-           "\" stands there with and without ", stored.prefix);
-  }
+  for (const SafetensorsTensor& tensor : file->tensors())
+    found.emplace_back(tensor.name, FoundTensor{file.get(), &tensor});
+  return found;
 }
 
 void ModelFolder::match() {
   std::vector<std::string> wrong;
-  std::set<std::string_view> known;
-  for (const model::StoredCopy& stored : description_.model.family->stored.copies) {
-    known.insert(stored.copy);
-  }
   for (const StoredParameter& as : expected_) {
     const std::vector<int64_t> shape = model::stored_extents(as.form, as.shape);
     for (const std::string& name : as.form.names) {
-      known.insert(name);
       const auto found = tensors_.find(name);
       if (found == tensors_.end()) {
         wrong.push_back(text(name, ": expected ", shape_text(shape), ", found nothing"));
@@ -149,7 +153,7 @@ void ModelFolder::match() {
     }
   }
   for (const auto& [name, entry] : tensors_) {
-    if (known.contains(name)) continue;
+    if (known_.contains(name)) continue;
     wrong.push_back(text(shown(name), ": expected nothing, found ", described(*entry.tensor)));
   }
   if (wrong.empty()) return;
@@ -163,6 +167,7 @@ void ModelFolder::match(const model::StoredCopy& stored) const {
   const auto copy = tensors_.find(stored.copy);
   if (copy == tensors_.end()) return;
   const FoundTensor& original = found_tensor(stored.original);
+  if (copy->second.tensor == original.tensor) return;
   const int64_t numel = original.tensor->numel();
   bool same = copy->second.tensor->shape == original.tensor->shape && copy->second.tensor->usable;
   std::vector<float> a, b;

@@ -151,8 +151,21 @@ TEST(Blenderbot, OfAnotherNetworkIsRefused) {
   EXPECT_THAT(refusal(""), HasSubstr("scale_embedding"));
   const std::string usual = R"(, "scale_embedding": true)";
   EXPECT_THAT(refusal(usual + R"(, "activation_function": "relu")"), HasSubstr("only \"gelu\""));
-  EXPECT_THAT(refusal(usual + R"(, "attention_dropout": 0.1)"), HasSubstr("only 0"));
+  EXPECT_EQ(refusal(usual + R"(, "attention_dropout": 0.1)"), "") << "it acts in training alone";
   EXPECT_THAT(refusal(usual + R"(, "eos_token_id": 1)"), HasSubstr("only 2"));
+}
+
+TEST(Blenderbot, SaysWhichRatesOfDropoutNoSingleOneSays) {
+  const auto mixed = [](const std::string& rates) {
+    return mixed_dropout(blenderbot_family(), HubConfig("{" + rates + "}", "config.json"));
+  };
+  EXPECT_EQ(mixed(""), "");
+  EXPECT_EQ(mixed(R"("dropout": 0.3, "attention_dropout": 0.0, "encoder_layerdrop": 0.0)"), "");
+  for (const std::string place :
+       {"attention_dropout", "activation_dropout", "encoder_layerdrop", "decoder_layerdrop"}) {
+    EXPECT_THAT(mixed(text(R"("dropout": 0.3, ")", place, R"(": 0.25)")),
+                HasSubstr(text(place, " 0.25")));
+  }
 }
 
 TEST(Blenderbot, SaysWhichIdsItsTextsAreMadeWith) {

@@ -116,10 +116,9 @@ TEST(Architectures, AreSaidInAFactAndInWords) {
 
 TEST(Architectures, OfAnUnknownTypeAreRefusedWithThoseThatAreKnown) {
   HubConfig hub(R"({"model_type": "llama"})", "config.json");
-  EXPECT_EQ(
-      testing_support::refusal_of(Exit::kInput, [&] { architecture_in(catalogue(), hub); }),
-      "config.json: model_type: is not readable: only \"gpt2\", \"t5\" or \"blenderbot\" as in "
-      "a GPT2LMHeadModel, T5ForConditionalGeneration or BlenderbotForConditionalGeneration");
+  EXPECT_EQ(testing_support::refusal_of(Exit::kInput, [&] { architecture_in(catalogue(), hub); }),
+            "config.json: model_type is \"llama\": only \"gpt2\", \"t5\" or \"blenderbot\" as in "
+            "a GPT2LMHeadModel, T5ForConditionalGeneration or BlenderbotForConditionalGeneration");
 }
 
 TEST(Catalogues, NameTheirFamilies) {

@@ -14,6 +14,7 @@
 #include "tests/support/models.hpp"
 #include "tests/support/pair_trial.hpp"
 #include "tests/support/refusal.hpp"
+#include "zero/graph/operations.hpp"
 
 namespace zero::model {
 namespace {
@@ -183,7 +184,10 @@ TEST(T5, CountsTheOperationsOfBothStacks) {
 }
 
 TEST(T5, ComesBackFromItsConfigJson) {
-  for (const Architecture& model : {Architecture(kSmall), Architecture(own_head(kSmall))}) {
+  T5 unscaled = kSmall, scaled = own_head(kSmall);
+  unscaled.scales_otherwise = scaled.scales_otherwise = true;
+  for (const Architecture& model : {Architecture(kSmall), Architecture(own_head(kSmall)),
+                                    Architecture(unscaled), Architecture(scaled)}) {
     std::string json;
     for (const HubEntry& entry : model.family->to_hub(model, "float32")) {
       json += text(json.empty() ? "{" : ", ", '"', entry.key, "\": ", entry.json);
@@ -208,18 +212,58 @@ TEST(T5, IsReadFromAConfigJsonOfTheFirstCheckpoints) {
               architecture_of(config).numbers.counts);
 }
 
-TEST(T5, OfTransformers5SaysByTheScaleWhoseClassifierIsItsOwn) {
-  const auto is_tied = [](const std::string& more) {
+TEST(T5, OfTransformers5SaysByTheScaleAloneHowItsClassifierReads) {
+  const auto classifier = [](const std::string& more) {
     HubConfig hub(R"({"model_type": "t5", "num_layers": 1, "d_model": 8, "num_heads": 2, "d_kv": 4,
       "d_ff": 8, "vocab_size": 9, "relative_attention_num_buckets": 8)" +
                       more + "}",
                   "config.json");
-    return architecture_in(catalogue(), hub).numbers.count("classifier") == 1;
+    const Architecture model = architecture_in(catalogue(), hub);
+    const std::string words = model::words(model), last = words.substr(0, words.rfind(", epsilon"));
+    return last.substr(last.rfind(", ") + 2);
   };
-  EXPECT_TRUE(is_tied(""));
-  EXPECT_FALSE(is_tied(R"(, "tie_word_embeddings": false)"));
-  EXPECT_FALSE(is_tied(R"(, "tie_word_embeddings": true, "scale_decoder_outputs": false)"));
-  EXPECT_TRUE(is_tied(R"(, "tie_word_embeddings": true, "scale_decoder_outputs": true)"));
+  EXPECT_EQ(classifier(""), "tied classifier");
+  EXPECT_EQ(classifier(R"(, "tie_word_embeddings": false)"), "untied classifier");
+  EXPECT_EQ(classifier(R"(, "scale_decoder_outputs": true)"), "tied classifier");
+  EXPECT_EQ(classifier(R"(, "scale_decoder_outputs": false)"), "tied unscaled classifier");
+  EXPECT_EQ(classifier(R"(, "tie_word_embeddings": true, "scale_decoder_outputs": false)"),
+            "tied unscaled classifier");
+  EXPECT_EQ(classifier(R"(, "tie_word_embeddings": true, "scale_decoder_outputs": true)"),
+            "tied classifier");
+  EXPECT_EQ(classifier(R"(, "tie_word_embeddings": false, "scale_decoder_outputs": true)"),
+            "untied scaled classifier");
+}
+
+TEST(T5, ScalesWhatItsClassifierReadsAsThoseWordsSay) {
+  const auto scale = [](bool tied, bool otherwise) {
+    T5 model = kSmall;
+    model.tied = tied;
+    model.scales_otherwise = otherwise;
+    const graph::Graph graph = small_graph(model);
+    for (const graph::Op& op : graph.ops) {
+      if (op.kind == &graph::kClassifier)
+        return op.attributes.as<graph::ClassifierAttributes>().logit_scale;
+    }
+    return 0.0;
+  };
+  EXPECT_EQ(scale(true, false), 0.25) << "1 / sqrt(16)";
+  EXPECT_EQ(scale(false, false), 1);
+  EXPECT_EQ(scale(true, true), 1);
+  EXPECT_EQ(scale(false, true), 0.25);
+}
+
+TEST(T5, TakesTheDropoutOfItsConfigJsonOrOfItsClass) {
+  const auto rate = [](const std::string& more) {
+    HubConfig hub(R"({"model_type": "t5", "num_layers": 1, "d_model": 8, "num_heads": 2, "d_kv": 4,
+      "d_ff": 8, "vocab_size": 9, "relative_attention_num_buckets": 8)" +
+                      more + "}",
+                  "config.json");
+    EXPECT_EQ(mixed_dropout(t5_family(), hub), "");
+    return float(architecture_in(catalogue(), hub).numbers.rate("dropout"));
+  };
+  EXPECT_EQ(rate(""), 0.1f);
+  EXPECT_EQ(rate(R"(, "dropout_rate": 0.0)"), 0.0f);
+  EXPECT_EQ(rate(R"(, "dropout_rate": 0.25)"), 0.25f);
 }
 
 TEST(T5, OfAnotherNetworkIsRefused) {

@@ -84,14 +84,14 @@ TEST(ReadDescription, RefusesAnotherNetworkNamingTheKey) {
       {"\"n_layer\": 12,", "", "n_layer: is missing"},
       {"\"n_layer\": 12", "\"n_layer\": null", "n_layer: is missing"},
       {"\"n_layer\": 12", "\"n_layer\": 12, \"n_layer\": 12", "stands twice"},
-      {"gelu_new", "relu", "activation_function"},
+      {"gelu_new", "relu", "activation_function is \"relu\": only \"gelu_new\" as in a GPT2"},
       {"\"model_type\": \"gpt2\"", "\"model_type\": \"llama\"", "model_type"},
       {"\"n_inner\": null", "\"n_inner\": 1024", "n_inner"},
-      {"\"n_inner\": null", "\"scale_attn_weights\": false", "scale_attn_weights"},
+      {"\"n_inner\": null", "\"scale_attn_weights\": false", "scale_attn_weights is false: only"},
       {"\"n_inner\": null", "\"scale_attn_by_inverse_layer_idx\": true", "inverse_layer_idx"},
       {"\"n_inner\": null", "\"tie_word_embeddings\": false", "tie_word_embeddings"},
       {"1e-05", "\"small\"", "layer_norm_epsilon"},
-      {"1e-05", "1e308", "layer_norm_epsilon: is not readable: write above 0 to 1"},
+      {"1e-05", "1e308", "layer_norm_epsilon is 1e+308: write above 0 to 1"},
       {"1e-05", "1e-300", "layer_norm_epsilon"},
       {"1e-05", "-1", "layer_norm_epsilon"},
       {"{\n", "[\n", "is no JSON object"},
@@ -175,6 +175,92 @@ TEST(ParseGeneration, RefusesIdsOfAnotherModelAndTextThatIsNoJson) {
               HasSubstr("generation_config.json: decoder_start_token_id: is 2, but a T5 has 0"));
   EXPECT_THAT(refusal(R"({"top_p": 0.5,})"), HasSubstr("byte "));
   EXPECT_EQ(parsed(R"({"pad_token_id": 7})", "gpt2"), GenerationConfig()) << "it says none";
+}
+
+TEST(ParseGeneration, PassesOverIdsBeyondTheVocabularyWithAWord) {
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(parsed(R"({"eos_token_id": 50256})"), GenerationConfig());
+  EXPECT_EQ(parsed(R"({"eos_token_id": [1, 40000, 40001], "suppress_tokens": [7, 99999]})"),
+            (GenerationConfig{.suppress_tokens = std::vector<int64_t>{7},
+                              .eos_token_id = std::vector<int64_t>{1}}));
+  EXPECT_EQ(parsed(R"({"begin_suppress_tokens": [32128, 5]})"),
+            GenerationConfig{.begin_suppress_tokens = std::vector<int64_t>{5}});
+  const std::string said = ::testing::internal::GetCapturedStderr();
+  EXPECT_THAT(said,
+              HasSubstr("eos_token_id: 50256: beyond the model's vocabulary of 32128; no text "
+                        "holds it, or ends there"));
+  EXPECT_THAT(said, HasSubstr("eos_token_id: 40000 and 1 more: beyond"));
+  EXPECT_THAT(said, HasSubstr("suppress_tokens: 99999: beyond"));
+  EXPECT_THAT(said, HasSubstr("begin_suppress_tokens: 32128: beyond"));
+  EXPECT_EQ(parsed(R"({"forced_bos_token_id": 40000})").forced_bos_token_id, 40000)
+      << "somebody needs it";
+}
+
+/// Each key of [generation] in a file, with a value that is not its default.
+const std::vector<std::string> kEveryKey = {R"("max_length": 9)",
+                                            R"("max_new_tokens": 9)",
+                                            R"("min_length": 3)",
+                                            R"("min_new_tokens": 3)",
+                                            R"("do_sample": true)",
+                                            R"("temperature": 0.5)",
+                                            R"("top_k": 5)",
+                                            R"("top_p": 0.5)",
+                                            R"("num_beams": 4)",
+                                            R"("length_penalty": 2.0)",
+                                            R"("early_stopping": true)",
+                                            R"("repetition_penalty": 1.5)",
+                                            R"("no_repeat_ngram_size": 3)",
+                                            R"("encoder_no_repeat_ngram_size": 3)",
+                                            R"("forced_bos_token_id": 5)",
+                                            R"("forced_eos_token_id": 5)",
+                                            R"("suppress_tokens": [5])",
+                                            R"("begin_suppress_tokens": [5])",
+                                            R"("eos_token_id": 5)"};
+
+TEST(ReadDescription, GoesByEveryGenerationKeyOfConfigJson) {
+  EXPECT_EQ(Folder(kHub).read().generation, GenerationConfig());
+  for (const std::string& key : kEveryKey) {
+    const Folder folder(with("\"n_inner\": null", key + ", \"n_inner\": null"));
+    const GenerationConfig wanted = parsed("{" + key + "}", "gpt2");
+    EXPECT_EQ(generation_values(wanted).size(), 1u) << key;
+    EXPECT_EQ(folder.read().generation, wanted) << key;
+    folder.write("generation_config.json", R"({"num_beams": 2})");
+    EXPECT_EQ(folder.read().generation, GenerationConfig{.num_beams = 2})
+        << key << " of config.json does not act beside generation_config.json";
+  }
+}
+
+TEST(ReadDescription, NamesAGenerationKeyOfConfigJsonThatNothingGoesBy) {
+  const auto said = [](const std::string& keys) {
+    const Folder folder(with("\"n_inner\": null", keys + ", \"n_inner\": null"));
+    ::testing::internal::CaptureStderr();
+    folder.read();
+    return ::testing::internal::GetCapturedStderr();
+  };
+  EXPECT_THAT(said(R"("typical_p": 0.9, "bad_words_ids": [[3]])"),
+              HasSubstr("config.json: nothing here goes by bad_words_ids, typical_p"));
+  EXPECT_EQ(said(R"("typical_p": 1.0, "num_beam_groups": 1, "diversity_penalty": 0.0,
+                    "bad_words_ids": null, "another": {"num_beams": 4})"),
+            "")
+      << "they ask for nothing";
+}
+
+/// What stands in config.json of each class; its own rate, and one in another place.
+TEST(ReadDescription, TakesTheDropoutOfAFolder) {
+  const auto read = [](const std::string& keys) {
+    return Folder(with("\"attn_pdrop\": 0.1", keys)).read();
+  };
+  const auto rate = [](const ModelDescription& found) {
+    return found.model.numbers.rate("dropout");
+  };
+  const ModelDescription none = read(R"("resid_pdrop": 0.0, "embd_pdrop": 0.0, "attn_pdrop": 0.0)");
+  EXPECT_EQ(rate(none), 0);
+  EXPECT_EQ(none.mixed_dropout, "");
+  const ModelDescription usual = read(R"("summary_first_dropout": 0.1)");
+  EXPECT_EQ(rate(usual), double(0.1f)) << "as in the class where nothing is said";
+  EXPECT_EQ(usual.mixed_dropout, "");
+  const ModelDescription mixed = read(R"("resid_pdrop": 0.2, "attn_pdrop": 0.0)");
+  EXPECT_EQ(mixed.mixed_dropout, "resid_pdrop 0.2, embd_pdrop 0.1, attn_pdrop 0");
 }
 
 TEST(GenerationJson, HoldsTheFamilysIdsAndWhatIsSaidAndComesBack) {

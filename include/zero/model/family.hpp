@@ -69,6 +69,7 @@ class HubConfig {
   void require(const std::string& key, bool wanted) const;
   /// An id that texts are made with; it may be missing.
   void require_id(const std::string& key, int64_t wanted) const;
+  /// Says what was read of the key, or that it is missing, and what would work.
   [[noreturn]] void fail(const std::string& key, const std::string& advice) const;
 
  private:
@@ -122,11 +123,21 @@ struct HubEntry {
   std::string json;
 };
 
-/// A tensor that Hugging Face may store twice.
+/// A rate of config.json that acts in training alone.
+struct HubDropout {
+  std::string_view key;
+  double usual;      ///< of a file that lacks the key
+  bool acts = true;  ///< as model.dropout; else forward() drops nothing in this place
+};
+
+/// A tensor that Hugging Face may store twice, or under either name.
 struct StoredCopy {
   std::string_view copy, original;
   std::string_view why;  ///< both must hold the same
 };
+
+/// True of the names, without the family's prefix, of tensors that a folder holds.
+using Stores = std::function<bool(std::string_view name)>;
 
 /// How Hugging Face names what it stores, where that is not a parameter's name alone.
 struct StoredNames {
@@ -151,7 +162,8 @@ struct Family {
   std::string_view hub_type;                             ///< model_type in config.json
   std::string_view hub_class;                            ///< its class in Transformers
   StoredNames stored;
-  std::string_view data;  ///< the DataKind whose columns its graphs' inputs take
+  std::vector<HubDropout> dropouts;  ///< of its class; the first one says model.dropout
+  std::string_view data;             ///< the DataKind whose columns its graphs' inputs take
   TalkForm talk = {};
 
   /// See the functions of the same names below.
@@ -165,6 +177,8 @@ struct Family {
   std::string (*words)(const Architecture&);
   /// Throws Error(kInput) by HubConfig::fail() for a network that forward() does not build.
   ModelNumbers (*from_hub)(const HubConfig&);
+  /// Settles by its tensors what a folder's config.json leaves open. nullptr: it leaves nothing.
+  void (*settle)(ModelNumbers&, const Stores&) = nullptr;
   /// In their order; `dtype` is torch_dtype, which stands among them.
   std::vector<HubEntry> (*to_hub)(const Architecture&, std::string_view dtype);
   Probe (*probe)(ProbeSize size);
@@ -194,6 +208,11 @@ graph::Graph forward(const Architecture& model, const ForwardOptions& options);
 /// part of one, and where nothing is left to train.
 graph::Graph freeze(const Architecture& model, std::span<const std::string> patterns,
                     graph::Graph forward);
+
+/// Says which patterns mean a shared table by another of its names, and what is frozen with it; ""
+/// if none does. `forward` is as freeze() takes or returns it.
+std::string shared_names_text(const Architecture& model, std::span<const std::string> patterns,
+                              const graph::Graph& forward);
 
 /// Graph for the rows of a chunk, which are tokens of texts that are continued, or of the sources
 /// that an encoder reads for them: the same parameters in the same order, with caches, and logits
@@ -227,5 +246,9 @@ Architecture architecture_of(const RunConfig& config);
 
 /// The model that a config.json describes. Throws Error(kInput) where no family is so.
 Architecture architecture_in(const Catalogue& catalogue, HubConfig& config);
+
+/// The rates of a config.json that no single model.dropout says: "embd_pdrop 0.1, attn_pdrop 0";
+/// "" where one does.
+std::string mixed_dropout(const Family& family, const HubConfig& config);
 
 }  // namespace zero::model

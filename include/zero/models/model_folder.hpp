@@ -3,9 +3,11 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "zero/io/data/dataset.hpp"
@@ -38,7 +40,9 @@ std::string saved_weights_prefix(const model::Architecture& model);
 
 /// A trained model as Hugging Face stores it: config.json and model.safetensors, or the files that
 /// model.safetensors.index.json names. Names and forms of tensors are as model::StoredNames has
-/// them; a parameter that is not plain there is held whole, in fp32, while it is read.
+/// them; a parameter that is not plain there is held whole, in fp32, while it is read. A shared
+/// table may stand under any of its names; names that begin with a wrapper's are read without it,
+/// with a warning.
 class ModelFolder : public StoredModel {
  public:
   /// Reads the description and all headers. Throws Error(kInput) that lists the first five tensors
@@ -57,17 +61,21 @@ class ModelFolder : public StoredModel {
     const SafetensorsFile* file;
     const SafetensorsTensor* tensor;
   };
+  using Found = std::vector<std::pair<std::string, FoundTensor>>;
   const StoredParameter& expected(std::string_view parameter) const;
   const FoundTensor& found_tensor(std::string_view stored) const;
   void read_whole_parameter(const StoredParameter& as) const;
-  void open_files();
-  void add(const std::string& name, const FoundTensor& entry);
+  void expect();
+  Found open_files();
+  void take(const Found& found);
+  void find_shared();
   void match();
   void match(const model::StoredCopy& stored) const;
 
   std::string path_;
   ModelDescription description_;
   std::vector<StoredParameter> expected_;
+  std::set<std::string, std::less<>> known_;  ///< names that tensors may have, without prefix
   std::vector<std::unique_ptr<SafetensorsFile>> files_;
   std::map<std::string, FoundTensor, std::less<>> tensors_;  ///< by name without prefix
   std::map<std::string_view, size_t> by_parameter_;

@@ -19,11 +19,14 @@ namespace zero::models {
 /// object "zeroapp" of our own, without which a folder is read as well.
 struct ModelDescription {
   model::Architecture model = {};
-  Dtype compute = Dtype::f32;    ///< that it was trained in; torch_dtype
+  std::string mixed_dropout = {};  ///< rates that no single model.dropout says; "" where one does
+  Dtype compute = Dtype::f32;      ///< that it was trained in; torch_dtype
   std::string tokenizer = {};    ///< "bytes", a folder as open_tokenizer() takes, or "": not known
   int64_t sequence_length = 0;   ///< of its training data
   int64_t evaluation_micro = 0;  ///< samples a rank evaluated at a time; 0 = not known
-  GenerationConfig generation = {};  ///< of generation_config.json; of a run, its [generation]
+  /// From generation_config.json or, where there is none, of config.json; of a run, its
+  /// [generation].
+  GenerationConfig generation = {};
 };
 
 /// Reads the text of a config.json, `name` being for messages. Throws Error(kInput) with it, the
@@ -31,8 +34,9 @@ struct ModelDescription {
 ModelDescription parse_description(const model::Catalogue& catalogue, std::string_view content,
                                    const std::string& name);
 
-/// Reads <folder>/config.json, and generation_config.json where it is there. A tokenizer that is
-/// not "bytes" is the folder itself, if the files of one lie there.
+/// Reads <folder>/config.json, and generation_config.json where it is there: what config.json says
+/// of texts counts only without that file, as in Transformers. A tokenizer that is not "bytes" is
+/// the folder itself, if the files of one lie there.
 ModelDescription read_description(const model::Catalogue& catalogue, const std::string& folder);
 
 /// The text of such a config.json.
@@ -44,7 +48,8 @@ std::string generation_json(const ModelDescription& description);
 
 /// Reads such a text, "" saying nothing; `name` is for messages. Keys that nothing is made of are
 /// passed over with one warning of the first process that names them, but for those that change no
-/// text. So is a value that [generation] would refuse, since a model may serve for more than texts.
+/// text or ask for nothing. So are a value that [generation] would refuse, since a model may serve
+/// for more than texts, and ids beyond the vocabulary that no text would have.
 /// Throws Error(kInput) for ids that `model` has elsewhere.
 GenerationConfig parse_generation(const model::Architecture& model, std::string_view content,
                                   const std::string& name);

@@ -1,0 +1,67 @@
+#include "zero/model/hub_names.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "zero/base/text.hpp"
+
+namespace zero::model {
+namespace {
+
+/// DataParallel, torch.compile, PEFT, and a member that holds the model.
+constexpr std::string_view kWrappers[] = {"module.", "_orig_mod.", "base_model.model.", "model.",
+                                          "transformer."};
+constexpr int kMostWrappers = 3;  // in each other
+
+/// Keys of GenerationConfig that nothing here goes by, each with the value that asks for nothing.
+const std::map<std::string, TomlValue, std::less<>> kUnmet = {
+    {"bad_words_ids", TomlArray()},
+    {"constraints", TomlArray()},
+    {"diversity_penalty", 0.0},
+    {"encoder_repetition_penalty", 1.0},
+    {"epsilon_cutoff", 0.0},
+    {"eta_cutoff", 0.0},
+    {"exponential_decay_length_penalty", TomlArray()},
+    {"force_words_ids", TomlArray()},
+    {"guidance_scale", 1.0},
+    {"min_p", 0.0},
+    {"num_beam_groups", int64_t(1)},
+    {"num_return_sequences", int64_t(1)},
+    {"penalty_alpha", 0.0},
+    {"remove_invalid_values", false},
+    {"renormalize_logits", false},
+    {"sequence_bias", TomlArray()},
+    {"typical_p", 1.0}};
+
+using Known = std::function<bool(std::string_view)>;
+
+std::string wrapper_from(std::span<const std::string_view> names, const Known& known,
+                         const std::string& front, int depth) {
+  const auto is_wrapped = [&](std::string_view name) { return name.starts_with(front); };
+  const auto is_known = [&](std::string_view name) { return known(name.substr(front.size())); };
+  if (names.empty() || !std::ranges::all_of(names, is_wrapped)) return "";
+  if (std::ranges::any_of(names, is_known)) return front;
+  for (const std::string_view wrapper : kWrappers) {
+    if (depth == kMostWrappers) break;
+    const std::string found = wrapper_from(names, known, text(front, wrapper), depth + 1);
+    if (!found.empty()) return found;
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string wrapper_of(std::span<const std::string_view> names, const Known& known) {
+  return wrapper_from(names, known, "", 0);
+}
+
+bool is_unmet_key(std::string_view key) { return kUnmet.contains(key); }
+
+bool asks_for_nothing(std::string_view key, const TomlValue& value) {
+  const auto found = kUnmet.find(key);
+  if (found == kUnmet.end()) return false;
+  const auto* whole = std::get_if<int64_t>(&value);
+  return found->second == value || (whole && found->second == TomlValue(double(*whole)));
+}
+
+}  // namespace zero::model
