@@ -112,7 +112,8 @@ std::vector<TokenizerFile> tokenizer_files(const std::string& name) {
   std::vector<TokenizerFile> files;
   for (const char* file : kFiles) {
     const std::string path = name + "/" + file;
-    if (is_there(path)) files.push_back({.path = path, .name = file});
+    const bool is_read = file != std::string_view("tokenizer.json");
+    if (is_read && is_there(path)) files.push_back({.path = path, .name = file});
   }
   return files;
 }

@@ -1,3 +1,5 @@
+#include <fcntl.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <vector>
@@ -24,9 +26,30 @@ void write_new_file(const std::string& path, const std::string& content) {
   file.publish();
 }
 
+/// True of a file in `folder`, all links resolved in both, and of a blob that a snapshot of the
+/// hub's cache links to: <model>/snapshots/<commit> and <model>/blobs.
+bool belongs_to(const fs::path& file, const fs::path& folder) {
+  const fs::path snapshots = folder.parent_path(), place = file.parent_path();
+  const bool is_cached = snapshots.filename() == "snapshots";
+  return place == folder || (is_cached && place == snapshots.parent_path() / "blobs");
+}
+
+/// Copies what a tokenizer was read from. A link that leads out of its folder would publish what
+/// its owner did not mean to give; the user who names one file means that one.
 void copy_tokenizer(const NewFolder& folder, const std::string& tokenizer) {
-  for (const TokenizerFile& file : tokenizer_files(tokenizer))
-    write_new_file(folder.file(file.name), read_whole(file.path, kTokenizerBytesMax));
+  for (const TokenizerFile& file : tokenizer_files(tokenizer)) {
+    std::error_code unknown;
+    const fs::path path = fs::canonical(file.path, unknown),
+                   own = fs::canonical(tokenizer, unknown);
+    if (unknown || (path != own && !belongs_to(path, own))) {
+      warn(file.path, ": is a link that leads out of its folder, and is not copied to the model; ",
+           "copy what it leads to there, if the model may have it");
+      continue;
+    }
+    const InputFile source(
+        OpenFile(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)), file.path);
+    write_new_file(folder.file(file.name), read_whole(source, kTokenizerBytesMax));
+  }
 }
 
 /// The weight of a master, as the optimizer made it.

@@ -106,19 +106,20 @@ TEST_F(ModelWriters, CopyTheFilesOfTheTokenizer) {
   const std::vector<std::string> names = {"vocab.json",
                                           "merges.txt",
                                           "spiece.model",
-                                          "tokenizer.json",
                                           "tokenizer_config.json",
                                           "special_tokens_map.json",
                                           "added_tokens.json"};
   fs::create_directory(folder("tokenizer"));
   for (const std::string& name : names) std::ofstream(folder("tokenizer/" + name)) << "of " << name;
-  std::ofstream(folder("tokenizer/other")) << "which is no file of it";
+  for (const char* other : {"tokenizer/other", "tokenizer/tokenizer.json"})
+    std::ofstream(folder(other)) << "which nothing reads";
   ModelWriter::Options options = small_options(folder("copied"), Dtype::f32);
   options.description.tokenizer = folder("tokenizer");
   write_small_model(options);
   for (const std::string& name : names)
     EXPECT_EQ(content_of(folder("copied/" + name)), "of " + name);
   EXPECT_FALSE(fs::exists(folder("copied/other")));
+  EXPECT_FALSE(fs::exists(folder("copied/tokenizer.json")));
   EXPECT_EQ(ModelFolder(testing_support::catalogue(), folder("copied")).description().tokenizer,
             folder("copied"));
 
@@ -127,6 +128,49 @@ TEST_F(ModelWriters, CopyTheFilesOfTheTokenizer) {
   write_small_model(options);
   EXPECT_EQ(content_of(folder("alone/spiece.model")), "of spiece.model");
   EXPECT_FALSE(fs::exists(folder("alone/vocab.json")));
+}
+
+/// The warning of a model in `out` whose tokenizer is `tokenizer`.
+std::string warning_of(const std::string& out, const std::string& tokenizer) {
+  ModelWriter::Options options = small_options(out, Dtype::f32);
+  options.description.tokenizer = tokenizer;
+  ::testing::internal::CaptureStderr();
+  write_small_model(options);
+  return ::testing::internal::GetCapturedStderr();
+}
+
+TEST_F(ModelWriters, CopyNothingThroughALinkThatLeavesTheFolder) {
+  fs::create_directory(folder("tokenizer"));
+  std::ofstream(folder("private")) << "a key";
+  std::ofstream(folder("tokenizer/merges.txt")) << "merges";
+  for (const char* name : {"tokenizer.json", "tokenizer_config.json"})
+    fs::create_symlink(folder("private"), folder(text("tokenizer/", name)));
+  fs::create_symlink("../private", folder("tokenizer/vocab.json"));
+  fs::create_symlink("merges.txt", folder("tokenizer/added_tokens.json"));
+  const std::string said = warning_of(folder("out"), folder("tokenizer"));
+  EXPECT_THAT(said, HasSubstr("tokenizer/vocab.json: is a link that leads out of its folder"));
+  EXPECT_THAT(said, HasSubstr("tokenizer/tokenizer_config.json: is a link"));
+  for (const char* name : {"vocab.json", "tokenizer_config.json", "tokenizer.json"})
+    EXPECT_FALSE(fs::exists(folder(text("out/", name)))) << name;
+  for (const char* name : {"merges.txt", "added_tokens.json"})
+    EXPECT_EQ(content_of(folder(text("out/", name))), "merges") << name;
+}
+
+TEST_F(ModelWriters, CopyTheBlobsOfAHubsCache) {
+  const std::string snapshot = folder("models--a--b/snapshots/0123");
+  fs::create_directories(snapshot);
+  fs::create_directory(folder("models--a--b/blobs"));
+  fs::create_directory(folder("models--a--b/others"));
+  std::ofstream(folder("models--a--b/blobs/abc")) << "pieces";
+  std::ofstream(folder("models--a--b/others/abc")) << "a key";
+  fs::create_symlink("../../blobs/abc", snapshot + "/spiece.model");
+  fs::create_symlink("../../others/abc", snapshot + "/added_tokens.json");
+  fs::create_directory_symlink(snapshot, folder("main"));
+  EXPECT_THAT(warning_of(folder("out"), folder("main")), HasSubstr("main/added_tokens.json: is a"));
+  EXPECT_EQ(content_of(folder("out/spiece.model")), "pieces");
+  EXPECT_FALSE(fs::exists(folder("out/added_tokens.json")));
+  EXPECT_EQ(warning_of(folder("alone"), snapshot + "/spiece.model"), "");
+  EXPECT_EQ(content_of(folder("alone/spiece.model")), "pieces") << "the file that is named";
 }
 
 /// GPT-2 whose files hold weights of attention as torch.nn.Linear has them, one for queries, one

@@ -65,7 +65,8 @@ struct TokenizerFile {
   std::string path, name;
 };
 
-/// The files that are there of a tokenizer with this name; none of "bytes".
+/// The files that are there of a tokenizer with this name and that open_tokenizer() reads; none of
+/// "bytes".
 std::vector<TokenizerFile> tokenizer_files(const std::string& name);
 
 /// Paths of all files that open_tokenizer() may read, also of those that are not there.
