@@ -15,6 +15,7 @@
 #include "zero/save/stored_checkpoints.hpp"
 #include "zero/train/banner.hpp"
 #include "zero/train/batch_loader.hpp"
+#include "zero/train/start_model.hpp"
 
 namespace zero::commands {
 namespace {
@@ -85,7 +86,12 @@ class View {
 };
 
 ConfigInput read_input(const CommandLine& line) {
-  ConfigInput input = read_config_file(line.catalogue->models, line.input, line.overrides);
+  std::unique_ptr<models::StoredModel> start;
+  ConfigInput input =
+      read_config_file(line.catalogue->models, line.input, line.overrides, zero::Writer::user,
+                       [&](const RunConfig& config) {
+                         return train::start_numbers(*line.catalogue, config, start);
+                       });
   for (const std::string& warning : input.warnings) warn(warning);
   return input;
 }

@@ -8,6 +8,7 @@
 
 #include "src/commands/commands.hpp"
 #include "zero/base/error.hpp"
+#include "zero/train/start_model.hpp"
 
 namespace zero::commands {
 namespace {
@@ -70,13 +71,17 @@ void write_new_file(const std::string& path, const std::string& toml) {
 }  // namespace
 
 int import_deepspeed(const CommandLine& line) {
+  std::unique_ptr<models::StoredModel> start;
   const DeepSpeedImport result = zero::import_deepspeed(
       line.catalogue->models, line.input,
       {.overrides = line.overrides,
        .launch_line = line.launch_line,
        .hf_defaults = line.hf_defaults,
        .unsupported = line.leave_out_unsupported ? Unsupported::leave_out : Unsupported::refuse,
-       .name = line.output.empty() ? "INPUT.toml" : line.output});
+       .name = line.output.empty() ? "INPUT.toml" : line.output,
+       .start = [&](const RunConfig& config) {
+         return train::start_numbers(*line.catalogue, config, start);
+       }});
   for (const std::string& words : result.report) std::fprintf(stderr, "%s\n", words.c_str());
   require_none_refused(result);
   if (line.output.empty()) {

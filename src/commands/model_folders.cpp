@@ -86,9 +86,17 @@ int export_model(const CommandLine& line) {
 int import_weights(const CommandLine& line) {
   require_model_folder(*line.catalogue, line.input);
   const models::ModelFolder model(*line.catalogue, line.input);
+  const std::string& mixed = model.description().mixed_dropout;
+  if (!mixed.empty()) {
+    warn(model.path(), ": says ", mixed, ", of which the checkpoint keeps the first; write ",
+         "model.dropout in a training that begins with it");
+  }
   models::import_model(model, line.second, version());
-  std::printf("%s in %s: begin a training with model.init_from=%s\n", model.path().c_str(),
-              line.second.c_str(), line.second.c_str());
+  const std::string& tokenizer = model.description().tokenizer;
+  const bool is_named = !tokenizer.empty() && tokenizer != "bytes";
+  std::printf("%s in %s: begin a training with model.init_from=%s%s\n", model.path().c_str(),
+              line.second.c_str(), line.second.c_str(),
+              is_named ? (" data.tokenizer=" + tokenizer).c_str() : "");
   return 0;
 }
 

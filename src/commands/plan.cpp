@@ -14,6 +14,7 @@
 #include "zero/launch/session.hpp"
 #include "zero/launch/thread_room.hpp"
 #include "zero/train/evaluator.hpp"
+#include "zero/train/start_model.hpp"
 
 namespace zero::commands {
 namespace {
@@ -190,7 +191,12 @@ std::string pairs_text(const DataConfig& data) {
 }  // namespace
 
 int plan(const CommandLine& line) {
-  const ConfigInput input = read_config_file(line.catalogue->models, line.input, line.overrides);
+  std::unique_ptr<models::StoredModel> start;
+  const ConfigInput input =
+      read_config_file(line.catalogue->models, line.input, line.overrides, zero::Writer::user,
+                       [&](const RunConfig& config) {
+                         return train::start_numbers(*line.catalogue, config, start);
+                       });
   for (const std::string& warning : input.warnings) warn(warning);
   const std::string unpinned = advise::vain_pin_memory(input, !is_host(line) || drives_devices());
   if (!unpinned.empty()) warn(unpinned);
@@ -199,7 +205,7 @@ int plan(const CommandLine& line) {
   input.locate([&] { target = target_of(line, config); });
   state::World world = team_of(line, config, target);
   input.locate(
-      [&] { train::count_texts(config, train::first_generation(*line.catalogue, config), world); });
+      [&] { train::count_texts(config, train::first_generation(config, start.get()), world); });
   const advise::MemoryLimit limit = limit_of(line, config, target.machine);
   if (line.max_batch) {
     print_largest_batch(config, world, limit);

@@ -50,11 +50,12 @@ void translate_files(Translation& translation, ImportFiles& files) {
 }
 
 /// What a run would say to the result, so that it is known here.
-void check(const ModelTable& models, DeepSpeedImport& result, const std::string& name) {
+void check(const ModelTable& models, DeepSpeedImport& result, const ImportOptions& options) {
   try {
-    for (const std::string& warning : read_config(models, result.toml, name).warnings) {
+    const ConfigInput input =
+        read_config(models, result.toml, options.name, {}, Writer::user, options.start);
+    for (const std::string& warning : input.warnings)
       result.report.push_back("warning: " + warning);
-    }
   } catch (const Error& error) {
     result.report.push_back(text("a run of it is refused for now: ", error.what()));
   }
@@ -68,6 +69,7 @@ DeepSpeedImport import_deepspeed(const ModelTable& models, const std::string& pa
   const LaunchLine line = read_launch_line(options.launch_line);
   Translation translation(models, options);
   translation.give(options.overrides);
+  translation.begin_with(options.start);
   ImportFiles files = read_files(translation, path, line);
   translation.follow_launch_line(line);
   const std::string command = launch_command(line.flags, files, options.name);
@@ -75,7 +77,7 @@ DeepSpeedImport import_deepspeed(const ModelTable& models, const std::string& pa
   if (!command.empty()) translation.say(command);
   translation.complete(files.framework);
   DeepSpeedImport result = translation.take();
-  if (result.refused.empty() && result.needs.empty()) check(models, result, options.name);
+  if (result.refused.empty() && result.needs.empty()) check(models, result, options);
   return result;
 }
 

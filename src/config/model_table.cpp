@@ -119,9 +119,10 @@ std::string no_model(const RunConfig& c) {
     return written_count(c, name) != 0;
   });
   if (is_named(c) || numbers) return kFine;
-  const std::string named = size_line(family);
-  return text("the model has no size; write ", named, named.empty() ? "" : ", or ",
-              listed(needed, " and "));
+  const std::string named = size_line(family), &start = c.model.init_from;
+  return text("the model has no size",
+              start.empty() ? "" : ", and model.init_from, which would say it, is not there",
+              "; write ", named, named.empty() ? "" : ", or ", listed(needed, " and "));
 }
 
 std::string another_family(const RunConfig& c) {

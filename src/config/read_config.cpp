@@ -66,6 +66,44 @@ class Reader {
     report_.derived("optimizer.betas", "optimizer.type");
   }
 
+  /// Fills what is not written of [model] by what the run begins with.
+  void take_start(ModelConfig& model, const StartNumbers& start) {
+    const bool named = !model.name.empty();
+    const ModelFamily* family = &family_of(model);
+    std::string differing;
+    const auto differ = [&](std::string_view name, const std::string& wanted,
+                            const std::string& written) {
+      differing += text("\n  ", name, " = ", wanted, "  (", report_.where(location(name)), ": ",
+                        written, ")");
+    };
+    if (family->name != start.family) {
+      if (named || !model.family.empty()) {
+        if (!start.must_agree) return;
+        differ("family", to_text(TomlValue(std::string(start.family))),
+               to_text(TomlValue(std::string(family->name))));
+        return refuse_start(start, differing);
+      }
+      assign(*find("model.family"), TomlValue(std::string(start.family)));
+      report_.derived("model.family", kStart);
+      family = &family_of(model);
+    }
+    const ModelSize* size = find_model_size(model.table, model.name);
+    for (size_t i = 0; i < family->counts.size(); ++i) {
+      const ModelCount& count = family->counts[i];
+      int64_t& number = model.numbers.counts.find(count.name)->second;
+      const int64_t wanted = start.numbers.count(count.name),
+                    asked = size ? size->counts[i] : number;
+      if (asked == 0) {
+        number = wanted;
+        report_.derived(text("model.", count.name), kStart);
+      } else if (asked != wanted) {
+        differ(count.name, written_as(count, wanted), written_as(count, asked));
+      }
+    }
+    if (start.must_agree && !differing.empty()) refuse_start(start, differing);
+    take_rates(model, start);
+  }
+
   void check_all(const RunConfig& config) {
     check_rules(config, fields_, report_);
     for (const auto& [key, what] : vain_) {
@@ -95,6 +133,32 @@ class Reader {
   }
 
  private:
+  static constexpr const char* kStart = "model.init_from";
+
+  /// The place of a key of [model], or of the name that says its number.
+  Location location(std::string_view name) const {
+    const Location own = report_.location_of(text("model.", name));
+    return own.origin == Location::Origin::nowhere ? report_.location_of("model.name") : own;
+  }
+
+  [[noreturn]] void refuse_start(const StartNumbers& start, const std::string& differing) const {
+    refuse(Exit::kInput, "model.init_from: ", start.place, ": holds another model than [model] ",
+           "says; remove these keys, or write", differing);
+  }
+
+  void take_rates(ModelConfig& model, const StartNumbers& start) {
+    for (const auto& [name, rate] : start.numbers.rates) {
+      const std::string key = text("model.", name);
+      if (report_.location_of(key).origin != Location::Origin::nowhere) continue;
+      if (!start.mixed_rates.empty()) {
+        refuse(Exit::kInput, "model.init_from: ", start.place, ": says ", start.mixed_rates,
+               ", and one rate acts here; write ", key, " = the rate to train with");
+      }
+      model.numbers.rates[name] = rate;
+      report_.derived(key, kStart);
+    }
+  }
+
   void read_value(Location location, const std::string& key, const std::string& word) {
     TomlValue value;
     std::string what;
@@ -255,7 +319,8 @@ std::string why_unread(const ModelTable& models, const std::filesystem::path& pa
 }  // namespace
 
 ConfigInput read_config(const ModelTable& models, std::string_view text, const std::string& file,
-                        std::span<const std::string> overrides, Writer writer) {
+                        std::span<const std::string> overrides, Writer writer,
+                        const StartReader& start) {
   ConfigInput input;
   input.config.model.table = &models;
   Report report(file, writer);
@@ -264,8 +329,10 @@ ConfigInput read_config(const ModelTable& models, std::string_view text, const s
   int position = 0;
   for (const std::string& argument : overrides) reader.read_override(argument, ++position);
   reader.take_betas(input.config.optimizer);
-  reader.check_all(input.config);
   derive_output(file, input.config, report);
+  if (const auto numbers = start && !report.any_failed() ? start(input.config) : std::nullopt)
+    reader.take_start(input.config.model, *numbers);
+  reader.check_all(input.config);
   report.finish();
   input.warnings = report.take_warnings();
   input.origins = reader.origins();
@@ -291,10 +358,11 @@ void ConfigInput::locate(const std::function<void()>& work) const {
 }
 
 ConfigInput read_config_file(const ModelTable& models, const std::string& path,
-                             std::span<const std::string> overrides, Writer writer) {
+                             std::span<const std::string> overrides, Writer writer,
+                             const StartReader& start) {
   const FileStart file = read_start(path, kTomlMaxBytes + 1);
   if (file.reason != 0) refuse(Exit::kUsage, path, ": ", why_unread(models, path, file.reason));
-  return read_config(models, file.bytes, path, overrides, writer);
+  return read_config(models, file.bytes, path, overrides, writer, start);
 }
 
 }  // namespace zero

@@ -26,6 +26,7 @@ class Report {
   void written(const std::string& key, Location location) { locations_[key] = location; }
   Location location_of(const std::string& key) const;
   bool failed(const std::string& key) const { return failed_.count(key) != 0; }
+  bool any_failed() const { return !failed_.empty(); }
 
   /// Says of a key that was left to the program what it follows from.
   void derived(const std::string& key, const std::string& source) {

@@ -43,6 +43,7 @@ struct Input {
   explicit Input(Context& context);
 
   ConfigInput settings;
+  std::unique_ptr<models::StoredModel> start;  ///< of model.init_from, where it was looked at
 };
 
 /// 3. The communicators and the plan, which every rank compiles to the same bytes, and which fits.
@@ -68,6 +69,7 @@ struct Planned {
   /// How those are made that answer nothing.
   models::SampleOptions sample_options(int threads) const;
 
+  std::unique_ptr<models::StoredModel> start;  ///< as Input's, until Opened takes it
   ConfigInput settings;  ///< as they are told: what was left open stays so, with what was chosen
   RunConfig config;      ///< of this launch: nothing is left open
   state::Communicators comms;  ///< made before the limit is read, which counts what they take

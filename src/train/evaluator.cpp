@@ -6,7 +6,6 @@
 #include <limits>
 
 #include "zero/base/error.hpp"
-#include "zero/base/path.hpp"
 #include "zero/base/text.hpp"
 #include "zero/config/generation.hpp"
 #include "zero/models/generator.hpp"
@@ -110,11 +109,9 @@ models::SampleOptions sample_options(const RunConfig& config, const GenerationCo
           .together = models::weights_together(build.plan.request)};
 }
 
-GenerationConfig first_generation(const model::Catalogue& catalogue, const RunConfig& config) {
-  const std::string& from = config.model.init_from;
-  if (from.empty() || !is_there(from)) return config.generation;
-  const auto model = models::open_model(catalogue, models::find_model(catalogue, from));
-  const GenerationConfig& under = model->description().generation;
+GenerationConfig first_generation(const RunConfig& config, const models::StoredModel* start) {
+  if (start == nullptr) return config.generation;
+  const GenerationConfig& under = start->description().generation;
   require_generation(config.generation, under);
   return completed(config.generation, under);
 }

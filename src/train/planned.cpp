@@ -12,6 +12,7 @@
 #include "zero/kernels/attention.hpp"
 #include "zero/launch/session.hpp"
 #include "zero/train/evaluator.hpp"
+#include "zero/train/start_model.hpp"
 
 namespace zero::train {
 namespace {
@@ -47,16 +48,6 @@ state::World world_of(launch::Session& session) {
   return {.ranks = session.ranks(), .threads = session.threads(), .gpus = drives_devices()};
 }
 
-/// Returns [generation] as a first launch completes it. A launch that goes on does without the
-/// model that it began with.
-GenerationConfig likely_generation(const model::Catalogue& catalogue, const RunConfig& config) {
-  try {
-    return first_generation(catalogue, config);
-  } catch (const Error&) {
-    return config.generation;
-  }
-}
-
 /// What is free differs by moments and nodes; the least counts for all.
 advise::MemoryLimit least_limit(launch::Session& session, const RunConfig& config,
                                 int64_t nodes_most) {
@@ -81,7 +72,9 @@ Input::Input(Context& context) {
   launch::Session& session = context.session;
   const Order& order = context.order;
   session.on_every_rank([&] {
-    settings = read_config_file(order.catalogue.models, order.input, order.overrides);
+    settings = read_config_file(
+        order.catalogue.models, order.input, order.overrides, Writer::user,
+        [&](const RunConfig& config) { return start_numbers(order.catalogue, config, start); });
     const int64_t patience = settings.config.run.watchdog;  // of the wait after this work too
     if (patience > 0) session.lookout().set_patience(double(patience));
   });
@@ -96,7 +89,7 @@ Input::Input(Context& context) {
 }
 
 Planned::Planned(Context& context, Input input)
-    : settings(std::move(input.settings)), config(settings.config) {
+    : start(std::move(input.start)), settings(std::move(input.settings)), config(settings.config) {
   context.enter(launch::Milestone::plan);
   launch::Session& session = context.session;
   state::World world = world_of(session);
@@ -111,7 +104,7 @@ Planned::Planned(Context& context, Input input)
   machine.node_ranks = nodes_most;
   session.on_every_rank([&] {
     settings.locate([&] {
-      train::count_texts(config, likely_generation(context.order.catalogue, config), world);
+      train::count_texts(config, first_generation(config, start.get()), world);
       advise::resolve_largest(config, world, limit);
       asked = config;
       place(world, machine);

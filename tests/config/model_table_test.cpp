@@ -99,6 +99,72 @@ TEST(ModelTable, WhatIsMissingOrOfAnotherFamilyIsRefused) {
               HasSubstr("recompute names block 41 of a model of 41 blocks"));
 }
 
+/// A bridge, or a tower, that a run begins with.
+ConfigInput begun(const std::string& more, const StartNumbers& start) {
+  return read_config(table(), kRun + "model.init_from = \"there\"\n" + more, "in.toml", {},
+                     Writer::user, [&](const RunConfig& config) {
+                       EXPECT_EQ(config.run.output, "runs/in")
+                           << "where its own checkpoints may be";
+                       return std::optional(start);
+                     });
+}
+
+const StartNumbers kBridge{
+    .place = "there",
+    .family = "bridge",
+    .numbers = {.counts = {{"floors", 7}, {"arches", 3}, {"width", 5}, {"deck", 2}}},
+    .mixed_rates = ""};
+const StartNumbers kTower{
+    .place = "there",
+    .family = "tower",
+    .numbers = {.counts = {{"floors", 2}, {"width", 3}}, .rates = {{"sway", 0.25}}},
+    .mixed_rates = ""};
+
+TEST(StartNumbers, SayWhatIsNotWrittenAndStandInEffectiveSettings) {
+  const ConfigInput input = begun("", kBridge);
+  EXPECT_EQ(family_of(input.config.model).name, "bridge");
+  EXPECT_EQ(model_numbers(input.config).count("arches"), 3) << "and not twice the length";
+  const std::string text = effective_toml(input);
+  for (const char* line : {"family = \"bridge\"  # derived from model.init_from",
+                           "floors = 7  # derived from model.init_from", "deck = \"steel\"  #"})
+    EXPECT_THAT(text, HasSubstr(line));
+  EXPECT_EQ(read_config(table(), text, "e.toml").config, input.config) << "complete by itself";
+  EXPECT_EQ(begun("model.floors = 7\nmodel.deck = \"steel\"", kBridge).config, input.config);
+  EXPECT_EQ(model_numbers(begun("", kTower).config).rate("sway"), 0.25);
+  EXPECT_EQ(model_numbers(begun("model.sway = 0.75", kTower).config).rate("sway"), 0.75);
+  EXPECT_EQ(begun("model.name = \"low\"", kTower).config.model.name, "low");
+}
+
+TEST(StartNumbers, ThatDifferAreListedAsKeys) {
+  const auto refusal = [](const std::string& more, const StartNumbers& start) {
+    return testing_support::refusal_of(Exit::kInput, [&] { begun(more, start); });
+  };
+  const std::string two =
+      refusal("model.floors = 8\nmodel.width = 5\nmodel.deck = \"stone\"", kBridge);
+  EXPECT_THAT(two, HasSubstr("model.init_from: there: holds another model than [model] says"));
+  EXPECT_THAT(two, HasSubstr("\n  floors = 7  (in.toml:5: 8)"));
+  EXPECT_THAT(two, HasSubstr("\n  deck = \"steel\"  (in.toml:7: \"stone\")"));
+  EXPECT_EQ(two.find("width"), two.npos) << "it agrees";
+  EXPECT_THAT(refusal("model.name = \"high\"", kTower), HasSubstr("floors = 2  (in.toml:5: 20)"));
+  EXPECT_THAT(refusal("model.family = \"bridge\"", kTower),
+              HasSubstr("family = \"tower\"  (in.toml:5: \"bridge\")"));
+  StartNumbers mixed = kTower;
+  mixed.mixed_rates = "sway 0.1, swing 0";
+  EXPECT_THAT(refusal("", mixed), HasSubstr("says sway 0.1, swing 0, and one rate acts here; write "
+                                            "model.sway = "));
+  EXPECT_EQ(refusal("model.sway = 0.5", mixed), "");
+  StartNumbers own = kBridge;
+  own.must_agree = false;
+  EXPECT_EQ(model_numbers(begun("model.floors = 8", own).config).count("floors"), 8)
+      << "the checkpoints say what is wrong";
+}
+
+TEST(StartNumbers, ThatAreNowhereAreMissedByName) {
+  EXPECT_THAT(refusal("model.init_from = \"gone\""),
+              HasSubstr("the model has no size, and model.init_from, which would say it, is not "
+                        "there; write"));
+}
+
 TEST(ModelTable, EffectiveSettingsReadBackTheSame) {
   const ConfigInput input = read("model.family = \"bridge\"\nmodel.floors = 7\nmodel.width = 1");
   const std::string text = effective_toml(input);

@@ -75,14 +75,60 @@ def refused(program, status, words, *settings):
 
 def what_does_not_fit_is_refused(program):
     source_of = "model.init_from=runs/source"
-    refused(program, 3, ["2 layers of 64", "1 layer of 64"], source_of, "model.layers=1")
+    refused(program, 3, ["holds another model than [model] says", "layers = 2", "command line: 1"],
+            source_of, "model.layers=1")
     refused(program, 3, ["is not there"], "model.init_from=runs/absent")
     refused(program, 2, ["init_from", "resume_from"], source_of,
             "checkpoint.resume_from=runs/source")
     refused(program, 4, ["weights alone", 'model.init_from = "imported/step00000000"'],
             "checkpoint.resume_from=imported")
     refused(program, 4, ["is not there"], "checkpoint.resume_from=runs/absent")
-    check(not (program.folder / "runs/refused/metrics.jsonl").exists(), "nothing was trained")
+    check(not (program.folder / "runs/refused").exists(), "a refused start leaves nothing")
+
+
+def bare(program):
+    """The input file without a number of the model."""
+    lines = (program.folder / "tiny.toml").read_text().splitlines(keepends=True)
+    numbers = ("layers", "width", "heads", "dropout")
+    program.write("bare.toml", "".join(line for line in lines if not line.startswith(numbers)))
+    return "bare.toml"
+
+
+def dropout_of(program, rates, *settings):
+    """A training by a folder whose config.json has these rates."""
+    folder = program.folder / "rates"
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(program.folder / "runs/source/model", folder)
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | rates))
+    return program.train(1, "run.output=runs/rates", "run.steps=1", "model.init_from=rates",
+                         *settings, input_file=bare(program))
+
+
+def a_folder_says_the_numbers(program):
+    settings = ("run.steps=4", "model.init_from=here")
+    own = ("run.output=runs/bare", *settings)
+    shutil.copytree(program.folder / "runs/source/model", program.folder / "here")
+    first = program.train(2, GO_ON, *own, "run.stop_at=2", input_file=bare(program))
+    check(first.finished() and "of here; dropout 0.1, as it says" in first.out, "all", first)
+    effective = (program.folder / "runs/bare/effective.toml").read_text()
+    for line in ("layers = 2  # derived from model.init_from", "dropout = 0.1", "heads = 2  #"):
+        check(line in effective, f"{line!r} in {effective}")
+    shutil.rmtree(program.folder / "here")
+    rest = program.train(2, GO_ON, *own, input_file=bare(program))
+    check(rest.finished() and "going on from step 2" in rest.out, "its checkpoint says them", rest)
+    gone = program.train(1, GO_ON, *settings, "run.output=runs/gone", input_file=bare(program))
+    check(gone.status == 2 and "which would say it, is not there" in gone.err, "missed", gone)
+
+    none = {name: 0.0 for name in ("embd_pdrop", "attn_pdrop", "resid_pdrop")}
+    check("dropout 0, as it says" in dropout_of(program, none).out, "the folder's rate acts")
+    other = dropout_of(program, none, "model.dropout=0.2")
+    check("dropout 0.2, as model.dropout says" in other.out, "or another one, if written", other)
+    mixed = dropout_of(program, {"attn_pdrop": 0.0})
+    check(mixed.status == 3 and "write model.dropout" in mixed.err, "no single rate says it", mixed)
+    kept = program.alone("import-weights", "rates", "kept")
+    said = "attn_pdrop 0, of which the checkpoint keeps the first; write model.dropout"
+    check(kept.status == 0 and said in kept.err, "an import says what it keeps", kept)
 
 
 def state_of_another_run_goes_on(program):
@@ -132,6 +178,7 @@ def main():
     weights_are_taken_at_any_ranks_and_stage(program)
     a_training_goes_on_by_itself(program)
     what_does_not_fit_is_refused(program)
+    a_folder_says_the_numbers(program)
     state_of_another_run_goes_on(program)
     other_data_must_be_allowed(program)
     weights_alone_are_no_state(program)

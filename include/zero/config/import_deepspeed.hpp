@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "zero/config/read_config.hpp"
 #include "zero/config/run_config.hpp"
 
 namespace zero {
@@ -30,6 +31,7 @@ struct ImportOptions {
   bool hf_defaults = false;
   Unsupported unsupported = Unsupported::refuse;
   std::string name = "INPUT.toml";  ///< what the report calls the input file
+  StartReader start = {};           ///< finds the numbers of model.init_from, which stay its own
 };
 
 /// Translates a DeepSpeed JSON file, or Accelerate's configuration, YAML (named *.yaml or *.yml) or

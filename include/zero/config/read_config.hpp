@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -34,6 +35,18 @@ struct ConfigInput {
   void locate(const std::function<void()>& work) const;
 };
 
+/// What the model that a run begins with, or goes on with, says of [model].
+struct StartNumbers {
+  std::string place;        ///< of the model, for messages
+  std::string_view family;  ///< of model.family
+  ModelNumbers numbers;     ///< all counts of the family; of rates those that the model says
+  std::string mixed_rates;  ///< why model.dropout must be written; "" where it need not
+  bool must_agree = true;   ///< numbers that are written; else other words refuse those that differ
+};
+/// Finds them for a configuration whose [model] may still lack its numbers. None where it begins
+/// with no other model, or with one that is not there.
+using StartReader = std::function<std::optional<StartNumbers>(const RunConfig&)>;
+
 /// The author of the text. A run writes every setting, including those without effect, with the
 /// defaults of its own version.
 enum class Writer : uint8_t { user, run };
@@ -46,14 +59,17 @@ enum class Writer : uint8_t { user, run };
 /// file that the command line makes ineffective, or the reverse, is a warning and keeps its
 /// default; one that a run has written does so without a word. `file` is for messages and, without
 /// folder and extension, for the default of run.output.
-/// `models` is what [model] may say, and outlives the configuration.
+/// `models` is what [model] may say, and outlives the configuration. `start` completes [model] by
+/// what the run begins with: a number that is not written is that model's. Throws Error(kInput)
+/// that lists as keys the numbers that are written and differ.
 ConfigInput read_config(const ModelTable& models, std::string_view text, const std::string& file,
-                        std::span<const std::string> overrides = {}, Writer writer = Writer::user);
+                        std::span<const std::string> overrides = {}, Writer writer = Writer::user,
+                        const StartReader& start = {});
 
 /// As above from a file of at most 64 KiB; Error(kUsage) if it cannot be read.
 ConfigInput read_config_file(const ModelTable& models, const std::string& path,
                              std::span<const std::string> overrides = {},
-                             Writer writer = Writer::user);
+                             Writer writer = Writer::user, const StartReader& start = {});
 
 /// The text of an input file with every key, each with its origin in a comment and, where the value
 /// is "auto" and follows from other keys, with what it comes to. read_config() reads it as

@@ -33,9 +33,9 @@ models::LentMemory memory_between_bodies(state::Engine& engine);
 models::SampleOptions sample_options(const RunConfig& config, const GenerationConfig& written,
                                      const state::Build& build, int threads);
 
-/// Returns [generation] as a first launch completes it, by the model of model.init_from if that is
-/// here. Throws as models::open_model() and require_generation().
-GenerationConfig first_generation(const model::Catalogue& catalogue, const RunConfig& config);
+/// Returns [generation] as a first launch completes it: by what the model of model.init_from says,
+/// if it is open. Throws as require_generation().
+GenerationConfig first_generation(const RunConfig& config, const models::StoredModel* start);
 
 /// Returns the texts that a training of this build writes: answers of evaluation.generate, samples
 /// of evaluation.show_samples. Their bytes are those of any tokenizer. `config` and `written` are

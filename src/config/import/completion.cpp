@@ -246,7 +246,8 @@ void Translation::need_what_is_missing() {
   const bool recomputes = std::any_of(seen_.begin(), seen_.end(), [](const std::string& key) {
     return key.starts_with("activation_checkpointing.");
   });
-  if (block_count(config_) == 0) need("model.name", "the source names no model");
+  const bool says_model = block_count(config_) > 0 || !config_.model.init_from.empty();
+  if (!says_model) need("model.name", "the source names no model");
   need("data.train", "a text or token file; the source names no data");
   if (!has("run.epochs")) need("run.steps", "or run.epochs");
   const bool rates_of_its_own = config_.scheduler.type == ScheduleType::LRRangeTest;

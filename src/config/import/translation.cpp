@@ -71,6 +71,17 @@ void Translation::give(std::span<const std::string> overrides) {
   }
 }
 
+void Translation::begin_with(const StartReader& start) {
+  const auto found = start ? start(config_) : std::nullopt;
+  const bool is_said = !config_.model.name.empty() || !config_.model.family.empty();
+  if (!found) return;
+  if (!is_said) assign(*find("model.family"), TomlValue(std::string(found->family)));
+  for (const auto& [name, count] : found->numbers.counts) {
+    int64_t& number = config_.model.numbers.counts[name];
+    if (number == 0 && config_.model.name.empty()) number = count;
+  }
+}
+
 void Translation::translate(const Source& source, std::span<const ImportRule> rules,
                             bool same_names) {
   constexpr std::string_view kSwitch = ".enabled";

@@ -53,6 +53,9 @@ class Translation {
   /// Settings that win over the source. Before everything else.
   void give(std::span<const std::string> overrides);
 
+  /// Derives by the numbers of the model that the training begins with.
+  void begin_with(const StartReader& start);
+
   /// The script's and its launchers' flags; before the sources, which they fill where those say
   /// "auto" and must not contradict.
   void follow_launch_line(LaunchLine line);
