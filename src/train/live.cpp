@@ -44,7 +44,16 @@ std::string going_on_text(const Planned& planned, const Opened& opened) {
 std::string start_text(const Planned& planned, const Opened& opened) {
   if (opened.start) return going_on_text(planned, opened);
   std::string words;
-  if (opened.initial) words += text("beginning with the weights of ", opened.initial->path(), "\n");
+  if (opened.initial) {
+    words += text("beginning with the weights of ", opened.initial->path());
+    const auto& [family, numbers] = planned.build.model;
+    const auto origin = planned.settings.origins.find("model.dropout");
+    if (!family->dropouts.empty()) {
+      words += text("; dropout ", numbers.rate("dropout"), ", as ",
+                    origin->second.starts_with("derived") ? "it" : "model.dropout", " says");
+    }
+    words += "\n";
+  }
   const std::string& moved_to = opened.folder->moved_to();
   if (moved_to.empty()) return words;
   const std::string& ended = opened.folder->earlier_end();
@@ -59,6 +68,9 @@ void introduce_start(Context& context, const Planned& planned, Opened& opened) {
     if (!opened.folder) return;
     if (opened.start) opened.folder->go_on();
     context.say(start_text(planned, opened));
+    const std::string frozen = model::shared_names_text(
+        planned.build.model, planned.config.model.freeze, planned.build.plan.graphs[0]);
+    if (!frozen.empty()) context.say(text("frozen      ", frozen, "\n"));
     opened.folder->write("effective.toml", effective_toml(planned.settings));
   });
 }
@@ -86,6 +98,7 @@ void Live::begin_launch(Context& context, const Planned& planned, Opened& opened
   std::optional<RunFolder>& folder = opened.folder;
   context.session.on_every_rank([&] {
     if (!folder) return;
+    folder->keep();
     if (opened.start) {
       folder->forget_error();
     } else {

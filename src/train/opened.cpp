@@ -70,6 +70,7 @@ Opened::Opened(Context& context, Planned& planned, Data& data) {
   });
   if (!planned.is_saved()) return;
   data.fingerprint = context.session.peers().share(data.fingerprint)[0];
+  if (folder) folder->will_make(save::checkpoint_root(planned.config), "LOCK");
   checkpointer.emplace(context.session, planned.config, planned.build.plan,
                        facts_of(context, planned, data));
 }
@@ -142,7 +143,13 @@ bool Opened::has_ended(Context& context, const Planned& planned) const {
 void Opened::open_initial_weights(Context& context, Planned& planned, const Data& data) {
   const RunConfig& config = planned.config;
   if (start || config.model.init_from.empty()) return learn_generation(context, planned, data);
-  initial = models::open_model(context.session, context.order.catalogue, config.model.init_from);
+  initial = std::move(planned.start);
+  // A run that is still alive may have saved between the looks of two ranks.
+  const auto paths = context.session.peers().share(initial ? initial->path() : "");
+  const bool is_one = std::ranges::count(paths, paths[0]) == std::ssize(paths);
+  if (paths[0].empty() || !is_one) {
+    initial = models::open_model(context.session, context.order.catalogue, config.model.init_from);
+  }
   context.session.on_every_rank([&] {
     models::require_same_model(*initial, planned.build.model);
     const std::string& there = initial->description().tokenizer;

@@ -21,8 +21,15 @@ class RunFolder {
   /// Error(kInUse) naming the holder's host and process, or Error(kIo) with the path and the
   /// reason; then nothing of an earlier run has been touched.
   explicit RunFolder(const std::string& path);
+  /// A launch that is refused leaves nothing that it made: see keep().
+  ~RunFolder();
   RunFolder(const RunFolder&) = delete;
   RunFolder& operator=(const RunFolder&) = delete;
+
+  /// `folder` is about to be made, with this lock in it.
+  void will_make(const std::string& folder, const char* lock);
+  /// A launch begins: what has been made stays.
+  void keep() { is_kept_ = true; }
 
   /// Where an earlier run left nothing to go on from, or it is not wanted: its files, and its
   /// checkpoints if asked for, move to old-<n>/. Throws Error(kIo).
@@ -53,6 +60,8 @@ class RunFolder {
 
   std::string path_, moved_to_, earlier_end_;
   LockFile lock_;
+  std::vector<std::string> made_, locks_;  ///< that were not there; folders from the innermost on
+  bool is_kept_ = false;
 };
 
 /// What a line about a step is made from beside the step.

@@ -31,6 +31,7 @@ constexpr const char* kOutputs[] = {
 
 RunFolder::RunFolder(const std::string& path) : path_(path) {
   std::error_code error;
+  will_make(path_, "lock");
   fs::create_directories(path_, error);
   if (error) refuse_path(path_, error.value());
   lock_ = LockFile(path_ + "/lock",
@@ -39,6 +40,24 @@ RunFolder::RunFolder(const std::string& path) : path_(path) {
   // The lock is ours: a launch that has not said how it ended can no longer do so.
   launch::end_killed_launch(path_);
   earlier_end_ = launch::last_end(path_);
+}
+
+RunFolder::~RunFolder() {
+  if (is_kept_) return;
+  for (const std::string& lock : locks_) unlink(lock.c_str());
+  // What holds anything stays.
+  for (const std::string& folder : made_) rmdir(folder.c_str());
+}
+
+void RunFolder::will_make(const std::string& folder, const char* lock) {
+  const auto is_absent = [](const std::string& path) {
+    return look_at_name(path).kind == PathKind::nothing;
+  };
+  if (is_absent(folder + "/" + lock)) locks_.push_back(folder + "/" + lock);
+  std::vector<std::string> made;
+  for (fs::path at = folder; !at.empty() && is_absent(at.string()); at = at.parent_path())
+    made.push_back(at.string());
+  made_.insert(made_.begin(), made.begin(), made.end());
 }
 
 void RunFolder::write(const std::string& name, const std::string& content) const {

@@ -71,6 +71,9 @@ def others_train_as_in_a_whole_training(program):
     trained(program, "whole", 1, "run.steps=1")
     out = trained(program, "one", 1, FREEZE, "run.steps=1").out
     check("of them frozen, " in out, f"the banner counts them: {out}")
+    check("another name" not in out, f"shared.weight is the table's own name: {out}")
+    alias = trained(program, "alias", 1, 'model.freeze=["lm_head.weight"]', "run.steps=1").out
+    check('frozen      "lm_head.weight" means shared.weight, of which' in alias, f"said: {alias}")
     trained(program, "four", 2, FREEZE, "zero.stage=2")
     whole, one, four = (tensors(program, name) for name in ("whole", "one", "four"))
     check(sum(map(is_frozen, whole)) == 13, f"13 tensors are frozen of {sorted(whole)}")

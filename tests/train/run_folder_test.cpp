@@ -25,6 +25,7 @@ std::string fresh_path() {
 
 TEST(RunFolder, MovesWhatEarlierRunsLeftToANewPlaceEachTime) {
   const std::string path = fresh_path();
+  fs::create_directory(path);
   { EXPECT_EQ(RunFolder(path).moved_to(), ""); }
   for (const char* place : {"/old-1", "/old-2"}) {
     std::ofstream(path + "/metrics.jsonl") << place;
@@ -34,6 +35,28 @@ TEST(RunFolder, MovesWhatEarlierRunsLeftToANewPlaceEachTime) {
     EXPECT_TRUE(fs::exists(path + place + "/metrics.jsonl"));
     EXPECT_FALSE(fs::exists(path + "/metrics.jsonl"));
   }
+}
+
+TEST(RunFolder, LeavesNothingOfALaunchThatIsRefused) {
+  const std::string path = fresh_path(), run = path + "/runs/a", store = run + "/checkpoints";
+  const auto launch = [&](bool is_kept) {
+    RunFolder folder(run);
+    folder.will_make(store, "LOCK");
+    fs::create_directory(store);
+    std::ofstream(store + "/LOCK") << "this process";
+    if (is_kept) folder.keep();
+  };
+  launch(false);
+  EXPECT_FALSE(fs::exists(path)) << "with the folders around it";
+  fs::create_directories(run);
+  std::ofstream(run + "/notes.txt") << "mine";
+  launch(false);
+  EXPECT_TRUE(fs::exists(run + "/notes.txt"));
+  EXPECT_FALSE(fs::exists(run + "/lock") || fs::exists(store));
+  launch(true);
+  EXPECT_TRUE(fs::exists(run + "/lock") && fs::exists(store + "/LOCK"));
+  launch(false);
+  EXPECT_TRUE(fs::exists(run + "/lock") && fs::exists(store + "/LOCK")) << "of the one before";
 }
 
 TEST(RunFolder, RefusesASecondLiveRunAndNamesTheFirst) {
