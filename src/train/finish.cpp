@@ -88,6 +88,17 @@ void report(Context& context, const Planned& planned, const Data& data, const Op
   }
 }
 
+/// Returns what to type behind the program's name to see what an exported model does.
+std::string to_try(const RunConfig& config, const models::ModelDescription& model) {
+  const auto& [family, numbers] = model.model;
+  // Gaps are filled in no text that a user would write.
+  const bool writes = family->decode && !model.tokenizer.empty() && config.data.noise_density == 0;
+  if (!writes) return text("eval ", config.run.output);
+  const bool is_odd = config.data.source_prefix.find_first_of("\"$`\\!") != std::string::npos;
+  return text("generate ", config.run.output, " --prompt \"",
+              is_odd ? "" : config.data.source_prefix, "In the beginning\"");
+}
+
 /// The model is exported of a finished training alone: a run that goes on later has not its last
 /// weights yet.
 void export_model(Context& context, const Planned& planned, const Data& data, Live& live,
@@ -102,10 +113,10 @@ void export_model(Context& context, const Planned& planned, const Data& data, Li
                      folder, "\n"));
     return;
   }
-  models::export_model(live.engine->view(), context.session.peers(), folder,
-                       models::describe_model(config, planned.build, data.sets));
-  context.say(text("model in ", folder, "; try: ", context.order.program, " generate ",
-                   config.run.output, " --prompt \"In the beginning\"\n"));
+  const models::ModelDescription model = models::describe_model(config, planned.build, data.sets);
+  models::export_model(live.engine->view(), context.session.peers(), folder, model);
+  context.say(text("model in ", folder, "; try: ", context.order.program, ' ',
+                   to_try(config, model), "\n"));
 }
 
 void require_saved(Context& context, const Planned& planned, const Opened& opened,
