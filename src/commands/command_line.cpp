@@ -114,6 +114,8 @@ std::vector<Option> generate_options() {
       {"--chat", &CommandLine::chat},
       {"--persona", &CommandLine::persona},
       {"--batch", Count{&CommandLine::batch, 1, 100'000, "number of texts"}},
+      {"--first-line", Count{&CommandLine::first_line, 1, INT64_MAX, "number of a line"}},
+      {"--ids", &CommandLine::ids},
       {"--seed", Count{&CommandLine::seed, 1, INT64_MAX, "seed"}}};
   all.insert(all.end(), more.begin(), more.end());
   return all;

@@ -60,6 +60,8 @@ struct CommandLine {
   bool chat = false;
   std::string persona;
   int64_t batch = 0;            ///< lines worked on at a time; 0: a default
+  int64_t first_line = 1;       ///< of `lines`, from which on texts are written
+  bool ids = false;             ///< ids of tokens in place of texts
   GenerationConfig generation;  ///< what is written; --tokens is max_new_tokens, and a
                                 ///< temperature of 0 draws nothing
   int64_t seed = 0;

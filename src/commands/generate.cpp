@@ -10,6 +10,7 @@
 
 #include "src/commands/commands.hpp"
 #include "src/commands/user_text.hpp"
+#include "zero/base/path.hpp"
 #include "zero/io/data/tokenizer.hpp"
 #include "zero/launch/session.hpp"
 #include "zero/launch/thread_room.hpp"
@@ -48,6 +49,13 @@ void require_options_that_act(const CommandLine& line) {
     refuse(Exit::kUsage, "command line: --batch: only lines of a file are worked on together; ",
            "write --input FILE as well");
   }
+  if (line.first_line > 1 && line.lines.empty()) {
+    refuse(Exit::kUsage, "command line: --first-line: only a file has lines; ",
+           "write --input FILE as well");
+  }
+  if (line.ids && line.chat) {
+    refuse(Exit::kUsage, "command line: --ids: a talk is of texts; write --prompt or --input");
+  }
   if (!line.persona.empty() && !line.chat) {
     refuse(Exit::kUsage, "command line: --persona: only who talks has one; write --chat as well");
   }
@@ -63,8 +71,11 @@ std::string prompt_of(const CommandLine& line) {
 std::unique_ptr<Tokenizer> tokenizer_of(const models::StoredModel& model) {
   const models::ModelDescription& description = model.description();
   if (description.tokenizer.empty()) {
-    refuse(Exit::kInput, model.path(), ": has no tokenizer; copy the vocab.json and merges.txt, ",
-           "or the spiece.model, that its training data was made with to this folder");
+    const bool has_fast = is_there(model.path() + "/tokenizer.json");
+    refuse(Exit::kInput, model.path(),
+           has_fast ? ": has tokenizer.json alone, which is not read here" : ": has no tokenizer",
+           "; copy the vocab.json and merges.txt, or the spiece.model, that its training data was ",
+           "made with to this folder");
   }
   auto tokenizer = open_tokenizer(description.tokenizer);
   const int64_t vocabulary = model::data_form(description.model).vocabulary;
@@ -75,13 +86,17 @@ std::unique_ptr<Tokenizer> tokenizer_of(const models::StoredModel& model) {
   return tokenizer;
 }
 
-/// Standard output, character by character.
+/// Standard output, character by character, or id by id.
 class Screen {
  public:
-  explicit Screen(const Tokenizer& tokenizer) : tokenizer_(tokenizer) {}
+  Screen(const Tokenizer& tokenizer, bool ids) : tokenizer_(tokenizer), ids_(ids) {}
   /// What a token says may depend on whether another one stands in front of it.
   void show(std::span<const int32_t> tokens) {
     for (const int32_t token : tokens) {
+      if (ids_) {
+        put(text(std::exchange(has_begun_, true) ? " " : "", token));
+        continue;
+      }
       const size_t known = tokenizer_.decode(last_).size();
       last_.push_back(token);
       put(characters_.add(tokenizer_.decode(last_).substr(known)));
@@ -97,6 +112,8 @@ class Screen {
   }
 
   const Tokenizer& tokenizer_;
+  const bool ids_;
+  bool has_begun_ = false;
   models::CharacterStream characters_;
   std::vector<int32_t> last_;  ///< the token that was shown last
 };
@@ -126,7 +143,7 @@ class Stream {
         asked_rules(line_, writer_.model, writer_.generation, kDefaultTokens);
     const int64_t most = count(rules, int64_t(prompt.size()));
     rules.scores.max_length = int64_t(prompt.size()) + most;
-    Screen screen(writer_.tokenizer);
+    Screen screen(writer_.tokenizer, line_.ids);
     screen.show(prompt);
     const models::Language language{
         .feed = [&](std::span<const int32_t> tokens) { return decoder_.feed(tokens); },
@@ -138,7 +155,7 @@ class Stream {
     int64_t made = 0;
     models::continue_tokens(language, prompt, most, rules.scores, rules.choice, [&](int32_t token) {
       if (made++ == 0) first = Clock::now();
-      if (!is_silent_end(rules.scores, token)) screen.show({&token, 1});
+      if (line_.ids || !is_silent_end(rules.scores, token)) screen.show({&token, 1});
     });
     screen.finish();
     const double seconds = seconds_between(first, Clock::now());

@@ -62,8 +62,9 @@ struct Writer {
 /// Writes a text for one prompt to standard output.
 void write_text(const CommandLine& line, const Writer& writer, const std::string& prompt);
 
-/// A text for each line of a file, one a line, to a new file or standard output; line breaks within
-/// a text become blanks.
+/// A text for each line of a file, one a line, to a new file or standard output, as soon as it and
+/// those before it have ended; line breaks within a text become blanks. What an error ends stays in
+/// the file's temporary, and a later call says how to go on behind what a killed one has left.
 void write_lines(const CommandLine& line, const Writer& writer);
 
 using Turns = std::deque<std::string>;

@@ -39,6 +39,8 @@ constexpr const char* kCommands =
       --prompt-file FILE   instead of --prompt
       --input FILE         a text for each line of it, to --output FILE or standard output
       --batch N            lines that are worked on at a time (8)
+      --first-line N       of the input, to go on behind texts that are there
+      --ids                ids of tokens in place of texts
       --chat               talk with a model that answers; --persona TEXT says who it is
                            ("your persona: " is put in front if its training had that)
          What is not written below is what the model's generation_config.json says, else (this).

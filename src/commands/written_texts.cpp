@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <iostream>
+#include <map>
+#include <numeric>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -19,6 +21,8 @@ using models::TokenList;
 
 constexpr int64_t kMostBytes = int64_t(4) << 30;
 constexpr int64_t kDefaultTokens = 200, kDefaultBatch = 8;
+/// Batches that ranks write between two times that texts are shown: few wait long for the others.
+constexpr int64_t kRankBatches = 8;
 
 /// Where nobody says what ends a text, the tokenizer does. Without a word of a length each text has
 /// the default number of tokens after its own beginning, if there is room: the last one of all
@@ -42,26 +46,60 @@ struct Extents {
   int64_t count, longest;
 };
 
+std::string ids_text(std::span<const int32_t> ids) {
+  std::string all;
+  for (const int32_t id : ids) all += text(all.empty() ? "" : " ", id);
+  return all;
+}
+
 /// The plans that write for sources.
 class Texts {
  public:
+  using Show = std::function<void(std::string)>;
+
   Texts(const CommandLine& line, const Writer& writer, const Extents& of)
-      : writer_(writer), generator_(writer.model.description().model, options(line, of)) {
+      : writer_(writer),
+        shows_ids_(line.ids),
+        batch_(std::min(line.batch > 0 ? line.batch : kDefaultBatch, of.count)),
+        generator_(writer.model.description().model, options(line, of)) {
     models::load_weights(writer.model, generator_);
   }
 
-  std::vector<std::string> write(std::span<const TokenList> sources) {
-    const auto written =
-        writer_.ranks ? models::write_by_ranks(generator_, writer_.ranks->session.peers(), sources)
-                      : generator_.write(sources);
-    std::vector<std::string> texts;
-    for (const TokenList& text : written) texts.push_back(shown(text));
-    return texts;
+  /// Gives the text of each source to `show`, in their order and as soon as it can. The first one
+  /// is the number `first` of those that the seed draws.
+  void write(std::span<const TokenList> sources, int64_t first, const Show& show) {
+    if (!writer_.ranks) return write_alone(sources, first, show);
+    const launch::Peers& peers = writer_.ranks->session.peers();
+    const size_t most = size_t(batch_ * kRankBatches * peers.ranks());
+    for (size_t at = 0; at < sources.size(); at += most) {
+      const auto part = sources.subspan(at, std::min(most, sources.size() - at));
+      for (const TokenList& text :
+           models::write_by_ranks(generator_, peers, part, first + int64_t(at)))
+        show(shown(text));
+    }
+  }
+
+  std::string write_one(const TokenList& source, int64_t number) {
+    std::string written;
+    write({&source, 1}, number, [&](std::string text) { written = std::move(text); });
+    return written;
   }
 
  private:
+  void write_alone(std::span<const TokenList> sources, int64_t first, const Show& show) {
+    std::vector<int64_t> numbers(sources.size());
+    std::iota(numbers.begin(), numbers.end(), first);
+    std::map<int64_t, std::string> waiting;
+    int64_t next = 0;
+    generator_.write(sources, numbers, [&](int64_t place, const TokenList& text) {
+      waiting[place] = shown(text);
+      for (; waiting.contains(next); ++next) show(std::move(waiting.extract(next).mapped()));
+    });
+  }
+
   std::string shown(const TokenList& text) const {
     const model::DataForm form = writer_.form();
+    if (shows_ids_) return ids_text(std::span(text).subspan(writer_.answers() ? 1 : 0));
     return writer_.answers() ? models::answer_text(text, form.start, form.end, writer_.tokenizer)
                              : writer_.tokenizer.decode(text, SpecialTokens::kSkipped);
   }
@@ -70,13 +108,15 @@ class Texts {
     models::GenerationOptions made{.rules = rules_for(line, writer_)};
     made.compute = writer_.compute();
     made.threads = writer_.threads;
-    made.batch = std::min(line.batch > 0 ? line.batch : kDefaultBatch, of.count);
+    made.batch = batch_;
     made.longest_source = of.longest;
     made.together = writer_.together();
     return made;
   }
 
   const Writer& writer_;
+  const bool shows_ids_;
+  const int64_t batch_;
   models::TextGenerator generator_;
 };
 
@@ -110,15 +150,21 @@ void require_source(const CommandLine& line, const Writer& writer, size_t number
 std::vector<TokenList> sources_of(const CommandLine& line, const Writer& writer) {
   const std::string content = read_file_or_pipe(line.lines, kMostBytes);
   std::vector<TokenList> sources;
+  int64_t number = 0;
   for (size_t at = 0; at < content.size();) {
     const size_t end = std::min(content.find('\n', at), content.size());
     std::string_view text = std::string_view(content).substr(at, end - at);
+    at = end + 1;
+    if (++number < line.first_line) continue;
     if (text.ends_with('\r')) text.remove_suffix(1);
     sources.push_back(source_of(writer, text));
-    require_source(line, writer, sources.size(), sources.back());
-    at = end + 1;
+    require_source(line, writer, size_t(number), sources.back());
   }
-  if (sources.empty()) refuse(Exit::kInput, line.lines, ": is empty; write a source on each line");
+  if (number == 0) refuse(Exit::kInput, line.lines, ": is empty; write a source on each line");
+  if (sources.empty()) {
+    refuse(Exit::kUsage, "command line: --first-line: ", line.first_line, ", but ", line.lines,
+           " has ", counted(number, "line"), "; write one of them");
+  }
   return sources;
 }
 
@@ -127,6 +173,52 @@ void show(const Writer& writer, const std::string& text) {
   const bool shown = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
   if (!shown || std::fflush(stdout) != 0) refuse(Exit::kIo, "standard output: is closed or full");
 }
+
+/// Says of texts that a killed process has left how to go on behind them.
+void tell_of_left(const std::string& output) {
+  for (const std::string& left : left_files(output)) {
+    const std::string content = read_file_or_pipe(left, kMostBytes);
+    const int64_t texts = std::ranges::count(content, '\n');
+    warn(left, ": holds ", counted(texts, "text"),
+         " of a generate that was ended; behind the texts of ", texts, " lines --first-line ",
+         texts + 1, " goes on; keep it, or remove it");
+  }
+}
+
+/// The file or standard output that lines go to, each as it comes.
+class WrittenLines {
+ public:
+  WrittenLines(const CommandLine& line, const Writer& writer)
+      : writer_(writer), first_(line.first_line) {
+    if (line.output.empty() || !writer.is_first()) return;
+    tell_of_left(line.output);
+    file_.emplace(line.output);
+  }
+  /// What an error ends stays.
+  ~WrittenLines() {
+    if (!file_ || count_ == 0) return;
+    warn(file_->leave(), ": holds the ", counted(count_, "text"), " that were written before; ",
+         "--first-line ", first_ + count_, " goes on behind them");
+  }
+
+  void write(std::string text) {
+    std::ranges::replace_if(
+        text, [](char c) { return c == '\n' || c == '\r'; }, ' ');
+    text += '\n';
+    if (!file_) return show(writer_, text);
+    file_->write(text);
+    ++count_;
+  }
+  void publish() {
+    if (file_) file_->publish();
+    file_.reset();
+  }
+
+ private:
+  const Writer& writer_;
+  std::optional<OutputFile> file_;
+  int64_t first_, count_ = 0;
+};
 
 const model::TalkForm& talk_form(const Writer& writer) {
   return writer.model.description().model.family->talk;
@@ -176,26 +268,21 @@ std::string text_of_talk(const model::TalkForm& form, const std::string& persona
 void write_text(const CommandLine& line, const Writer& writer, const std::string& prompt) {
   const auto source =
       writer.asked([&] { return std::vector<TokenList>{source_of(writer, prompt)}; });
-  show(writer, Texts(line, writer, extents(source)).write(source)[0] + "\n");
+  show(writer, Texts(line, writer, extents(source)).write_one(source[0], 0) + "\n");
 }
 
 void write_lines(const CommandLine& line, const Writer& writer) {
   // A name that cannot be had is known before hours of work.
-  std::optional<OutputFile> file;
+  std::optional<WrittenLines> lines;
   const std::vector<TokenList> sources = writer.asked([&] {
     std::vector<TokenList> read = sources_of(line, writer);
-    if (!line.output.empty()) file.emplace(line.output);
+    lines.emplace(line, writer);
     return read;
   });
-  std::string all;
-  for (std::string& text : Texts(line, writer, extents(sources)).write(sources)) {
-    std::ranges::replace_if(
-        text, [](char c) { return c == '\n' || c == '\r'; }, ' ');
-    all += text + "\n";
-  }
-  if (!file) return line.output.empty() ? show(writer, all) : void();
-  file->write(all);
-  file->publish();
+  Texts(line, writer, extents(sources)).write(sources, line.first_line - 1, [&](std::string text) {
+    if (lines) lines->write(std::move(text));
+  });
+  if (lines) lines->publish();
 }
 
 void talk(const CommandLine& line, const Writer& writer) {
@@ -221,10 +308,10 @@ void talk(const CommandLine& line, const Writer& writer) {
     }
     return {};
   };
-  for (;;) {
+  for (int64_t number = 0;; ++number) {
     const std::vector<TokenList> source = writer.asked(next);
     if (source.empty()) return;
-    turns.push_back(texts.write(source)[0]);
+    turns.push_back(texts.write_one(source[0], number));
     show(writer, turns.back() + "\n");
   }
 }

@@ -56,6 +56,7 @@ def trained(program, name, ranks, *settings):
     result = program.wait(program.start(ranks, *settings, f"run.output=runs/{run}",
                                         input_file=f"{name}.toml"), run=run)
     check(result.finished(), f"{name}: {ranks} ranks with {settings}", result)
+    check(f'generate runs/{run} --prompt "In the beginning"' in result.out, "what to try", result)
     return result
 
 
@@ -111,6 +112,11 @@ def writes_texts(program, name):
     together = lines_of(program, model, f"{name}_8.txt", *beams)
     check(len(together) == len(sources) + 1 and together[-1] == b"", f"a line each: {together}")
     check(b"\0" not in b"".join(together), f"{name}: ids around texts are shown: {together}")
+    ids = [[int(id) for id in line.split()]
+           for line in lines_of(program, model, f"{name}_ids.txt", *beams, "--ids")[:-1]]
+    spoken = [bytes(32 if id in b"\r\n" else id for id in line if id not in IDS[name].values())
+              for line in ids]
+    check(spoken == together[:-1], f"{name}: {ids} of {together}")
     check(together == lines_of(program, model, f"{name}_1.txt", *beams, "--batch", "1"),
           f"{name}: texts depend on their batch")
     check(together == lines_of(program, f"runs/{name}_1_1", f"{name}_run.txt", *beams),

@@ -2,7 +2,9 @@
 """A stored model continues a text: the same one for the same seed, the likeliest without any."""
 import json
 import shutil
+import signal
 import subprocess
+import time
 
 import token_files
 from program import Program, check, check_refused
@@ -82,6 +84,52 @@ def pipes_are_read(program):
     (program.folder / "one.txt").write_text(PROMPT)
     written = program.alone("generate", "runs/tiny", "--input", "one.txt").out
     check(piped(program, PROMPT, "--input") == written != "", "lines of a pipe")
+
+
+def killed_behind_texts(program, line):
+    """What a generate leaves that is killed when some of its texts are there."""
+    process = program.popen([str(program.zeroapp), *line])
+    left = program.folder / f"drawn.tmp-{process.pid}"
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and process.poll() is None:
+        if left.exists() and left.read_bytes().count(b"\n") >= 3:
+            break
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    check(left.exists(), f"killed at its work: {sorted(program.folder.iterdir())}")
+    return left.read_bytes().split(b"\n")[:-1]
+
+
+def texts_come_as_they_are_done_and_go_on_behind_a_kill(program):
+    count = 3000
+    program.write("many.txt", "".join(f"{i} times " + "\n" for i in range(count)))
+    line = ("generate", "runs/tiny", "--input", "many.txt", "--output", "drawn", "--tokens", "20",
+            "--temperature", "0.9", "--seed", "5", "--batch", "4")
+    begun = killed_behind_texts(program, line)
+    rest = program.alone(*line, "--first-line", str(count - 5))
+    check(rest.status == 0, "what a killed one has left blocks nothing", rest)
+    words = (f"holds {len(begun)} texts of a generate that was ended; behind the texts of "
+             f"{len(begun)} lines --first-line {len(begun) + 1} goes on")
+    check(words in rest.err, "said", rest)
+    last = (program.folder / "drawn").read_bytes().split(b"\n")[:-1]
+    (program.folder / "drawn").unlink()
+    whole = program.alone(*line)
+    texts = (program.folder / "drawn").read_bytes().split(b"\n")[:-1]
+    check(len(texts) == count and texts[:len(begun)] == begun, "the first ones, in order", whole)
+    check(texts[-6:] == last, "a line draws the same wherever a call begins", rest)
+    check(len(set(texts[-6:])) > 1, f"and each another: {last}")
+
+
+def ids_stand_for_texts(program):
+    asked = ("runs/tiny", "--prompt", PROMPT, "--tokens", "12")
+    text, ids = (generate(program, *asked, *more) for more in ((), ("--ids",)))
+    check(bytes(int(id) for id in ids.split()).decode() == text[:-1], f"{ids!r} of {text!r}")
+    program.write("one.txt", PROMPT)
+    lines = ("generate", "runs/tiny", "--input", "one.txt", "--tokens", "12", "--ids")
+    check(program.alone(*lines).out == ids, f"{ids!r} of a line, too")
+    refused(program, 2, "a talk is of texts", "runs/tiny", "--chat", "--ids")
+    refused(program, 2, "only a file has lines", *asked, "--first-line", "2")
+    refused(program, 2, "one.txt has 1 line", *lines[1:], "--first-line", "2")
 
 
 def lines_are_as_long_as_alone(program):
@@ -199,7 +247,9 @@ def what_cannot_be_generated_is_refused(program):
     config = program.folder / "moved/config.json"
     whole = config.read_text()
     config.write_text(whole.replace('"bytes"', '"of another program"'))
-    refused(program, 3, "vocab.json and merges.txt", "moved", "--prompt", "x")
+    refused(program, 3, "has no tokenizer; copy the vocab.json", "moved", "--prompt", "x")
+    (program.folder / "moved/tokenizer.json").write_text("{}")
+    refused(program, 3, "has tokenizer.json alone, which is", "moved", "--prompt", "x")
     config.write_text(whole)
     weights = program.folder / "moved/model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-4])
@@ -214,6 +264,8 @@ def main():
     prompts_come_from_files_and_models_travel(program)
     lines_are_continued(program)
     pipes_are_read(program)
+    texts_come_as_they_are_done_and_go_on_behind_a_kill(program)
+    ids_stand_for_texts(program)
     lines_are_as_long_as_alone(program)
     rules_hold_for_a_prompt(program)
     a_runs_rule_of_the_source_holds_for_a_prompt(program)
