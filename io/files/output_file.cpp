@@ -117,7 +117,11 @@ std::vector<std::string> left_files(const std::string& path) {
   std::error_code ignored;
   for (fs::directory_iterator entry(place, ignored), end; !ignored && entry != end;
        entry.increment(ignored)) {
-    if (!entry->path().filename().string().starts_with(front)) continue;
+    const std::string name = entry->path().filename().string();
+    const bool is_made =
+        name.starts_with(front) && name.find_first_not_of("0123456789-", front.size()) == name.npos;
+    std::error_code unknown;
+    if (!is_made || !fs::is_regular_file(entry->symlink_status(unknown))) continue;
     const OpenFile file(
         open(entry->path().c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
     if (file && flock(file.descriptor(), LOCK_SH | LOCK_NB) == 0)

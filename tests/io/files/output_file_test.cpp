@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -57,7 +58,10 @@ TEST_F(OutputFiles, GoAwayUnlessPublishedAlsoInThePlaceOfAClosedStandardInput) {
 /// Containers give processes the same numbers again and again.
 TEST_F(OutputFiles, AreMadeWhereAKilledProcessOfTheSameNumberHasLeftOne) {
   const std::string left = path("a") + ".tmp-" + std::to_string(getpid());
-  for (const std::string& name : {left, left + "-1"}) std::ofstream(name) << "half";
+  for (const std::string& name : {left, left + "-1", path("a") + ".tmp-\x1b"})
+    std::ofstream(name) << "half";
+  ASSERT_EQ(mkfifo((path("a") + ".tmp-7").c_str(), 0600), 0) << "which nobody may wait for";
+  fs::create_symlink(left, path("a") + ".tmp-8");
   EXPECT_EQ(left_files(path("a")), (std::vector<std::string>{left, left + "-1"}));
   OutputFile file(path("a"));
   file.write("whole");
