@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <cstdio>
+#include <fstream>
 #include <iostream>
+#include <iterator>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -177,8 +179,8 @@ void show(const Writer& writer, const std::string& text) {
 /// Says of texts that a killed process has left how to go on behind them.
 void tell_of_left(const std::string& output) {
   for (const std::string& left : left_files(output)) {
-    const std::string content = read_file_or_pipe(left, kMostBytes);
-    const int64_t texts = std::ranges::count(content, '\n');
+    std::ifstream file(left, std::ios::binary);
+    const int64_t texts = std::count(std::istreambuf_iterator<char>(file), {}, '\n');
     warn(left, ": holds ", counted(texts, "text"),
          " of a generate that was ended; behind the texts of ", texts, " lines --first-line ",
          texts + 1, " goes on; keep it, or remove it");
