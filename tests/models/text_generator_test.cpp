@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "src/model/gpt2.hpp"
 #include "tests/support/arrays.hpp"
@@ -129,6 +131,24 @@ TEST_P(TextsOf, DoNotDependOnTheBatchTheyAreInNorOnThreads) {
     const auto all = golden.write(golden.options(rules, 60));
     EXPECT_EQ(golden.write(golden.options(rules, 7, 2)), all) << rules;
     EXPECT_EQ(golden.write(golden.options(rules, 1)), all) << rules;
+  }
+}
+
+TEST_P(TextsOf, AreDrawnApartBySeedAndByPlace) {
+  const GoldenTexts golden(GetParam());
+  const std::vector<TokenList> alike(8, golden.prompts()[0]);
+  const auto drawn = [&](uint64_t seed) {
+    GenerationOptions options = golden.options({{"do_sample", true}, {"min_length", 9}}, 8);
+    options.rules.choice.seed = seed;
+    TextGenerator generator(golden.model(), options);
+    golden.fill(generator);
+    return generator.write(alike);
+  };
+  const auto one = drawn(5), two = drawn(6);
+  EXPECT_EQ(std::set<TokenList>(one.begin(), one.end()).size(), 8u);
+  for (size_t i = 0; i + 1 < one.size(); ++i) {
+    EXPECT_NE(two[i], one[i + 1]) << "not the next one of the seed before";
+    EXPECT_NE(two[i], one[i]);
   }
 }
 
