@@ -86,7 +86,7 @@ class View {
 };
 
 ConfigInput read_input(const CommandLine& line) {
-  std::unique_ptr<models::StoredModel> start;
+  train::StartModel start;
   ConfigInput input =
       read_config_file(line.catalogue->models, line.input, line.overrides, zero::Writer::user,
                        [&](const RunConfig& config) {

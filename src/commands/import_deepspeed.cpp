@@ -71,7 +71,7 @@ void write_new_file(const std::string& path, const std::string& toml) {
 }  // namespace
 
 int import_deepspeed(const CommandLine& line) {
-  std::unique_ptr<models::StoredModel> start;
+  train::StartModel start;
   const DeepSpeedImport result = zero::import_deepspeed(
       line.catalogue->models, line.input,
       {.overrides = line.overrides,

@@ -191,7 +191,7 @@ std::string pairs_text(const DataConfig& data) {
 }  // namespace
 
 int plan(const CommandLine& line) {
-  std::unique_ptr<models::StoredModel> start;
+  train::StartModel start;
   const ConfigInput input =
       read_config_file(line.catalogue->models, line.input, line.overrides, zero::Writer::user,
                        [&](const RunConfig& config) {
@@ -204,8 +204,9 @@ int plan(const CommandLine& line) {
   Target target;
   input.locate([&] { target = target_of(line, config); });
   state::World world = team_of(line, config, target);
-  input.locate(
-      [&] { train::count_texts(config, train::first_generation(config, start.get()), world); });
+  input.locate([&] {
+    train::count_texts(config, train::first_generation(config, start.opened.get()), world);
+  });
   const advise::MemoryLimit limit = limit_of(line, config, target.machine);
   if (line.max_batch) {
     print_largest_batch(config, world, limit);

@@ -144,12 +144,8 @@ void Opened::open_initial_weights(Context& context, Planned& planned, const Data
   const RunConfig& config = planned.config;
   if (start || config.model.init_from.empty()) return learn_generation(context, planned, data);
   initial = std::move(planned.start);
-  // A run that is still alive may have saved between the looks of two ranks.
-  const auto paths = context.session.peers().share(initial ? initial->path() : "");
-  const bool is_one = std::ranges::count(paths, paths[0]) == std::ssize(paths);
-  if (paths[0].empty() || !is_one) {
+  if (!initial)
     initial = models::open_model(context.session, context.order.catalogue, config.model.init_from);
-  }
   context.session.on_every_rank([&] {
     models::require_same_model(*initial, planned.build.model);
     const std::string& there = initial->description().tokenizer;

@@ -71,13 +71,25 @@ Input::Input(Context& context) {
   context.enter(launch::Milestone::input);
   launch::Session& session = context.session;
   const Order& order = context.order;
-  session.on_every_rank([&] {
+  StartModel found;
+  const auto read = [&] {
     settings = read_config_file(
         order.catalogue.models, order.input, order.overrides, Writer::user,
-        [&](const RunConfig& config) { return start_numbers(order.catalogue, config, start); });
+        [&](const RunConfig& config) { return start_numbers(order.catalogue, config, found); });
     const int64_t patience = settings.config.run.watchdog;  // of the wait after this work too
     if (patience > 0) session.lookout().set_patience(double(patience));
+  };
+  // A run that is still alive may save meanwhile, so one rank alone looks.
+  session.on_every_rank([&] {
+    if (session.is_first()) read();
   });
+  found.own = session.peers().share(found.own)[0];
+  found.other = session.peers().share(found.other)[0];
+  found.is_found = true;
+  session.on_every_rank([&] {
+    if (!session.is_first()) read();
+  });
+  start = std::move(found.opened);
   std::vector<std::string> warnings = settings.warnings;
   if (!drives_devices()) std::ranges::copy(idle_keys_of_devices(settings), back_inserter(warnings));
   const std::string unpinned = advise::vain_pin_memory(settings, drives_devices());

@@ -20,38 +20,47 @@ StartNumbers start_of(const models::ModelDescription& description, const std::st
   return start;
 }
 
-/// Returns what the newest checkpoint says that a run would go on from; none where it has none that
-/// is readable, of which the start says what is wrong.
-std::optional<StartNumbers> own_numbers(const model::Catalogue& catalogue,
-                                        const RunConfig& config) {
+/// Returns the newest checkpoint that a run would go on from; "" where it has none that says its
+/// model, of which the start says what is wrong.
+std::string own_checkpoint(const RunConfig& config) {
   const bool is_somewhere = !config.run.output.empty() || !config.checkpoint.dir.empty();
-  if (config.checkpoint.resume == Resume::never || !is_somewhere) return {};
+  if (config.checkpoint.resume == Resume::never || !is_somewhere) return "";
   try {
     const std::string root = save::checkpoint_root(config);
-    if (!save::holds_checkpoints(root)) return {};
+    if (!save::holds_checkpoints(root)) return "";
     const save::StoredCheckpoint own(root);
-    StartNumbers start =
-        start_of(models::parse_description(catalogue, own.fact(save::kDescriptionFact),
-                                           own.folder() + ": its model"),
-                 own.folder());
-    start.must_agree = false;
-    return start;
+    return own.fact(save::kDescriptionFact).empty() ? "" : own.folder();
   } catch (const Error&) {
-    return {};
+    return "";
   }
+}
+
+void find(const model::Catalogue& catalogue, const RunConfig& config, StartModel& start) {
+  const std::string& from = config.model.init_from;
+  start.own = own_checkpoint(config);
+  if (start.own.empty() && is_there(from)) start.other = models::find_model(catalogue, from);
+}
+
+StartNumbers own_numbers(const model::Catalogue& catalogue, const std::string& folder) {
+  const save::StoredCheckpoint own(folder);
+  StartNumbers start =
+      start_of(models::parse_description(catalogue, own.fact(save::kDescriptionFact),
+                                         folder + ": its model"),
+               folder);
+  start.must_agree = false;
+  return start;
 }
 
 }  // namespace
 
 std::optional<StartNumbers> start_numbers(const model::Catalogue& catalogue,
-                                          const RunConfig& config,
-                                          std::unique_ptr<models::StoredModel>& opened) {
-  const std::string& from = config.model.init_from;
-  if (from.empty()) return {};
-  if (auto own = own_numbers(catalogue, config)) return own;
-  if (!is_there(from)) return {};
-  opened = models::open_model(catalogue, models::find_model(catalogue, from));
-  return start_of(opened->description(), opened->path());
+                                          const RunConfig& config, StartModel& start) {
+  if (config.model.init_from.empty()) return {};
+  if (!start.is_found) find(catalogue, config, start);
+  if (!start.own.empty()) return own_numbers(catalogue, start.own);
+  if (start.other.empty()) return {};
+  start.opened = models::open_model(catalogue, start.other);
+  return start_of(start.opened->description(), start.other);
 }
 
 }  // namespace zero::train
