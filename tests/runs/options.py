@@ -228,8 +228,8 @@ def a_rank_alone_leaves_nothing_in_the_folder_of_temporary_files(program):
 
 def a_plan_says_for_how_many_threads(program):
     """As a run here: as the command line, the input file or OMP_NUM_THREADS says."""
-    for words, threads in (((), "2 threads"), (("run.threads=1",), "1 thread"),
-                           (("run.threads=1", "--threads", "3"), "3 threads")):
+    for words, threads in ((("run.threads=0",), "2 threads"), ((), "1 thread"),
+                           (("--threads", "3"), "3 threads")):
         told = program.alone("plan", "tiny.toml", *words, env={"OMP_NUM_THREADS": "2"})
         check(f"   for {threads} a rank\n" in told.out, f"{words}: {threads}", told)
     check_refused(program.alone("plan", "tiny.toml", "--machine", "v100_32g", "--threads", "3"), 2,
