@@ -4,7 +4,7 @@ import statistics
 
 from source import PRODUCT, room_of
 
-ROOM_LINES, PUBLIC_HEADERS = 3300, 110
+ROOM_LINES, PUBLIC_HEADERS = 3300, 115
 LARGE_ROOMS = ("kernels", "io", "config")  # a list of things, each of which stands by itself
 
 

@@ -89,7 +89,7 @@ CASES = (
                                  "src/run/b.cpp": ""}, None),
     (figures.rooms_are_small, {"src/run/a.cpp": "int x;\n" * 3301}, "src/run:1"),
     (figures.rooms_are_small, {"src/run/a.cpp": "int x;\n// why\n" * 3300}, None),
-    (figures.contracts_are_few, {f"include/zero/run/a{i}.hpp": ONCE for i in range(111)},
+    (figures.contracts_are_few, {f"include/zero/run/a{i}.hpp": ONCE for i in range(116)},
      "include/zero:1"),
     (mirrors.links_lead_somewhere, {"README.md": "[a](doc/a.md)\n[b](doc/b.md)",
                                     "doc/a.md": ""}, "README.md:2"),
