@@ -1,6 +1,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -71,7 +72,35 @@ void lock(const OpenFile& file, const std::string& path, const LockFile::Words& 
   trust_word(path, words);
 }
 
+/// True if the open file still has this name.
+bool is_named(const OpenFile& file, const std::string& path) {
+  struct stat open {
+  }, named{};
+  return fstat(file.descriptor(), &open) == 0 && lstat(path.c_str(), &named) == 0 &&
+         open.st_dev == named.st_dev && open.st_ino == named.st_ino;
+}
+
+/// Opens and locks the file of this name. A process that removes it holds its lock meanwhile, so
+/// the name is looked at once more under the lock.
+OpenFile locked_file(const std::string& path, const LockFile::Words& words) {
+  constexpr int kTries = 16;
+  for (int i = 0; i < kTries; ++i) {
+    OpenFile file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
+                       words.permissions.value_or(0644)));
+    if (!file) refuse_path(path, errno, words.remedy);
+    lock(file, path, words);
+    if (is_named(file, path)) return file;
+  }
+  refuse_path(path, ENOENT, words.remedy);
+}
+
 }  // namespace
+
+void remove_lock_file(const std::string& path) {
+  const OpenFile file(open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  if (!file || flock(file.descriptor(), LOCK_EX | LOCK_NB) != 0 || !is_named(file, path)) return;
+  unlink(path.c_str());
+}
 
 std::optional<LockHolder> lock_holder(const std::string& path) {
   const std::string words = holder_in(path);
@@ -80,10 +109,7 @@ std::optional<LockHolder> lock_holder(const std::string& path) {
 }
 
 LockFile::LockFile(const std::string& path, const Words& words) {
-  OpenFile file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
-                     words.permissions.value_or(0644)));
-  if (!file) refuse_path(path, errno, words.remedy);
-  lock(file, path, words);
+  OpenFile file = locked_file(path, words);
   // Sets permissions only after the lock is held. Any process that can open the file may lock it,
   // so its owner decides who can.
   if (words.permissions) give_permissions(file.descriptor(), *words.permissions);

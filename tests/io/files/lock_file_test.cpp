@@ -70,6 +70,20 @@ TEST_F(LockFiles, NameNobodyAfterACleanEnd) {
   EXPECT_EQ(read_whole(path_, 1000), "");
 }
 
+TEST_F(LockFiles, AreRemovedOnlyWhereNobodyHoldsThem) {
+  {
+    const LockFile held = take();
+    remove_lock_file(path_);
+    EXPECT_TRUE(std::filesystem::exists(path_));
+    EXPECT_THAT(refusal(), HasSubstr("in use")) << "by the same file";
+  }
+  remove_lock_file(path_);
+  EXPECT_FALSE(std::filesystem::exists(path_));
+  remove_lock_file(path_);
+  const LockFile anew = take();
+  EXPECT_THAT(refusal(), HasSubstr("in use"));
+}
+
 TEST_F(LockFiles, GoByTheirWordWithoutLocks) {
   char host[256] = "";
   gethostname(host, sizeof host - 1);

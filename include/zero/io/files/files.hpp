@@ -184,6 +184,9 @@ class LockFile {
   OpenFile file_;
 };
 
+/// Removes the file of a lock that nobody holds. One that is held stays.
+void remove_lock_file(const std::string& path);
+
 /// What the file of a lock says, "host n2 process 17", and whether that process may live: of
 /// another host nothing is known.
 struct LockHolder {
