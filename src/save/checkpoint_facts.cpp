@@ -1,12 +1,10 @@
 #include "zero/save/checkpoint_facts.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
-#include <cstdlib>
 #include <limits>
-#include <type_traits>
 
+#include "src/save/fact_numbers.hpp"
 #include "zero/base/text.hpp"
 #include "zero/config/batch.hpp"
 #include "zero/config/schedule.hpp"
@@ -30,63 +28,7 @@ constexpr const char *kPatienceMetric = "patience.metric", *kPatienceMerit = "pa
                      *kPatienceEvaluations = "patience.evaluations",
                      *kPatienceStep = "patience.step";
 
-/// Values that a member of a state may have; NaN lies in kAny alone.
-struct Bounds {
-  double low, high;
-
-  bool hold(double value) const { return (low <= value && value <= high) || is_any(); }
-  bool is_any() const { return std::isinf(low); }
-};
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr Bounds kAny{-kInfinity, kInfinity}, kUnit{0, 1}, kFlag{0, 1},
-    kCount{0, double(kMostRunSteps)}, kSize{0, double(std::numeric_limits<float>::max())};
-
-/// Calls `visit` with the name, the member and the bounds of everything in a state.
-template <class State, class Visit>
-void visit_members(State& state, const Visit& visit) {
-  visit("loss_scale", state.loss_scale, kSize);
-  visit("hysteresis_left", state.hysteresis_left, Bounds{-kCount.high, kCount.high});
-  visit("scaler_iteration", state.scaler_iteration, kCount);
-  visit("last_overflow", state.last_overflow, Bounds{-kCount.high, kCount.high});
-  visit("updates", state.updates, kCount);
-  visit("beta1_power", state.beta1_power, kUnit);
-  visit("beta2_power", state.beta2_power, kUnit);
-  visit("apply", state.apply, kFlag);
-  visit("grad_multiplier", state.grad_multiplier, kAny);
-  visit("learning_rate", state.learning_rate, kSize);
-  visit("unbias1", state.unbias1, kUnit);
-  visit("unbias2_sqrt", state.unbias2_sqrt, kUnit);
-  visit("skipped_in_row", state.skipped_in_row, kCount);
-  visit("report.step", state.report.step, kCount);
-  visit("report.loss", state.report.loss, kAny);
-  visit("report.grad_norm", state.report.grad_norm, kAny);
-  visit("report.learning_rate", state.report.learning_rate, kSize);
-  visit("report.loss_scale", state.report.loss_scale, kSize);
-  visit("report.skipped", state.report.skipped, kFlag);
-  visit("report.skipped_in_row", state.report.skipped_in_row, kCount);
-  visit("report.scale_exhausted", state.report.scale_exhausted, kFlag);
-}
-
-std::string name_of(const char* member) { return text("state.", member); }
-
-template <class Number>
-std::string number_text(Number number) {
-  if constexpr (std::is_floating_point_v<Number>) return format("%a", double(number));
-  return std::to_string(number);
-}
-
-template <class Number>
-bool read_number(const std::string& word, Number& number) {
-  if constexpr (std::is_floating_point_v<Number>) {
-    char* end = nullptr;
-    number = Number(std::strtod(word.c_str(), &end));
-    return !word.empty() && *end == '\0';
-  } else {
-    const char* last = word.data() + word.size();
-    const auto [end, error] = std::from_chars(word.data(), last, number);
-    return error == std::errc() && end == last;
-  }
-}
+bool is_count(int64_t number) { return 0 <= number && number <= kMostRunSteps; }
 
 /// Keys of which no trained number depends, or only its last bits where training is not
 /// reproducible.
@@ -194,26 +136,6 @@ std::string any_order_note(const Facts& saved, const Facts& now) {
 
 bool is_weights_only(const Facts& facts) { return fact(facts, kWeightsOnlyFact) == "true"; }
 
-void add_state(const kernels::StepState& state, Facts& facts) {
-  visit_members(state, [&](const char* member, const auto& number, const Bounds&) {
-    facts[name_of(member)] = number_text(number);
-  });
-}
-
-kernels::StepState state_in(const Facts& facts) {
-  kernels::StepState state{};
-  visit_members(state, [&](const char* member, auto& number, const Bounds& bounds) {
-    const auto found = facts.find(name_of(member));
-    if (found == facts.end()) refuse(Exit::kInput, "no fact \"", name_of(member), "\"");
-    const bool is_number = read_number(found->second, number);
-    if (is_number && bounds.hold(double(number))) return;
-    const std::string fault =
-        is_number ? text(" is not from ", bounds.low, " to ", bounds.high) : " is no number";
-    refuse(Exit::kInput, "fact \"", name_of(member), "\": \"", found->second, "\"", fault);
-  });
-  return state;
-}
-
 int64_t skipped_in_row(const Facts& facts) {
   int64_t skipped = 0;
   return read_number(fact(facts, "state.skipped_in_row"), skipped) ? std::max<int64_t>(0, skipped)
@@ -250,8 +172,8 @@ std::optional<state::Evaluation> best_in(const Facts& facts) {
   state::Evaluation best;
   const bool known = read_number(fact(facts, kBestStep), best.step) &&
                      read_number(fact(facts, kBestLoss), best.loss) &&
-                     read_number(fact(facts, kBestTokens), best.tokens) &&
-                     kCount.hold(double(best.step)) && best.tokens >= 0;
+                     read_number(fact(facts, kBestTokens), best.tokens) && is_count(best.step) &&
+                     best.tokens >= 0;
   state::Evaluation::Texts texts;
   if (read_number(fact(facts, kBestTexts), texts.count) &&
       read_number(fact(facts, kBestBleu), texts.bleu) &&
@@ -283,8 +205,7 @@ Patience patience_in(const Facts& facts, BestMetric metric) {
                      read_number(fact(facts, kPatienceMerit), patience.merit) &&
                      read_number(fact(facts, kPatienceEvaluations), patience.evaluations) &&
                      read_number(fact(facts, kPatienceStep), patience.step) &&
-                     kCount.hold(double(patience.evaluations)) &&
-                     kCount.hold(double(patience.step));
+                     is_count(patience.evaluations) && is_count(patience.step);
   return known ? patience : Patience();
 }
 

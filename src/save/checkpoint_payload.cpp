@@ -110,11 +110,11 @@ Arena take(int64_t bytes, Place place, int threads = 1) {
 }  // namespace
 
 bool PieceReader::is_needed(const plan::Plan& plan, std::span<const state::SavedPart> parts) {
-  return std::ranges::any_of(plan.units, [&](const plan::Unit& unit) {
-    return std::ranges::any_of(parts, [&](state::SavedPart part) {
-      return state::is_split(plan, part) || is_beside_host(plan, unit, part);
-    });
-  });
+  return std::ranges::any_of(state::saved_slices(plan, 0, parts),
+                             [&](const state::SavedSlice& slice) {
+                               return state::is_split(plan, slice.part) ||
+                                      is_beside_host(plan, *slice.held.unit, slice.part);
+                             });
 }
 
 void PieceReader::take_memory() { memory_ = take(state::kJoinRoomBytes, place_); }
