@@ -53,6 +53,9 @@ class RunFolder {
   const std::string& earlier_end() const { return earlier_end_; }
 
  private:
+  struct Members {};
+  RunFolder(const std::string& path, Members) : path_(path) {}
+
   void try_disk() const;
   void remove(const char* name) const;
   std::vector<std::string> present(std::span<const char* const> names) const;

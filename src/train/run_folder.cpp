@@ -29,7 +29,8 @@ constexpr const char* kOutputs[] = {
 
 }  // namespace
 
-RunFolder::RunFolder(const std::string& path) : path_(path) {
+// Once the members are there, the destructor removes what a body that throws has made.
+RunFolder::RunFolder(const std::string& path) : RunFolder(path, Members()) {
   std::error_code error;
   will_make(path_, "lock");
   fs::create_directories(path_, error);
@@ -44,7 +45,8 @@ RunFolder::RunFolder(const std::string& path) : path_(path) {
 
 RunFolder::~RunFolder() {
   if (is_kept_) return;
-  for (const std::string& lock : locks_) unlink(lock.c_str());
+  lock_ = LockFile();
+  for (const std::string& lock : locks_) remove_lock_file(lock);
   // What holds anything stays.
   for (const std::string& folder : made_) rmdir(folder.c_str());
 }

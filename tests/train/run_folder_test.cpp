@@ -158,6 +158,7 @@ TEST(RunFolder, TriesItsDiskWhateverLiesInItsWay) {
   EXPECT_FALSE(fs::exists(path + "/absent"));
   fs::create_directory(path + "/.probe");
   EXPECT_THAT(refusal(path, Exit::kIo), HasSubstr("/.probe: Is a directory"));
+  EXPECT_FALSE(fs::exists(path + "/lock")) << "a refused start leaves nothing that it made";
 }
 
 TEST(RunFolder, MovesNothingIntoWhatSomebodyElseHasMade) {
