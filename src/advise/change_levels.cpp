@@ -254,7 +254,8 @@ Setting evaluation_setting(int64_t micro) {
 /// Fewer samples at a time in evaluations, where these may take more than the training does.
 Level evaluation_level(const RunConfig& config, const BatchSizes& batch) {
   const int64_t now = state::evaluation_micro_batch(config, batch);
-  if (now <= 1 || (now <= batch.micro && !config.evaluation.generate)) return {};
+  const bool writes = config.evaluation.generate || config.evaluation.show_samples > 0;
+  if (now <= 1 || (now <= batch.micro && !writes)) return {};
   Setting one = evaluation_setting(1);
   for (int64_t micro = now - 1; micro > 1; --micro) {
     one.weaker.push_back(evaluation_setting(micro));

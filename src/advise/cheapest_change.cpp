@@ -15,6 +15,8 @@ namespace zero::advise {
 namespace {
 
 constexpr int64_t kLargestMicroBatch = 65536;
+/// Micro-batches with texts are tried one by one, or in steps of such a share.
+constexpr size_t kTextSteps = 32;
 
 /// "auto" takes so few where more do not fit.
 RunConfig with_one_buffer(RunConfig config) {
@@ -147,6 +149,8 @@ class Search {
       const auto enough =
           std::partition_point(strongest.weaker.begin(), strongest.weaker.end(), is_too_weak);
       setting = enough == strongest.weaker.end() ? strongest : *enough;
+      // Texts may fit beside more and not beside less.
+      if (!fits_with(settings, world)) setting = strongest;
     }
   }
 
@@ -178,6 +182,22 @@ std::vector<int64_t> micro_candidates(const RunConfig& config, const state::Worl
   return candidates;
 }
 
+/// Returns how many of the first of `count` candidates fit, of which each takes more memory than
+/// the one before it: doubled until one does not fit, then halved in between.
+size_t largest_fitting(size_t count, const std::function<bool(size_t)>& fits) {
+  size_t low = 0, high = 1;  // candidate low - 1 fits, candidate high - 1 is not known to
+  while (high <= count && fits(high - 1)) {
+    low = high;
+    high *= 2;
+  }
+  high = std::min(high, count + 1);
+  while (high - low > 1) {
+    const size_t middle = (low + high) / 2;
+    (fits(middle - 1) ? low : high) = middle;
+  }
+  return low;
+}
+
 }  // namespace
 
 Fits fits_in(const MemoryLimit& limit) {
@@ -190,25 +210,23 @@ std::optional<Change> cheapest_change(const RunConfig& config, const state::Worl
 }
 
 int64_t largest_micro_batch(const RunConfig& config, const state::World& world, const Fits& fits) {
-  const auto fits_with = [&](int64_t micro) {
-    RunConfig changed = config;
-    changed.train_micro_batch_size_per_gpu = micro;
-    if (config.train_batch_size > 0) changed.gradient_accumulation_steps = 0;
-    return works(changed, world, fits);
-  };
-  // Memory rises with the micro-batch: doubled until it does not fit, then halved in between.
+  state::World textless = world;
+  textless.texts = {};
   const std::vector<int64_t> candidates = micro_candidates(config, world);
-  size_t low = 0, high = 1;  // candidates[low - 1] fits, candidates[high - 1] is not known to
-  while (high <= candidates.size() && fits_with(candidates[high - 1])) {
-    low = high;
-    high *= 2;
+  const auto fits_in_world = [&](size_t candidate, const state::World& in) {
+    RunConfig changed = config;
+    changed.train_micro_batch_size_per_gpu = candidates[candidate];
+    if (config.train_batch_size > 0) changed.gradient_accumulation_steps = 0;
+    return works(changed, in, fits);
+  };
+  size_t fitting = largest_fitting(
+      candidates.size(), [&](size_t candidate) { return fits_in_world(candidate, textless); });
+  // Texts may fit beside more samples and not beside fewer, since they lie in what steps leave
+  // free.
+  while (world.texts && fitting > 0 && !fits_in_world(fitting - 1, world)) {
+    fitting -= std::max<size_t>(1, fitting / kTextSteps);
   }
-  high = std::min(high, candidates.size() + 1);
-  while (high - low > 1) {
-    const size_t middle = (low + high) / 2;
-    (fits_with(candidates[middle - 1]) ? low : high) = middle;
-  }
-  return low == 0 ? 0 : candidates[low - 1];
+  return fitting == 0 ? 0 : candidates[fitting - 1];
 }
 
 MemoryLimit limit_of_largest(const RunConfig& config, MemoryLimit limit) {

@@ -34,6 +34,8 @@ TEST(MicroLevels, BeginWithEvaluationsThatMayTakeMoreThanTheTraining) {
   EXPECT_EQ(second_level(config), "evaluation.micro_batch_size=1");
   config.evaluation = {.micro_batch_size = 2, .generate = true};
   EXPECT_EQ(second_level(config), "evaluation.micro_batch_size=1") << "they write texts";
+  config.evaluation = {.micro_batch_size = 2, .show_samples = 1};
+  EXPECT_EQ(second_level(config), "evaluation.micro_batch_size=1") << "so do samples";
   config.evaluation.micro_batch_size = 1;
   EXPECT_EQ(second_level(config), "train_micro_batch_size_per_gpu=8");
   config.data.validation_fraction = 0;
