@@ -5,6 +5,7 @@
 #include <cctype>
 #include <optional>
 
+#include "zero/io/files/file_kind.hpp"
 #include "zero/io/interop/json.hpp"
 
 namespace zero {
@@ -160,6 +161,8 @@ class JsonPairs : public PairFile {
   JsonPairs(const std::string& path, const PairFields& fields)
       : file_(path, kPairFileAdvice, RecordEnd::line), fields_(fields) {
     if (pairs() == 0) file_.damaged(0, "holds blank lines alone; ", kPairFileAdvice);
+    // A single line may hold a list of all pairs, which is said before that one pair is too few.
+    if (JsonPairs::pairs() == 1) JsonPairs::read(0);
   }
 
   std::string format() const override { return "JSON lines"; }
@@ -350,6 +353,7 @@ std::unique_ptr<PairFile> open_pair_file(const std::string& path, const PairFiel
   if (path.ends_with(".target")) {
     refuse(Exit::kInput, path, ": holds the targets; write the .source beside it");
   }
+  require_text_kind(first_bytes(InputFile(path)), path);
   refuse(Exit::kInput, path, ": its name says no format of pairs; ", kPairFileAdvice,
          ", or data.noise_density = 0.15 where it is a text without pairs");
 }

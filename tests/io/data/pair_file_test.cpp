@@ -68,6 +68,19 @@ TEST(JsonPairs, AreFoundInObjectsAndUnderFlatNames) {
   EXPECT_EQ(read_all(flat.path(), {"q", "a"}), (Texts{{"c", "d"}}));
 }
 
+TEST(PairFile, OfAnotherKindIsToldByItsBytesWhateverItsName) {
+  for (const char* name : {"pairs.gz", "pairs.jsonl", "pairs.source", "pairs"}) {
+    const TempFile file(name, "\x1f\x8b\x08 and more");
+    EXPECT_THAT(error_of_pair_file(file.path(), kFields), HasSubstr("gzip -dc")) << name;
+  }
+}
+
+TEST(JsonPairs, AListOfAllPairsInOneLineIsToldAtOnce) {
+  const TempFile file("pairs.json", "{\"data\": [{\"en\": \"a\", \"ro\": \"b\"}]}\n");
+  EXPECT_THROW(open_pair_file(file.path(), {"en", "ro"}), Error);
+  EXPECT_THAT(error_of_pair_file(file.path(), {"en", "ro"}), HasSubstr("jq -c"));
+}
+
 TEST(JsonPairs, OfKeysThatBeginAlikeTheNamedOneIsRead) {
   const TempFile file("pairs.jsonl",
                       "{\"trans\": [1], \"translation\": {\"e\": [\"no\"], \"english\": \"no\", "
