@@ -18,13 +18,20 @@ int64_t process_limit(int resource) {
   return int64_t(std::min<rlim_t>(limit.rlim_cur, rlim_t(INT64_MAX)));
 }
 
-bool would_get(int64_t bytes) {
-  void* const place = mmap(nullptr, size_t(bytes), PROT_READ | PROT_WRITE,
-                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+namespace {
+
+bool would_take(int64_t bytes, int protection) {
+  void* const place =
+      mmap(nullptr, size_t(bytes), protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (place == MAP_FAILED) return false;
   munmap(place, size_t(bytes));
   return true;
 }
+
+}  // namespace
+
+bool would_get(int64_t bytes) { return would_take(bytes, PROT_READ | PROT_WRITE); }
+bool would_map(int64_t bytes) { return would_take(bytes, PROT_NONE); }
 
 void in_team(int threads, const std::function<void(int member)>& work) {
   std::mutex mutex;

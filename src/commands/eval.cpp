@@ -13,10 +13,10 @@
 #include "zero/device/device.hpp"
 #include "zero/io/data/dataset.hpp"
 #include "zero/launch/session.hpp"
-#include "zero/models/metrics.hpp"
 #include "zero/models/stored_model.hpp"
 #include "zero/state/build.hpp"
 #include "zero/train/evaluator.hpp"
+#include "zero/train/metrics.hpp"
 
 namespace zero::commands {
 namespace {
@@ -41,10 +41,11 @@ bool fits(Session& session, const state::World& world, bool is_last, Model& mode
   const advise::MemoryLimit limit =
       advise::rank_limit(model.config, ranks, session.shares_devices() ? ranks : 1);
   const bool fit = advise::fits(model.build, limit);
-  if (fit || !is_last) return fit;
+  // Weights alone are tried at the last home, because a limit may be of the training's plan.
+  if (fit || !is_last || !writes) return fit;
   refuse(Exit::kDoesNotFit, "the evaluation needs ", advise::shortage_text(model.build, limit),
-         " - write a smaller evaluation.micro_batch_size",
-         writes ? ", or evaluation.generate = false for the loss alone" : "");
+         " - write a smaller evaluation.micro_batch_size, or evaluation.generate = false for the "
+         "loss alone");
 }
 
 /// The homes that weights may have, the fastest first: where the run had them beside the device
@@ -115,7 +116,7 @@ double bits_of(double nats) { return nats / std::log(2.0); }
 
 /// No double holds the perplexity of a loss above 709, and JSON has no word for infinity.
 std::string json_perplexity(double loss) {
-  const double perplexity = models::perplexity(loss);
+  const double perplexity = train::perplexity(loss);
   return std::isfinite(perplexity) ? format("%.17g", perplexity) : "null";
 }
 
@@ -127,7 +128,7 @@ void print(const state::Evaluation& result, bool bytes, bool json) {
     if (bytes) std::printf("\"bits_per_byte\": %.17g, ", bits_of(result.loss));
     if (const auto& texts = result.texts) {
       std::printf("\"bleu\": %.17g, \"signature\": \"%s\", ", texts->bleu,
-                  models::bleu_signature().c_str());
+                  train::bleu_signature().c_str());
       std::printf("\"exact_match\": %.17g, \"texts\": %lld, \"texts_seconds\": %.3f, ",
                   texts->exact_match, (long long)texts->count, texts->seconds);
     }
@@ -136,12 +137,12 @@ void print(const state::Evaluation& result, bool bytes, bool json) {
   }
   std::printf("loss %.6f nats a %s", result.loss, bytes ? "byte" : "token");
   if (bytes) std::printf(" = %.6f bits a byte", bits_of(result.loss));
-  std::printf("  perplexity %.4f  %lld tokens  %.1f s\n", models::perplexity(result.loss),
+  std::printf("  perplexity %.4f  %lld tokens  %.1f s\n", train::perplexity(result.loss),
               (long long)result.tokens, result.seconds);
   if (const auto& texts = result.texts) {
     std::printf("BLEU %.4f  exact match %.4f  %lld texts  %.1f s\n  %s\n", texts->bleu,
                 texts->exact_match, (long long)texts->count, texts->seconds,
-                models::bleu_signature().c_str());
+                train::bleu_signature().c_str());
   }
 }
 

@@ -87,7 +87,7 @@ void require_flag(const Variable& variable, const char* name) {
 
 void require_addresses_of_mpi() {
   constexpr int64_t kBytes = int64_t(64) << 20;  // Open MPI maps some 40 MiB as it starts
-  if (would_get(kBytes)) return;
+  if (would_map(kBytes)) return;
   refuse(Exit::kDoesNotFit,
          "the system refuses the addresses that MPI takes as it starts: ", std::strerror(errno),
          " - raise the limit of address space (ulimit -v)");

@@ -9,10 +9,10 @@
 #include "zero/base/text.hpp"
 #include "zero/config/generation.hpp"
 #include "zero/models/generator.hpp"
-#include "zero/models/metrics.hpp"
 #include "zero/models/stored_model.hpp"
 #include "zero/plan/plan.hpp"
 #include "zero/train/batch_loader.hpp"
+#include "zero/train/metrics.hpp"
 
 namespace zero::train {
 
@@ -161,12 +161,12 @@ Answers answer(const Dataset& validation, int64_t samples, const Tokenizer& toke
   ZERO_REQUIRE(texts.size() == sources.size(), texts.size(), " texts for ", sources.size(),
                " sources");
   Answers answers;
-  models::TextCounts counts;
+  train::TextCounts counts;
   for (size_t i = 0; i < texts.size(); ++i) {
     const std::string text =
         as_line(models::answer_text(texts[i], questions[i].start, questions[i].end, tokenizer));
     const std::string target = as_line(validation.target_text(positions[i]).value_or(""));
-    counts += models::count_pair(text, target);
+    counts += train::count_pair(text, target);
     answers.sources += as_line(models::answer_text(questions[i].source, questions[i].start,
                                                    questions[i].end, tokenizer)) +
                        "\n";
@@ -174,8 +174,8 @@ Answers answer(const Dataset& validation, int64_t samples, const Tokenizer& toke
     answers.targets += target + "\n";
   }
   answers.figures = {.count = int64_t(texts.size()),
-                     .bleu = models::bleu(counts),
-                     .exact_match = models::exact_match(counts),
+                     .bleu = train::bleu(counts),
+                     .exact_match = train::exact_match(counts),
                      .seconds = std::chrono::duration<double>(Clock::now() - begun).count()};
   return answers;
 }

@@ -1,4 +1,4 @@
-#include "zero/models/metrics.hpp"
+#include "zero/train/metrics.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +6,7 @@
 
 #include "zero/base/keyed_hash.hpp"
 
-namespace zero::models {
+namespace zero::train {
 namespace {
 
 /// What takes the place of log(0), so that an order without n-grams makes the mean vanish.
@@ -219,4 +219,4 @@ double exact_match(const TextCounts& counts) {
 
 double perplexity(double loss) { return std::exp(loss); }
 
-}  // namespace zero::models
+}  // namespace zero::train

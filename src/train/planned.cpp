@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <filesystem>
 #include <iterator>
 #include <utility>
 
@@ -8,7 +9,9 @@
 #include "zero/base/error.hpp"
 #include "zero/config/read_config.hpp"
 #include "zero/config/schedule.hpp"
+#include "zero/config/toml.hpp"
 #include "zero/device/device.hpp"
+#include "zero/io/files/files.hpp"
 #include "zero/kernels/attention.hpp"
 #include "zero/launch/session.hpp"
 #include "zero/train/evaluator.hpp"
@@ -67,6 +70,30 @@ void Context::warn(const std::string& words) const {
   if (session.is_first()) zero::warn(words);
 }
 
+namespace {
+
+/// Reads run.watchdog alone, so that ranks know how long to wait for the one that looks at the
+/// model which the run begins with. Faults of the file are told by the rank that reads all of it.
+void learn_patience(launch::Session& session, const Order& order) {
+  std::error_code unknown;
+  if (session.ranks() == 1 || !std::filesystem::is_regular_file(order.input, unknown)) return;
+  std::string settings;
+  for (const std::string& setting : order.overrides) {
+    if (setting.starts_with("run.watchdog=")) settings += "\n[run]\n" + setting.substr(4);
+  }
+  try {
+    if (settings.empty()) settings = read_whole(order.input, int64_t(kTomlMaxBytes));
+    for (const TomlEntry& entry : parse_toml(settings).entries) {
+      const int64_t* seconds = std::get_if<int64_t>(&entry.value);
+      if (entry.key != "run.watchdog" || seconds == nullptr || *seconds <= 0) continue;
+      session.lookout().set_patience(double(*seconds));
+    }
+  } catch (const Error&) {
+  }
+}
+
+}  // namespace
+
 Input::Input(Context& context) {
   context.enter(launch::Milestone::input);
   launch::Session& session = context.session;
@@ -79,6 +106,7 @@ Input::Input(Context& context) {
     const int64_t patience = settings.config.run.watchdog;  // of the wait after this work too
     if (patience > 0) session.lookout().set_patience(double(patience));
   };
+  session.on_every_rank([&] { learn_patience(session, order); });
   // A run that is still alive may save meanwhile, so one rank alone looks.
   session.on_every_rank([&] {
     if (session.is_first()) read();
@@ -201,9 +229,11 @@ bool Planned::exports_model() const {
 void Planned::count_texts(Context& context) {
   launch::Session& session = context.session;
   const GenerationConfig& written = settings.config.generation;
+  state::World world = world_of(session);
   session.on_every_rank([&] {
     settings.locate([&] { build.texts = texts_of(config, written, build); });
-    advise::refuse_unless_fits(report, config, world_of(session), {.most = session.ranks()});
+    train::count_texts(config, config.generation, world);
+    advise::refuse_unless_fits(report, config, world, {.most = session.ranks()});
   });
 }
 

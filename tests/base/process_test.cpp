@@ -27,7 +27,10 @@ TEST(WouldGetDeathTest, IsTrueUpToTheLimitOfAddressSpace) {
     constexpr int64_t kLimit = int64_t(1) << 45;
     const rlimit space{rlim_t(kLimit), RLIM_INFINITY};
     if (setrlimit(RLIMIT_AS, &space) != 0) std::exit(2);
-    std::exit(would_get(kLimit / 2) && would_get(kLimit / 2) && !would_get(kLimit) ? 0 : 1);
+    std::exit(would_get(kLimit / 2) && would_map(kLimit / 2) && !would_get(kLimit) &&
+                      !would_map(kLimit)
+                  ? 0
+                  : 1);
   };
   EXPECT_EXIT(limited(), ::testing::ExitedWithCode(0), "");
 }

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "tests/support/parameter_numel.hpp"
+#include "zero/graph/operation.hpp"
 #include "zero/graph/operations.hpp"
 #include "zero/graph/passes.hpp"
 
@@ -150,7 +151,7 @@ TEST(Gpt2, DropsAtEmbeddingAttentionAndBothBranchesInTrainingOnly) {
   const Graph training = tiny(true);
   EXPECT_EQ(count(training, &graph::kDropoutAdd), 1 + 2 * 2);
   for (const graph::Op& op : training.ops) {
-    EXPECT_EQ(probability(op), op.kind->draws == nullptr ? 0.0 : double(0.1f));
+    EXPECT_EQ(probability(op), op.kind->draws(training, op) == 0 ? 0.0 : double(0.1f));
   }
   const Graph evaluation = tiny(false);
   EXPECT_EQ(count(evaluation, &graph::kDropoutAdd), 2 * 2);

@@ -386,21 +386,5 @@ TEST(Forecast, ADiskThatALoopLeavesAloneReadsBesideEveryRound) {
   EXPECT_NEAR(many / seconds(1001, Tier::host), 1.0, 0.03) << "and 1001 do not";
 }
 
-/// Uses share no bytes but in turn, so that none has more than the arena.
-TEST(Forecast, CountsNoBytesTwice) {
-  for (const Tier home : {Tier::device, Tier::host, Tier::nvme}) {
-    for (const int stage : {1, 3}) {
-      const Plan plan = testing::tiny_plan({.stage = stage, .optimizer_home = home});
-      const Forecast told = forecast(plan, slow_to_compute());
-      for (size_t tier = 0; tier < kTiers; ++tier) {
-        for (size_t use = 0; use < kUses; ++use) {
-          EXPECT_LE(told.bytes[tier][use], plan.arena_bytes[tier])
-              << name_of(Use(use)) << " on " << name_of(Tier(tier));
-        }
-      }
-    }
-  }
-}
-
 }  // namespace
 }  // namespace zero::plan

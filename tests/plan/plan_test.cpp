@@ -14,6 +14,7 @@
 #include "zero/base/align.hpp"
 #include "zero/base/error.hpp"
 #include "zero/compile/compile.hpp"
+#include "zero/plan/forecast.hpp"
 
 namespace zero::plan {
 namespace {
@@ -373,6 +374,22 @@ TEST(Compile, StageThreeHoldsLessThanStageZero) {
     const int64_t bytes = plan.arena_bytes[size_t(Tier::device)];
     EXPECT_LT(bytes, before) << "stage " << stage;
     before = bytes;
+  }
+}
+
+/// Uses share no bytes but in turn, so that none has more than the arena.
+TEST(PlannedBytes, AreCountedOnce) {
+  for (const Tier home : {Tier::device, Tier::host, Tier::nvme}) {
+    for (const int stage : {1, 3}) {
+      const Plan plan = testing::tiny_plan({.stage = stage, .optimizer_home = home});
+      const Forecast told = forecast(plan, {});
+      for (size_t tier = 0; tier < kTiers; ++tier) {
+        for (size_t use = 0; use < kUses; ++use) {
+          EXPECT_LE(told.bytes[tier][use], plan.arena_bytes[tier])
+              << name_of(Use(use)) << " on " << name_of(Tier(tier));
+        }
+      }
+    }
   }
 }
 

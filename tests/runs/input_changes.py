@@ -8,7 +8,7 @@ import json
 import os
 
 from changes import INPUTS, Plan, check_refusal
-from program import Program, check
+from program import Program, check, check_refused
 
 CARDS = ("titan_rtx_24g", "rtx_3090_24g", "v100_32g", "a100_40g", "a100_80g", "h100_80g",
          "h200_141g", "b200_192g")
@@ -34,6 +34,7 @@ def judged(program, name, card, ranks, share, texts):
     settings = [(ANSWERS if answers else SAMPLES)[texts]]
     plan = Plan(program, settings, ranks)
     if plan.status == 2:
+        check_refused(plan.result, 2, "train = micro x accumulation x ranks")
         return "these ranks cannot share its batch"
     if share < 1:
         limit = json.loads(plan.result.out)["limit_bytes"]

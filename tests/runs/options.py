@@ -118,8 +118,8 @@ def samples_that_cannot_be_are_refused_at_the_start(program, plain):
     plan = json.loads(program.alone("plan", "tiny.toml", "--ranks", "2", "--json", *wide).out)
     room = plan["arena_bytes"] + 1000
     large = program.train(2, f"memory.device_limit={room}", *wide)
-    check_refused(large, 6, "evaluation.show_samples: the first rank would hold the whole model",
-                  "evaluation.show_samples = 0")
+    check_refused(large, 6, "of it for the texts of evaluation.show_samples, a rank",
+                  "cheapest change that fits: ")
     check("step 1 " not in large.out, "before step 1", large)
 
 

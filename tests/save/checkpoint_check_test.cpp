@@ -139,7 +139,7 @@ TEST_F(CheckpointChecks, TakeTheDigestsOfOlderFormats) {
   for (const int64_t version : {1, 2, 3}) {
     manifest.format_version = version;
     for (File& file : manifest.files) {
-      const std::string content = read_whole(path(file), file.bytes);
+      const std::string content = read_whole(InputFile(path(file)), file.bytes);
       file = testing_support::older_entry(file.name, content, digest_form(manifest));
     }
     EXPECT_EQ(check().what, "");
@@ -163,7 +163,7 @@ TEST_F(CheckpointChecks, LeaveStructuresToFsck) {
   // HDF5 would not open these files, and their digests hold.
   for (File& file : manifest.files) {
     flip(file, 0);
-    const std::string content = read_whole(path(file), file.bytes);
+    const std::string content = read_whole(InputFile(path(file)), file.bytes);
     File entry{.name = file.name, .digests = "", .xxh3 = ""};
     checkpoint::add_blocks(std::as_bytes(std::span(content)), digest_form(manifest), entry);
     file = entry;

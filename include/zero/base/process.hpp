@@ -12,6 +12,8 @@ int64_t process_limit(int resource);
 /// True if the system would give this process so many more bytes now. Takes nothing. Libraries that
 /// crash where they are refused memory are asked for work only while it is.
 bool would_get(int64_t bytes);
+/// True if the system would give it so many more addresses, without memory behind them.
+bool would_map(int64_t bytes);
 
 /// Calls work(0) to work(threads - 1) at one time, the first of them on the calling thread, and
 /// returns when all have ended. Throws what the first to do so has thrown.

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace zero::models {
+namespace zero::train {
 
 /// How good texts are beside references, as counts: those of several ranks or files add up, in any
 /// order, to those of all pairs, so a figure is the same at every rank count. Twelve 64-bit
@@ -49,4 +49,4 @@ double perplexity(double loss);
 /// The tokens of 13a, for whoever wants to see them.
 std::vector<std::string> tokens_13a(std::string_view text);
 
-}  // namespace zero::models
+}  // namespace zero::train
