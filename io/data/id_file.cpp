@@ -72,8 +72,8 @@ void IdFile::widen(int64_t first, const uint8_t* raw, std::span<int32_t> out) co
   if (good == out.size()) return;
   const int64_t id = layout_.type.value(raw + good * size_t(layout_.type.bytes));
   file_->damaged(offset_of(first + int64_t(good)), "token ", id, " is ",
-                 id < 0 ? "below 0" : "beyond the vocabulary", ", which is of ",
-                 layout_.vocab_size);
+                 id < 0 ? "below 0" : "beyond the vocabulary", ", which is of ", layout_.vocab_size,
+                 "; write the model.vocab_size of the tokenizer that made these ids");
 }
 
 void IdFile::read(int64_t first, std::span<int32_t> out) const {

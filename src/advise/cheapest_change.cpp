@@ -281,6 +281,15 @@ std::string later_texts(const state::Build& build) {
   return out;
 }
 
+/// A limit that somebody has written may be what is wrong.
+std::string larger_limit(const PlanReport& report) {
+  const std::string shortage = shortage_text(*report.build, report.limit);
+  for (const char* key : {"memory.device_limit", "memory.host_limit"}) {
+    if (shortage.find(key) != shortage.npos) return text("or write a larger ", key);
+  }
+  return "or a machine with more memory";
+}
+
 std::string advice_for(const PlanReport& report, const RunConfig& config, const state::World& world,
                        const MoreRanks& more) {
   const Fits fits = fits_in(report.limit);
@@ -293,9 +302,10 @@ std::string advice_for(const PlanReport& report, const RunConfig& config, const 
   }
   if (!change) {
     return text("no batch, recompute, stage or home in host memory or on disk on up to ",
-                counted(more.most, "rank"), " makes it fit; use a smaller model, ",
-                is_disk_short(report) ? "a larger disk, " : "", later_texts(*report.build),
-                "or more ranks on more nodes");
+                counted(more.most, "rank"), " makes it fit; use a smaller model (fewer layers, a ",
+                "smaller width or vocabulary), ", later_texts(*report.build),
+                more.most < comm::kMostRanks ? "more ranks, " : "",
+                is_disk_short(report) ? "a larger disk" : larger_limit(report));
   }
   std::string advice = "cheapest change that fits: " + change->text;
   const bool grows = change->ranks > world.ranks && more.node_ranks;

@@ -122,7 +122,8 @@ void HubConfig::require_id(const std::string& key, int64_t wanted) const {
 
 void HubConfig::fail(const std::string& key, const std::string& advice) const {
   const std::string found = has(key) ? " is " + shown_json(values_.at(key)) : ": is missing";
-  refuse(Exit::kInput, name_, ": ", key, found, ": ", advice, " as in a ", class_);
+  refuse(Exit::kInput, name_, ": ", key, found, ": ", advice, " as in a ", class_,
+         "; a model with another value computes what is not built here, so take another model");
 }
 
 bool HubConfig::has(const std::string& key) const {

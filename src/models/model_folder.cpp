@@ -160,7 +160,8 @@ void ModelFolder::match() {
   std::string list;
   for (size_t i = 0; i < std::min(wrong.size(), kShownMismatches); ++i) list += "\n  " + wrong[i];
   refuse(Exit::kInput, path_, ": ", wrong.size(),
-         " tensors are not as its config.json says:", list);
+         " tensors are not as its config.json says; take both from one place. The first of them:",
+         list);
 }
 
 void ModelFolder::match(const model::StoredCopy& stored) const {

@@ -221,7 +221,7 @@ def told(program, words):
     check(lines, f"{shown(words)} says nothing")
     text = "\n".join(lines).replace(str(program.folder) + "/", "").replace(
         str(program.folder), ".")
-    text = re.sub(r" host [^\]\s]+", "", text)
+    text = re.sub(r"(\[rank 0) host \S+\]", r"\1]", text)
     return re.sub(r"\bprocess \d+", "process N", text)
 
 
