@@ -2,7 +2,8 @@
 """Every flag of the programs that start trainings, and every key of Accelerate's configuration.
 
 usage: launch_flags.py [OUT]       writes tests/golden/launch_flags.txt by default
-Needs pip and the network: some 180 MB of wheels into build/wheels, which are read, never run.
+Needs pip and the network: some 180 MB into build/wheels. Wheels are read, never run. DeepSpeed has
+a source archive alone, whose setup.py pip runs to learn its name: start this where that may be run.
 
 A line is "program kind name". The kind is flag (takes no value), bool (may take one), int, float or
 text; of Transformers it follows from the field's type. Names are written with underscores, as all
