@@ -116,15 +116,18 @@ void compare_names(Translation& translation, const SourceEntry* entry, const std
   translation.warn(*entry, text("another name than that of ", path, ", which is imported for it"));
 }
 
+/// Only the older key of two that say a half type yields, before a flag wins over what is left.
 void drop_unread(Translation& translation, const Source& flags, ImportFiles& files) {
+  if (value_in(files.accelerate, "mixed_precision")) {
+    translation.pass_over(files.accelerate, "fp16", "left out: mixed_precision stands beside it");
+  }
   for (const char* flag : {"--fp16", "--bf16"}) {
     const TomlValue* on = value_in(flags, flag);
     if (!on || *on != TomlValue(true)) continue;
-    translation.pass_over(files.accelerate, "mixed_precision",
-                          text("left out: ", flag, " wins, as in Transformers"));
-  }
-  if (value_in(files.accelerate, "mixed_precision")) {
-    translation.pass_over(files.accelerate, "fp16", "left out: mixed_precision stands beside it");
+    for (const char* key : {"mixed_precision", "fp16"}) {
+      translation.pass_over(files.accelerate, key,
+                            text("left out: ", flag, " wins, as in Transformers"));
+    }
   }
   if (files.framework == Framework::deepspeed) return;
   translation.pass_over(files.accelerate, kPlugin,

@@ -167,6 +167,12 @@ TEST_F(ImportFilesTest, LetsTheTrainingsHalfTypeWinAsTransformersDoes) {
   EXPECT_TRUE(config.fp16.enabled);
   EXPECT_FALSE(config.bf16.enabled);
   EXPECT_TRUE(config_of(import("acc.yaml", {"train.py", "--fp16", "false"})).bf16.enabled);
+  write("acc.yaml", std::string(kPlugin) + "fp16: true\n");
+  const RunConfig both = config_of(import("acc.yaml", {"train.py", "--bf16"}));
+  EXPECT_TRUE(both.bf16.enabled);
+  EXPECT_FALSE(both.fp16.enabled) << "the older key yields to the newer one, which yields too";
+  write("acc.yaml", "distributed_type: MULTI_GPU\nnum_processes: 2\nfp16: true\n");
+  EXPECT_FALSE(config_of(import("acc.yaml", {"train.py", "--bf16"})).fp16.enabled);
 }
 
 TEST_F(ImportFilesTest, FollowTheLaunchersFlagsBesideDeepSpeedsFile) {
