@@ -12,6 +12,7 @@ from program import Program, check
 
 TREE = pathlib.Path(__file__).resolve().parents[2]
 COUNT, SEED = int(os.environ.get("COUNT", 200)), int(os.environ.get("SEED", 1))
+ALL_DEALT = 2000  # configurations that have every row of the table
 GIVEN = ("model.layers=2", "model.width=32", "model.heads=2", "data.train=text.txt",
          "data.sequence_length=16", "--hf-defaults")
 SECTIONS = {"zero": "zero_optimization", "optimizer": "optimizer.params",
@@ -28,6 +29,8 @@ WORDS = {"fsdp_sharding_strategy": "FULL_SHARD", "fsdp_reshard_after_forward": T
          "downcast_bf16": "no", "offload_optimizer_device": "cpu", "offload_param_device": "none",
          "num_processes": 2, "compute_environment": "LOCAL_MACHINE", "fp16": True}
 TYPES = ("DEEPSPEED", "FSDP", "MULTI_GPU", "NO")
+BOOLEANS = {True: ("True", "true", "yes", "T", "y", "1"),
+            False: ("False", "false", "no", "F", "n", "0")}
 ONE_OF = ({"--use_deepspeed", "--use_fsdp", "--use_megatron_lm", "--multi_gpu", "--tpu"},
           {"--tpu_cluster", "--no_tpu_cluster"}, {"--deepspeed", "--deepspeed_config"})
 
@@ -184,6 +187,8 @@ def flag_words(draw, kind, name, training):
     if kind == "flag" or (kind == "bool" and value is True and draw.random() < 0.5):
         return [written], said
     text = str(value)
+    if kind == "bool" and training:
+        text = draw.choice(BOOLEANS[value])
     return ([f"{written}={text}"] if draw.random() < 0.4 else [written, text]), said
 
 
@@ -209,6 +214,7 @@ class Generator:
         self.training = {name for program, _, name in launch if program == "Transformers"}
         self.flags = {program: Deck(self.draw, (row for row in launch if row[0] == program))
                       for program in ("Transformers", "Accelerate", "DeepSpeed", "torchrun")}
+        self.rows = {*self.legal, *self.kinds, *(name for _, _, name in launch)}
 
     def deepspeed_file(self):
         keys = self.deepspeed.deal(12)
@@ -234,16 +240,17 @@ class Generator:
         launcher = self.draw.choice(("Accelerate", "DeepSpeed", "torchrun"))
         words = {"Accelerate": ["accelerate", "launch"], "DeepSpeed": ["deepspeed"],
                  "torchrun": ["torchrun"]}[launcher]
-        said = []
+        said, names = [], []
         for place, count in ((launcher, 6), ("Transformers", 10)):
             for _, kind, name in legal_together(self.flags[place].deal(count)):
                 training = self.training if place == "Transformers" else ()
                 more, written = flag_words(self.draw, kind, name, training)
                 words += more
                 said.append(written)
+                names.append(name)
             if place == launcher:
                 words.append("train.py")
-        return words, said
+        return words, said, names
 
 
 FATES = {"mapped": r"mapped to|given as|taken as", "derived": r"derived|needs .*=\.\.\.",
@@ -253,20 +260,20 @@ FATES = {"mapped": r"mapped to|given as|taken as", "derived": r"derived|needs .*
 
 
 def fate_of(key, report, refused):
-    """What a line says of the key or flag; "" if none names it."""
-    named = re.compile(rf"(?<![\w.]){re.escape(key)}(?!\w)")
+    """What a line says of the key or flag, its subject: "PLACE: KEY ...". "" if none does."""
+    named = re.compile(r"^(?:warning: | E\d+ \[rank 0\] )?(?:[\w.]+:\d+|launch line): "
+                       r"(?:--[\w, -]+ and )?" + re.escape(key) + r"(?![\w.])")
     for line in report.splitlines():
-        found = named.search(line)
-        if found and not line.startswith("write them"):
+        if named.search(line):
             says = [f for f, words in FATES.items() if re.search(words, line)]
             if says:
                 return says[0]
-    return "refused" if named.search(refused) else ""
+    return "refused" if any(named.search(line) for line in refused.splitlines()) else ""
 
 
 def imported(program, number, generator):
-    """Writes and imports one configuration; what becomes of its keys and flags."""
-    words, said = generator.launch_line() if number % 3 != 0 else ([], [])
+    """Writes and imports one configuration; what becomes of its keys and flags, and their names."""
+    words, said, names = generator.launch_line() if number % 3 != 0 else ([], [], [])
     made = None
     while made is None:
         made = generator.deepspeed_file() if number % 2 else generator.accelerate_file()
@@ -281,7 +288,7 @@ def imported(program, number, generator):
     lost = [key for key, fate in fates.items() if not fate]
     check(not lost, f"{number}: lost without a word {lost} of {name} -- {' '.join(words)}\n{text}",
           result)
-    return fates, result.status
+    return fates, keys + names, result.status
 
 
 def main():
@@ -290,10 +297,12 @@ def main():
     (program.folder / "acc.yaml").write_text("distributed_type: MULTI_GPU\nnum_processes: 2\n")
     generator, whole, seen, fates = Generator(), 0, set(), collections.Counter()
     for number in range(COUNT):
-        of_one, status = imported(program, number, generator)
+        of_one, names, status = imported(program, number, generator)
         fates.update(of_one.values())
-        seen.update(of_one)
+        seen.update(names)
         whole += status == 0
+    missing = generator.rows - seen
+    check(COUNT < ALL_DEALT or not missing, f"no configuration has {sorted(missing)}")
     print(", ".join(f"{count} {fate}" for fate, count in fates.most_common()))
     print(f"{COUNT} configurations, {whole} of them whole: {fates.total()} keys and flags, "
           f"{len(seen)} different ones, 0 lost without a word")
