@@ -1,6 +1,3 @@
-#include <algorithm>
-#include <cctype>
-
 #include "src/config/import/rules.hpp"
 
 namespace zero {
@@ -214,8 +211,7 @@ constexpr AccelerateFlags kFlags[] = {
 /// An unquoted no is false to PyYAML, and Accelerate takes it for "no", and capitals for small
 /// letters.
 std::optional<Target> mixed_precision(const TomlValue& value, std::string_view) {
-  std::string word = plain_text(value);
-  std::ranges::transform(word, word.begin(), [](unsigned char c) { return char(std::tolower(c)); });
+  const std::string word = in_lower_case(plain_text(value));
   if (word == "fp16" || word == "bf16") return Target{word + ".enabled", true};
   if (word == "no" || word == "false") return Target{"bf16.enabled", false};
   return std::nullopt;

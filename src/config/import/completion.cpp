@@ -42,7 +42,7 @@ const OfTransformers kOfTransformers[] = {
     {"run.epochs", int64_t(3)},
 };
 
-const std::string kMicroBatch = "train_micro_batch_size_per_gpu";
+const std::string kMicroBatch = "train_micro_batch_size_per_gpu", kBatch = "train_batch_size";
 
 /// read_config() says what belongs there if these are missing.
 bool is_required(std::string_view key) {
@@ -106,6 +106,8 @@ void Translation::need_what_is_asked() {
     if (length && has_one("run.epochs", "run.steps")) continue;
     if (half && (config_.fp16.enabled || config_.bf16.enabled)) continue;
     if (key == kMicroBatch) continue;
+    const bool cut = config_.train_micro_batch_size_per_gpu && config_.gradient_accumulation_steps;
+    if (key == kBatch && cut) continue;
     const bool endless = length && config_.data.train == "synthetic";
     const bool warms_up = key == "scheduler.warmup_num_steps" && !has(key);
     if (warms_up) need("scheduler.type", "the warm-up belongs to it");
@@ -270,6 +272,9 @@ void Translation::need_micro_batch() {
   const bool sized = config_.train_batch_size != 0 || config_.train_micro_batch_size_per_gpu != 0;
   if (sized || (has(micro) && settings_.at(micro).given)) return;
   settings_.erase(micro);
+  if (asked_.count(kBatch) && !asked_.count(micro)) {
+    return retell(micro, "needs " + kBatch + "=...");
+  }
   if (hf_defaults_ && !asked_.count(micro)) {
     default_to(micro, *hf_default(micro), kHfDefault);
     return retell(

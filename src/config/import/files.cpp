@@ -44,11 +44,6 @@ const std::string* word_of(const SourceEntry& entry) {
   return entry.value ? std::get_if<std::string>(&*entry.value) : nullptr;
 }
 
-const SourceEntry* find_entry(const Source& source, std::string_view key) {
-  const auto found = std::ranges::find(source, key, &SourceEntry::key);
-  return found == source.end() ? nullptr : &*found;
-}
-
 /// The path of the file that an entry names: from the working folder, as Accelerate takes it, or
 /// beside `from`.
 std::string named_path(const SourceEntry& entry, const std::string& from) {
@@ -61,8 +56,8 @@ std::string named_path(const SourceEntry& entry, const std::string& from) {
     std::error_code ignored;
     if (std::filesystem::exists(path, ignored)) return path.string();
   }
-  refuse(Exit::kUsage, entry.place, ": ", entry.called.empty() ? entry.key : entry.called, ": ",
-         *name, " is neither in the working folder nor beside ", from,
+  refuse(Exit::kUsage, entry.place, ": ", said(entry), ": ", *name,
+         " is neither in the working folder nor beside ", from,
          "; start where the training is started, or remove it");
 }
 

@@ -50,10 +50,14 @@ void refuse_quote(const std::string& word) {
   }
 }
 
-/// Python's words for booleans are as good as TOML's.
-TomlValue value_of(const std::string& word) {
-  if (word == "True" || word == "true") return true;
-  if (word == "False" || word == "false") return false;
+/// Transformers takes more words for a boolean than Python has. Source: Transformers,
+/// string_to_bool().
+TomlValue value_of(const std::string& word, bool boolean) {
+  const std::string lower = in_lower_case(word);
+  if (boolean && has_word("yes true t y 1", lower)) return true;
+  if (boolean && has_word("no false f n 0", lower)) return false;
+  if (has_word("True true", word)) return true;
+  if (has_word("False false", word)) return false;
   return python_number(word).value_or(word);
 }
 
@@ -67,25 +71,8 @@ std::string name_of(const std::string& flag) {
   return name;
 }
 
-std::optional<double> number_of(const TomlValue& value) {
-  if (const auto* integer = std::get_if<int64_t>(&value)) return double(*integer);
-  if (const auto* real = std::get_if<double>(&value)) return *real;
-  return std::nullopt;
-}
-
-SourceEntry* find(Source& source, std::string_view key) {
-  const auto found = std::find_if(source.begin(), source.end(),
-                                  [&](const SourceEntry& entry) { return entry.key == key; });
-  return found == source.end() ? nullptr : &*found;
-}
-
 void remove(Source& source, std::string_view key) {
   std::erase_if(source, [&](const SourceEntry& entry) { return entry.key == key; });
-}
-
-/// The user's words for a flag.
-std::string said(const SourceEntry& entry) {
-  return entry.called.empty() ? entry.key : entry.called;
 }
 
 /// Two flags there, one pair here; what one of them leaves open has its default.
@@ -94,14 +81,14 @@ void join_betas(Source& source) {
   const char* names[] = {"--adam_beta1", "--adam_beta2"};
   bool given = false;
   for (size_t i = 0; i < 2; ++i) {
-    const SourceEntry* entry = find(source, names[i]);
+    const SourceEntry* entry = find_entry(source, names[i]);
     const auto number = entry ? number_of(*entry->value) : std::nullopt;
     if (entry && !number) return;  // refused as it stands
     if (number) betas[i] = *number;
     given = given || number;
   }
   if (!given) return;
-  SourceEntry *first = find(source, names[0]), *second = find(source, names[1]);
+  SourceEntry *first = find_entry(source, names[0]), *second = find_entry(source, names[1]);
   SourceEntry& pair = first ? *first : *second;
   pair.called = first && second ? said(*first) + " and " + said(*second) : said(pair);
   pair.key = names[0];
@@ -111,28 +98,17 @@ void join_betas(Source& source) {
 
 /// Transformers 5 takes a number of warm-up steps below 1 for a share of all steps.
 void rename_share(Source& source) {
-  SourceEntry* warmup = find(source, "--warmup_steps");
+  SourceEntry* warmup = find_entry(source, "--warmup_steps");
   const double steps = warmup ? number_of(*warmup->value).value_or(0) : 0;
   if (steps <= 0 || steps >= 1) return;
   warmup->called = said(*warmup);
   warmup->key = "--warmup_ratio";
 }
 
-/// Transformers rounds up.
-void resolve_ratio(Source& source) {
-  rename_share(source);
-  SourceEntry* ratio = find(source, "--warmup_ratio");
-  const SourceEntry* steps = find(source, "--max_steps");
-  const double share = ratio ? number_of(*ratio->value).value_or(-1) : -1;
-  const double count = steps ? number_of(*steps->value).value_or(0) : 0;
-  if (share < 0 || share > 1 || count <= 0) return;
-  ratio->value = int64_t(std::ceil(share * count));
-}
-
 /// Parts the words of a strategy: what wraps modules has no meaning here, and offload is a setting
 /// of its own, of parameters too where those are sharded.
 void part_strategy(Source& source, const char* flag) {
-  SourceEntry* entry = find(source, flag);
+  SourceEntry* entry = find_entry(source, flag);
   const auto* words = entry ? std::get_if<std::string>(&*entry->value) : nullptr;
   std::string strategy;
   bool offloads = false;
@@ -184,22 +160,10 @@ std::string training_flag(const std::string& name) {
   return others.empty() ? only_one(name, training) : name;
 }
 
-/// False for a flag that sets nothing here, which may stand twice.
-bool acts_alone(const std::string& flag) {
+/// False for a flag that may stand twice, because it sets nothing here.
+bool sets_something(const std::string& flag) {
   const ImportRule* rule = find_flag(flag);
   return rule && !(rule->to.empty() && rule->only.empty() && !rule->convert);
-}
-
-std::string accelerate_flag(const std::string& name) {
-  std::vector<std::string> found;
-  for (const AccelerateFlags& flags : accelerate_flags()) {
-    for (const std::string& known : words_of(flags.names)) {
-      if ("--" + known == name) return name;
-      if (("--" + known).starts_with(name)) found.push_back("--" + known);
-    }
-  }
-  add_flags(launcher_rules(), name, found);
-  return only_one(name, found);
 }
 
 class Reader {
@@ -217,6 +181,13 @@ class Reader {
   }
 
  private:
+  static constexpr std::string_view kLauncherNames =
+      "deepspeed deepspeed.launcher.runner torchrun torch.distributed.run torch.distributed.launch";
+
+  /// Names of the program that has a command `launch`.
+  static constexpr std::string_view kAccelerateNames =
+      "accelerate accelerate.commands.accelerate_cli";
+
   /// The program whose flags stand here.
   enum class Program { unknown, accelerate, launcher, script };
 
@@ -245,20 +216,30 @@ class Reader {
   /// Follows the words that name programs: launchers, then the script.
   void enter(const std::string& word) {
     const std::string name = word.substr(word.rfind('/') + 1);
-    if (program_ == Program::script || word.starts_with('-')) return;
+    if (program_ == Program::script) return;
+    if (word.starts_with('-')) {
+      names_module_ = word == "-m" && before_.starts_with("python");
+      return;
+    }
+    const bool module = std::exchange(names_module_, false);
     if (in_launcher() || name.ends_with(".py")) {
-      program_ = Program::script;
-      behind_flag_ = false;
-      script_first_ = line_.flags.size();
-    } else if (name == "accelerate-launch" || name == "accelerate.commands.launch" ||
-               (name == "launch" && before_ == "accelerate")) {
+      begin_script();
+    } else if (has_word("accelerate-launch accelerate.commands.launch", name) ||
+               (name == "launch" && has_word(kAccelerateNames, before_))) {
       program_ = Program::accelerate;
       line_.by_accelerate = true;
-    } else if (name == "deepspeed" || name == "torchrun" || name == "torch.distributed.run" ||
-               name == "torch.distributed.launch") {
+    } else if (has_word(kLauncherNames, name)) {
       program_ = Program::launcher;
+    } else if (module && !has_word(kAccelerateNames, name)) {
+      begin_script();
     }
     before_ = name;
+  }
+
+  void begin_script() {
+    program_ = Program::script;
+    behind_flag_ = false;
+    script_first_ = line_.flags.size();
   }
 
   void read_flag(const std::string& word) {
@@ -269,16 +250,17 @@ class Reader {
     const size_t equals = word.find('=');
     behind_flag_ = true;
     behind_value_ = equals == word.npos && has_value(name);
-    if (equals != word.npos) entry.value = value_of(word.substr(equals + 1));
+    const bool boolean = !in_launcher() && takes_boolean(name);
+    if (equals != word.npos) entry.value = value_of(word.substr(equals + 1), boolean);
     if (behind_value_) {
       if (!has_blank(words_[++at_])) refuse_dash(words_[at_]);
-      entry.value = value_of(words_[at_]);
+      entry.value = value_of(words_[at_], boolean);
     }
     add(std::move(entry));
   }
 
   std::string complete(const std::string& name) const {
-    if (program_ == Program::accelerate) return accelerate_flag(name);
+    if (program_ == Program::accelerate) return name;
     if (program_ != Program::launcher) return training_flag(name);
     std::vector<std::string> found;
     add_flags(launcher_rules(), name, found);
@@ -290,12 +272,10 @@ class Reader {
     return !in_launcher() || !is_switch(name);
   }
 
-  /// A line without a launcher's name may have its flags all the same.
+  /// A line without a launcher's name may have its flags all the same, if no script has them.
   bool is_accelerates(const std::string& name) const {
     if (accelerate_key(name).empty()) return false;
-    if (program_ == Program::accelerate) return true;
-    const bool known = find_rule(training_rules(), name) || find_rule(script_rules(), name);
-    return program_ == Program::unknown && !known;
+    return program_ == Program::accelerate || (program_ == Program::unknown && !find_flag(name));
   }
 
   void add(SourceEntry entry) {
@@ -308,8 +288,8 @@ class Reader {
     Source& source = accelerates ? line_.accelerate : line_.flags;
     const size_t first = accelerates ? 0 : script_first_;
     const auto same = [&](const SourceEntry& other) { return other.key == entry.key; };
-    const bool acts = accelerates || acts_alone(entry.key);
-    if (acts && std::any_of(source.begin() + ptrdiff_t(first), source.end(), same)) {
+    const bool once = accelerates || sets_something(entry.key);
+    if (once && std::any_of(source.begin() + ptrdiff_t(first), source.end(), same)) {
       refuse(Exit::kUsage, kLaunchLine, ": ", said(entry), ": stands twice; keep one");
     }
     source.push_back(std::move(entry));
@@ -334,6 +314,7 @@ class Reader {
   Program program_ = Program::unknown;
   std::string before_;         // the last word that named a program
   size_t script_first_ = 0;    // of line_.flags; a launcher may have a flag of the same name
+  bool names_module_ = false;  // a word behind python -m does
   bool behind_flag_ = false;   // of the script
   bool behind_value_ = false;  // more words of a list may follow
 };
@@ -346,16 +327,18 @@ LaunchLine read_launch_line(std::span<const std::string> words) {
   }
   LaunchLine line = Reader(words).read();
   join_betas(line.flags);
-  resolve_ratio(line.flags);
+  rename_share(line.flags);
   for (const char* flag : {"--fsdp", "--sharded_ddp"}) part_strategy(line.flags, flag);
   return line;
 }
 
-const TomlValue* value_in(const Source& source, std::string_view key) {
-  for (const SourceEntry& entry : source) {
-    if (entry.key == key && entry.value) return &*entry.value;
+void resolve_shares(Source& flags, int64_t steps) {
+  for (SourceEntry& entry : flags) {
+    const auto share = entry.key == "--warmup_ratio" ? number_of(*entry.value) : std::nullopt;
+    if (!share) continue;
+    const bool known = steps > 0 && *share >= 0 && *share <= 1;
+    entry.value = known ? TomlValue(int64_t(std::ceil(*share * double(steps)))) : TomlValue(*share);
   }
-  return nullptr;
 }
 
 }  // namespace zero

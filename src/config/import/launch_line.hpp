@@ -21,14 +21,15 @@ struct LaunchLine {
 
 /// Reads the words of a command as argparse does: "--name value", "--name=value", or "--name"
 /// alone, which is true. Names are written with underscores, and the only beginning of a flag of
-/// TrainingArguments or of `accelerate launch` stands for the flag. Flags in front of the script
-/// are its launcher's. Flags that make one value are one: the betas under --adam_beta1, a share of
-/// --max_steps under --warmup_ratio as a number of updates, where --max_steps is there. A
-/// strategy's word offload becomes flags of its own, --fsdp:optimizer and --fsdp:parameters. Throws
+/// TrainingArguments, of deepspeed or of torchrun stands for the flag; `accelerate launch` takes
+/// whole names alone. Flags in front of the script are its launcher's. Flags that make one value
+/// are one: the betas under --adam_beta1, a share of all steps under --warmup_ratio. A strategy's
+/// word offload becomes flags of its own, --fsdp:optimizer and --fsdp:parameters. Throws
 /// Error(kUsage) if a flag stands twice, there are too many, or a word cannot be one of a command.
 LaunchLine read_launch_line(std::span<const std::string> words);
 
-/// The value of a flag or key that has one; nullptr if there is none.
-const TomlValue* value_in(const Source& source, std::string_view key);
+/// Makes a number of updates of --warmup_ratio, a share of `steps`, and rounds up as Transformers
+/// does. Leaves a share, as a real number, if `steps` is 0.
+void resolve_shares(Source& flags, int64_t steps);
 
 }  // namespace zero

@@ -2,6 +2,7 @@
 #include <array>
 
 #include "src/config/import/rules.hpp"
+#include "src/config/import/source.hpp"
 #include "src/config/optimizer_rows.hpp"
 
 namespace zero {
@@ -12,30 +13,22 @@ bool begins(const TomlValue& value, std::string_view wanted) {
   return word && word->starts_with(wanted);
 }
 
-double number_or_zero(const TomlValue& value) {
-  if (const auto* integer = std::get_if<int64_t>(&value)) return double(*integer);
-  if (const auto* real = std::get_if<double>(&value)) return *real;
-  return 0;
-}
-
 /// A number at or below zero is Transformers' way to say nothing.
 std::optional<Target> positive(const TomlValue& value, std::string_view to) {
-  const bool number =
-      std::holds_alternative<int64_t>(value) || std::holds_alternative<double>(value);
-  if (number && number_or_zero(value) <= 0) return Target{};
+  if (number_of(value).value_or(1) <= 0) return Target{};
   return Target{std::string(to), value};
 }
 
 /// Shares of all steps, which stand below 1 there, have no twin.
 std::optional<Target> interval(const TomlValue& value, std::string_view to) {
-  const double number = number_or_zero(value);
+  const double number = number_of(value).value_or(0);
   if (number > 0 && number < 1) return std::nullopt;
   return positive(value, to);
 }
 
-/// read_launch_line() has made a number of updates of a share whose whole is known.
+/// resolve_shares() has made a number of updates of a share whose whole is known.
 std::optional<Target> warmup_share(const TomlValue& value, std::string_view to) {
-  if (number_or_zero(value) == 0) return Target{};
+  if (number_of(value).value_or(0) == 0) return Target{};
   const bool counted = std::holds_alternative<int64_t>(value);
   return Target{std::string(to), counted ? value : TomlValue("auto")};
 }
@@ -58,6 +51,9 @@ std::optional<Target> optimizer(const TomlValue& value, std::string_view to) {
 std::optional<Target> not_apex(const TomlValue& value, std::string_view) {
   return begins(value, "apex") ? std::nullopt : std::optional(Target{});
 }
+
+/// A flag that counts by another unit than its key does.
+std::optional<Target> of_another_unit(const TomlValue&, std::string_view) { return std::nullopt; }
 
 constexpr std::string_view kSteps = "write a number of steps";
 constexpr std::string_view kStage = "write zero.stage=... as key=value";
@@ -272,17 +268,20 @@ constexpr ImportRule kOwn[] = {
     {.from = "--scheduler --lr_scheduler --lr_schedule --lr_decay_style --schedule",
      .to = "scheduler.type",
      .asks = true},
-    {.from = "--warmup --num_warmup_steps --warmup_iters --lr_warmup_steps --lr_warmup_iters "
-             "--warmup_proportion --warmup_epochs",
+    {.from = "--warmup --num_warmup_steps --warmup_iters --lr_warmup_steps --lr_warmup_iters",
      .to = "scheduler.warmup_num_steps",
+     .asks = true},
+    {.from = "--warmup_proportion --warmup_epochs",
+     .to = "scheduler.warmup_num_steps",
+     .convert = of_another_unit,
      .asks = true},
     {.from = "--clip --grad_clip --clip_grad --clip_grad_norm --gradient_clip "
              "--gradient_clip_val --gradient_clipping --max_norm",
      .to = "gradient_clipping",
      .asks = true},
-    {.from = "--batch_size --train_batch_size --micro_batch_size --global_batch_size --bs "
-             "--per_gpu_batch_size --per_device_batch_size --batch_size_per_gpu "
-             "--batch_size_per_device",
+    {.from = "--train_batch_size --global_batch_size", .to = "train_batch_size", .asks = true},
+    {.from = "--batch_size --micro_batch_size --bs --per_gpu_batch_size --per_device_batch_size "
+             "--batch_size_per_gpu --batch_size_per_device",
      .to = "train_micro_batch_size_per_gpu",
      .asks = true},
     {.from = "--accumulation_steps --gradient_accumulation --grad_accum --grad_accum_steps "
@@ -297,7 +296,10 @@ constexpr ImportRule kOwn[] = {
              "--max_updates",
      .to = "run.steps",
      .asks = true},
-    {.from = "--precision --dtype --torch_dtype --use_bf16", .to = "bf16.enabled", .asks = true},
+    {.from = "--precision --dtype --torch_dtype --use_bf16",
+     .to = "bf16.enabled",
+     .values = "bf16=true|bfloat16=true|true=true|false=false",
+     .asks = true},
     {.from = "--half --amp --use_amp --use_fp16", .to = "fp16.enabled", .asks = true},
     {.from = "--zero_stage --stage", .to = "zero.stage", .asks = true},
     {.from = "--offload --cpu_offload --offload_optimizer",
@@ -340,6 +342,23 @@ constexpr std::string_view kSwitches =
     "--bind_cores_to_rank --deepspeed --deepscale --standalone --run_path --use_env "
     "--virtual_local_rank";
 
+constexpr std::string_view kBooleans =
+    "--activation_checkpointing --adafactor --auto_find_batch_size "
+    "--average_tokens_across_devices --batch_eval_metrics --bf16 --bf16_full_eval "
+    "--dataloader_drop_last --dataloader_in_order --dataloader_persistent_workers "
+    "--dataloader_pin_memory --ddp_broadcast_buffers --ddp_find_unused_parameters "
+    "--ddp_static_graph --disable_tqdm --do_eval --do_predict --do_train --enable_jit_checkpoint "
+    "--eval_do_concat_batches --eval_on_start --eval_use_gather_object --fp16 --fp16_full_eval "
+    "--full_determinism --gradient_checkpointing --greater_is_better --group_by_length "
+    "--hub_always_push --hub_private_repo --ignore_data_skip --include_inputs_for_metrics "
+    "--include_tokens_per_second --jit_mode_eval --load_best_model_at_end --log_on_each_node "
+    "--logging_first_step --logging_nan_inf_filter --no_cuda --overwrite_output_dir "
+    "--predict_with_generate --prediction_loss_only --push_to_hub --remove_unused_columns "
+    "--restore_callback_states_from_checkpoint --save_on_each_node --save_only_model "
+    "--save_safetensors --skip_memory_metrics --sortish_sampler --tf32 --torch_compile "
+    "--tpu_metrics_debug --use_cache --use_cpu --use_ipex --use_legacy_prediction_loop "
+    "--use_liger_kernel --use_mps_device";
+
 }  // namespace
 
 std::span<const ImportRule> training_rules() { return kTraining; }
@@ -354,12 +373,7 @@ const ImportRule* find_flag(std::string_view flag) {
   return nullptr;
 }
 
-bool is_switch(std::string_view flag) {
-  std::string_view switches = kSwitches;
-  for (auto word = next_word(switches); !word.empty(); word = next_word(switches)) {
-    if (word == flag) return true;
-  }
-  return false;
-}
+bool is_switch(std::string_view flag) { return has_word(kSwitches, flag); }
+bool takes_boolean(std::string_view flag) { return has_word(kBooleans, flag); }
 
 }  // namespace zero

@@ -9,12 +9,6 @@
 namespace zero {
 namespace {
 
-std::string in_lower_case(std::string word) {
-  std::transform(word.begin(), word.end(), word.begin(),
-                 [](unsigned char c) { return char(std::tolower(c)); });
-  return word;
-}
-
 /// DeepSpeed compares optimizers' names without regard to case.
 std::optional<Target> optimizer_type(const TomlValue& value, std::string_view) {
   const auto* word = std::get_if<std::string>(&value);
@@ -123,6 +117,11 @@ std::string plain_text(const TomlValue& value) {
   return word ? *word : to_text(value);
 }
 
+std::string in_lower_case(std::string word) {
+  std::ranges::transform(word, word.begin(), [](unsigned char c) { return char(std::tolower(c)); });
+  return word;
+}
+
 std::string_view next_word(std::string_view& words) {
   words.remove_prefix(std::min(words.find_first_not_of(' '), words.size()));
   const std::string_view word = words.substr(0, words.find(' '));
@@ -136,6 +135,13 @@ std::vector<std::string> words_of(std::string_view names) {
     words.emplace_back(word);
   }
   return words;
+}
+
+bool has_word(std::string_view words, std::string_view wanted) {
+  for (auto word = next_word(words); !word.empty(); word = next_word(words)) {
+    if (word == wanted) return true;
+  }
+  return false;
 }
 
 std::vector<std::string> ImportRule::keys() const {

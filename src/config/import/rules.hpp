@@ -19,11 +19,16 @@ struct Target {
 /// Returns the value as it stands there, a word without its quotes.
 std::string plain_text(const TomlValue& value);
 
+std::string in_lower_case(std::string word);
+
 /// Takes the first word off `words`, which blanks part; "" if there is none.
 std::string_view next_word(std::string_view& words);
 
 /// The words of `names`, with blanks between them.
 std::vector<std::string> words_of(std::string_view names);
+
+/// True if `wanted` is one of the words.
+bool has_word(std::string_view words, std::string_view wanted);
 
 /// What becomes of some keys of a source, or of flags of a launch line. Without `to` and `convert`
 /// nothing has to be set.
@@ -41,7 +46,9 @@ struct ImportRule {
   /// nothing.
   std::optional<Target> (*convert)(const TomlValue& value, std::string_view to) = nullptr;
   bool names_size = false;  ///< `to` is set by what is the name of a model, and by nothing else
-  bool asks = false;        ///< a flag of many scripts, which may mean `to`: the user has to say so
+  /// A flag of many scripts, which may mean `to`: the user has to say so. The advice has the value
+  /// that follow_rule() gives, or none.
+  bool asks = false;
 
   /// The keys or flags, with `in`.
   std::vector<std::string> keys() const;
@@ -90,6 +97,9 @@ const ImportRule* find_flag(std::string_view flag);
 
 /// True if a launcher's flag takes no value.
 bool is_switch(std::string_view flag);
+
+/// True if TrainingArguments takes a boolean for the flag, in any of argparse's words for it.
+bool takes_boolean(std::string_view flag);
 
 /// Turns Accelerate's word for a type, fp16, bf16 or no, into the key that it switches; nothing for
 /// another word.

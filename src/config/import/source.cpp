@@ -11,6 +11,31 @@ bool is_digit(char c) { return kDigits.find(c) != kDigits.npos; }
 
 }  // namespace
 
+const std::string& said(const SourceEntry& entry) {
+  return entry.called.empty() ? entry.key : entry.called;
+}
+
+SourceEntry* find_entry(Source& source, std::string_view key) {
+  const auto found = std::ranges::find(source, key, &SourceEntry::key);
+  return found == source.end() ? nullptr : &*found;
+}
+
+const SourceEntry* find_entry(const Source& source, std::string_view key) {
+  const auto found = std::ranges::find(source, key, &SourceEntry::key);
+  return found == source.end() ? nullptr : &*found;
+}
+
+const TomlValue* value_in(const Source& source, std::string_view key) {
+  const SourceEntry* entry = find_entry(source, key);
+  return entry && entry->value ? &*entry->value : nullptr;
+}
+
+std::optional<double> number_of(const TomlValue& value) {
+  if (const auto* integer = std::get_if<int64_t>(&value)) return double(*integer);
+  if (const auto* real = std::get_if<double>(&value)) return *real;
+  return std::nullopt;
+}
+
 std::optional<TomlValue> python_number(std::string_view word) {
   if (word.empty() || word.find_first_not_of("0123456789+-._eE") != word.npos) return std::nullopt;
   const size_t sign = word[0] == '+' || word[0] == '-';

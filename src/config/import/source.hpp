@@ -22,6 +22,19 @@ struct SourceEntry {
 /// In the order of the text; each key once. An empty object or array has no entry.
 using Source = std::vector<SourceEntry>;
 
+/// Returns the user's words for the key.
+const std::string& said(const SourceEntry& entry);
+
+/// Returns the first entry of the key; nullptr if there is none.
+SourceEntry* find_entry(Source& source, std::string_view key);
+const SourceEntry* find_entry(const Source& source, std::string_view key);
+
+/// Returns the value of the first entry of the key; nullptr if there is none, or it is null.
+const TomlValue* value_in(const Source& source, std::string_view key);
+
+/// Returns the number that the value is; nothing for a value of another type.
+std::optional<double> number_of(const TomlValue& value);
+
 /// What stands for a list that holds lists or objects.
 inline constexpr const char* kNestedList = "[...]";
 

@@ -8,6 +8,7 @@
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
 #include "zero/config/model_table.hpp"
+#include "zero/config/schedule.hpp"
 #include "zero/config/toml.hpp"
 
 namespace zero {
@@ -24,24 +25,27 @@ std::optional<bool> quoted_boolean(const TomlValue& value) {
   return std::nullopt;
 }
 
+/// Returns the flags whose names a user may have meant; flags of many scripts are too short for it.
+std::vector<std::string> known_flags() {
+  std::vector<std::string> known;
+  for (const auto rules : {training_rules(), script_rules(), launcher_rules()}) {
+    for (const ImportRule& rule : rules) std::ranges::copy(rule.keys(), std::back_inserter(known));
+  }
+  for (const AccelerateFlags& flags : accelerate_flags()) {
+    for (const std::string& name : words_of(flags.names)) known.push_back("--" + name);
+  }
+  return known;
+}
+
 /// The flag that may be meant where one or two letters are wrong, or that begins so.
 std::string nearest_flag(const std::string& flag) {
   constexpr size_t kMostEdits = 2, kShortest = 8;
   if (flag.size() < kShortest || flag.size() > kSourceMaxName) return "";
-  for (const auto rules : {training_rules(), script_rules()}) {
-    for (const ImportRule& rule : rules) {
-      for (const std::string& known : rule.keys()) {
-        const bool begins = known.starts_with(flag);
-        if (begins || edit_distance(flag, known, kMostEdits) <= kMostEdits) return known;
-      }
-    }
+  for (const std::string& known : known_flags()) {
+    const bool begins = known.starts_with(flag);
+    if (begins || edit_distance(flag, known, kMostEdits) <= kMostEdits) return known;
   }
   return "";
-}
-
-/// The user's words for the key.
-const std::string& name_of(const SourceEntry& entry) {
-  return entry.called.empty() ? entry.key : entry.called;
 }
 
 /// The reason of a Fixed key without the advice after it.
@@ -118,8 +122,17 @@ void Translation::leave_out_what_yields(Source& flags) {
   pass_over(flags, "--warmup_ratio", "left out: --warmup_steps wins, as in Transformers");
 }
 
+/// The number of steps that acts, 0 if nobody says it. --max_steps is gone where it yields.
+int64_t Translation::steps_of(const Source& flags) const {
+  const TomlValue* value = value_in(flags, "--max_steps");
+  const auto* steps = value ? std::get_if<int64_t>(value) : nullptr;
+  const bool legal = steps && *steps > 0 && *steps <= kMostRunSteps;
+  return has("run.steps") || !legal ? config_.run.steps : *steps;
+}
+
 void Translation::follow_launch_line(LaunchLine line) {
   leave_out_what_yields(line.flags);
+  resolve_shares(line.flags, steps_of(line.flags));
   std::string unread;
   for (const SourceEntry& entry : line.flags) {
     if (entry.value) {
@@ -144,21 +157,31 @@ void Translation::follow_flag(const SourceEntry& entry) {
     return warn(entry, "a file of settings that the script reads; write them as key=value");
   }
   if (const std::string near = nearest_flag(entry.key); !near.empty()) {
-    return warn(entry, text("nothing to set: a flag of the script alone; if ", near,
-                            " is meant, write that"));
+    return warn(entry, text("nothing to set: no known flag; if ", near, " is meant, write that"));
   }
   tell(entry, "", "nothing to set: no flag of TrainingArguments that has a twin here");
 }
 
 /// Leaves the key open unless something else says it.
-void Translation::ask(const SourceEntry& entry, const std::string& key) {
+void Translation::ask(const SourceEntry& entry, const ImportRule& rule) {
+  const std::string key = rule.target(entry.key);
   const auto found = settings_.find(key);
   if (found != settings_.end() && found->second.given) {
     return tell(entry, "", text("given as ", key, " = ", to_text(found->second.value)));
   }
   asked_.insert(key);
+  const std::optional<Target> target = follow_rule(rule, entry.key, *entry.value);
+  const bool fits = target && takes(key, target->value);
   warn(entry, text("a flag of the script alone; if it is ", key, ", write ", key, "=",
-                   plain_text(*entry.value)));
+                   fits ? plain_text(target->value) : "..."));
+}
+
+/// True if the key would take the value.
+bool Translation::takes(const std::string& key, const TomlValue& value) const {
+  RunConfig scratch = config_;
+  const std::vector<Field> fields = fields_of(scratch);
+  const auto field = std::ranges::find(fields, key, &Field::key);
+  return field != fields.end() && assign(*field, value).empty();
 }
 
 void Translation::pass_over(Source& source, std::string_view section, const std::string& why) {
@@ -173,7 +196,7 @@ void Translation::translate_entry(const SourceEntry& entry, const ImportRule* ru
   if (!entry.value) return tell(entry, "", "null: the default");
   if (entry.key.starts_with('_')) return tell(entry, "", "nothing to set: a comment");
   if (const auto boolean = quoted_boolean(*entry.value)) {
-    say(text("warning: ", entry.place, ": ", name_of(entry), ": ", to_text(*entry.value),
+    say(text("warning: ", entry.place, ": ", said(entry), ": ", to_text(*entry.value),
              " is a string and taken as ", to_text(*boolean), "; write it without quotes"));
     return translate_entry({entry.key, *boolean, entry.place, entry.called}, rule, same_names);
   }
@@ -212,7 +235,7 @@ void Translation::follow(const SourceEntry& entry, const ImportRule& rule) {
   if (rule.names_size && !(word && find_model_size(config_.model.table, *word))) {
     return unsupported(entry, std::string(rule.why));
   }
-  if (rule.asks) return ask(entry, rule.target(entry.key));
+  if (rule.asks) return ask(entry, rule);
   if (rule.to.empty() && !rule.convert) return follow_fixed(entry, rule.only, rule.why);
   const std::optional<Target> target = follow_rule(rule, entry.key, *entry.value);
   if (!target) return unsupported(entry, std::string(rule.why));
@@ -342,12 +365,12 @@ std::string Translation::unknown(const std::string& key) {
 
 void Translation::tell(const SourceEntry& entry, const std::string& key, const std::string& what) {
   const std::string value = entry.value ? " = " + to_text(*entry.value) : "";
-  lines_.push_back({key, text(entry.place, ": ", name_of(entry), value, ": "), what});
+  lines_.push_back({key, text(entry.place, ": ", said(entry), value, ": "), what});
 }
 
 void Translation::warn(const SourceEntry& entry, const std::string& what) {
   const std::string value = entry.value ? " = " + to_text(*entry.value) : "";
-  say(text("warning: ", entry.place, ": ", name_of(entry), value, ": ", what));
+  say(text("warning: ", entry.place, ": ", said(entry), value, ": ", what));
 }
 
 void Translation::retell(const std::string& key, const std::string& what) {
@@ -357,7 +380,7 @@ void Translation::retell(const std::string& key, const std::string& what) {
 }
 
 void Translation::refuse(const SourceEntry& entry, const std::string& what) {
-  refused_.push_back(text(entry.place, ": ", name_of(entry), ": ", what));
+  refused_.push_back(text(entry.place, ": ", said(entry), ": ", what));
 }
 
 void Translation::unsupported(const SourceEntry& entry, const std::string& what) {

@@ -91,7 +91,9 @@ class Translation {
   void follow(const SourceEntry& entry, const ImportRule& rule);
   void leave_out_what_yields(Source& flags);
   void follow_flag(const SourceEntry& entry);
-  void ask(const SourceEntry& entry, const std::string& key);
+  void ask(const SourceEntry& entry, const ImportRule& rule);
+  bool takes(const std::string& key, const TomlValue& value) const;
+  int64_t steps_of(const Source& flags) const;
   void follow_fixed(const SourceEntry& entry, std::string_view only, std::string_view why);
   void set(const SourceEntry& entry, const Target& target, std::string_view instead);
   void assign_value(const SourceEntry& entry, const Field& field, const TomlValue& value,

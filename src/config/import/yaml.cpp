@@ -1,19 +1,13 @@
-#include <algorithm>
-
 #include "src/config/import/rules.hpp"
 #include "src/config/import/source.hpp"
 
 namespace zero {
 namespace {
 
-bool is_one_of(std::string_view words, const std::string& word) {
-  return std::ranges::count(words_of(words), word) > 0;
-}
-
 std::optional<TomlValue> plain_value(const std::string& word) {
-  if (word.empty() || word == "~" || is_one_of("null Null NULL", word)) return std::nullopt;
-  if (is_one_of("true True TRUE yes Yes YES on On ON", word)) return true;
-  if (is_one_of("false False FALSE no No NO off Off OFF", word)) return false;
+  if (word.empty() || word == "~" || has_word("null Null NULL", word)) return std::nullopt;
+  if (has_word("true True TRUE yes Yes YES on On ON", word)) return true;
+  if (has_word("false False FALSE no No NO off Off OFF", word)) return false;
   const bool octal = word.size() > 1 && word[0] == '0' && word[1] >= '0' && word[1] <= '9';
   const auto number = octal ? std::nullopt : python_number(word);
   return number ? *number : TomlValue(word);

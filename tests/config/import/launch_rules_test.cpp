@@ -67,6 +67,13 @@ TEST(LaunchRules, KnowWhichFlagsOfLaunchersTakeNoValue) {
   }
 }
 
+TEST(LaunchRules, KnowWhichFlagsOfTrainingArgumentsAreBooleans) {
+  for (const Row& row : rows()) {
+    if (row.program != "Transformers") continue;
+    EXPECT_EQ(takes_boolean(row.name), row.kind == "bool") << row.name;
+  }
+}
+
 TEST(LaunchRules, HoldEachFlagOnce) {
   std::vector<std::string> seen, twice;
   for (const auto rules : {training_rules(), script_rules(), own_rules(), launcher_rules()}) {
