@@ -12,27 +12,49 @@ namespace {
 
 constexpr int64_t kMostRanks = 1'000'000;
 
-/// The first count among the keys; 0 if there is none.
-int64_t count_in(const Source& source, std::initializer_list<std::string_view> keys) {
-  for (const std::string_view key : keys) {
-    const TomlValue* value = value_in(source, key);
-    const auto* count = value ? std::get_if<int64_t>(value) : nullptr;
-    if (count && *count > 0 && *count <= kMostRanks) return *count;
+/// Reads the counts of ranks and nodes of a launch, and warns of a value that is no count.
+class Counts {
+ public:
+  explicit Counts(Translation& translation) : translation_(translation) {}
+
+  /// Returns the count at the first of the keys that the source has; 0 if it has none.
+  int64_t find(const Source& source, std::initializer_list<std::string_view> keys) {
+    for (const std::string_view key : keys) {
+      const SourceEntry* entry = find_entry(source, key);
+      if (!entry || !entry->value) continue;
+      const auto* count = std::get_if<int64_t>(&*entry->value);
+      if (count && *count > 0 && *count <= kMostRanks) return *count;
+      translation_.warn(*entry,
+                        "needs the number of ranks: write it for RANKS in the last line, which "
+                        "begins with launch");
+      all_known_ = false;
+    }
+    return 0;
   }
-  return 0;
-}
+
+  /// False if the launch has a value that is no count, such as "gpu".
+  bool all_known() const { return all_known_; }
+
+ private:
+  Translation& translation_;
+  bool all_known_ = true;
+};
 
 /// Accelerate's processes are those of all machines together, other launchers' those of one. "" if
 /// nobody says how many there are.
-std::string launch_command(const Source& flags, const ImportFiles& files, const std::string& name) {
-  const int64_t machines = count_in(flags, {"--num_nodes", "--nnodes"});
+std::string launch_command(Translation& translation, const Source& flags, const ImportFiles& files,
+                           const std::string& name) {
+  Counts counts(translation);
+  const int64_t machines = counts.find(flags, {"--num_nodes", "--nnodes"});
   const int64_t nodes =
-      std::max<int64_t>(machines ? machines : count_in(files.accelerate, {"num_machines"}), 1);
-  const int64_t each = count_in(flags, {"--num_gpus", "--num_accelerators", "--nproc_per_node"});
-  const int64_t said = each ? each * nodes : count_in(files.accelerate, {"num_processes"});
+      std::max<int64_t>(machines ? machines : counts.find(files.accelerate, {"num_machines"}), 1);
+  const int64_t each = counts.find(flags, {"--num_gpus", "--num_accelerators", "--nproc_per_node"});
+  const int64_t said = each ? each * nodes : counts.find(files.accelerate, {"num_processes"});
+  const std::string begin = "launch: mpirun --mca odls_base_sigkill_timeout 2 -n ";
+  if (!counts.all_known()) return begin + "RANKS ./zeroapp " + name;
   if (said == 0 && !files.of_accelerate) return "";
   const int64_t ranks = std::max<int64_t>(said, 1);
-  std::string line = text("launch: mpirun --mca odls_base_sigkill_timeout 2 -n ", ranks);
+  std::string line = text(begin, ranks);
   if (nodes > 1) line += text(" --map-by ppr:", (ranks + nodes - 1) / nodes, ":node");
   return line + " ./zeroapp " + name;
 }
@@ -72,12 +94,12 @@ DeepSpeedImport import_deepspeed(const ModelTable& models, const std::string& pa
   translation.begin_with(options.start);
   ImportFiles files = read_files(translation, path, line);
   translation.follow_launch_line(line);
-  const std::string command = launch_command(line.flags, files, options.name);
+  const std::string command = launch_command(translation, line.flags, files, options.name);
   translate_files(translation, files);
-  if (!command.empty()) translation.say(command);
   translation.complete(files.framework);
   DeepSpeedImport result = translation.take();
   if (result.refused.empty() && result.needs.empty()) check(models, result, options);
+  if (!command.empty()) result.report.push_back(command);
   return result;
 }
 

@@ -234,10 +234,20 @@ TEST_F(ImportFilesTest, CountTheRanksOfEveryLauncher) {
       {{"accelerate", "launch", "--num_machines", "2", "--num_processes", "4", "a.py"},
        "-n 4 --map-by ppr:2:node "}};
   for (const auto& [words, ranks] : launches) {
-    EXPECT_THAT(import("ds.json", words).report, Contains(HasSubstr(ranks)));
+    EXPECT_THAT(import("ds.json", words).report.back(), HasSubstr(ranks));
   }
-  for (const Words& words : {Words{"a.py"}, Words{"torchrun", "--nproc_per_node=gpu", "a.py"}}) {
-    EXPECT_THAT(import("ds.json", words).report, Not(Contains(HasSubstr("launch: "))));
+  EXPECT_THAT(import("ds.json", {"a.py"}).report, Not(Contains(HasSubstr("launch: "))));
+}
+
+TEST_F(ImportFilesTest, AskForRanksThatALaunchDoesNotCount) {
+  write("ds.json", "{}");
+  for (const char* flag : {"--nproc_per_node=gpu", "--nnodes=1:4", "--nproc-per-node=0"}) {
+    const DeepSpeedImport made = import("ds.json", {"torchrun", flag, "a.py"});
+    EXPECT_THAT(made.report, Contains(AllOf(HasSubstr("warning: launch line: --n"),
+                                            HasSubstr("needs the number of ranks"))))
+        << flag;
+    EXPECT_THAT(made.report.back(), HasSubstr("launch: mpirun")) << flag;
+    EXPECT_THAT(made.report.back(), HasSubstr("-n RANKS ./zeroapp")) << flag;
   }
 }
 
