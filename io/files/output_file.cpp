@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <filesystem>
 #include <utility>
@@ -60,10 +61,12 @@ void sync_folder_of(const std::string& path) {
 
 }  // namespace
 
-OutputFile::OutputFile(const std::string& path)
-    : path_(path), temporary_(text(path, kMaking, getpid())) {
+OutputFile::OutputFile(const std::string& path) : OutputFile(path, 0) {}
+
+OutputFile::OutputFile(const std::string& path, int64_t first) : path_(path) {
   if (is_taken(path)) refuse_taken(path);
-  const std::string name = temporary_;
+  const std::string name = text(path, kMaking, getpid()), end = first > 0 ? text(".", first) : "";
+  temporary_ = name + end;
   const auto make = [&] {
     file_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
     return file_ >= 0;
@@ -71,7 +74,7 @@ OutputFile::OutputFile(const std::string& path)
   // A killed process may have had the same number.
   for (int i = 1; !make(); ++i) {
     if (errno != EEXIST || i == kMostNames) refuse(Exit::kIo, temporary_, ": ", strerror(errno));
-    temporary_ = text(name, "-", i);
+    temporary_ = text(name, "-", i, end);
   }
   // Tells left_files() that this process lives; where a file system knows no locks, nothing does.
   if (flock(file_, LOCK_EX | LOCK_NB) != 0) return;
@@ -84,15 +87,20 @@ OutputFile::~OutputFile() {
 }
 
 void OutputFile::write(std::span<const std::byte> bytes) {
+  const int64_t begin = written_;
   for (int interrupted = 0; !bytes.empty();) {
-    const ssize_t put = ::write(file_, bytes.data(), bytes.size());
+    const ssize_t put = pwrite(file_, bytes.data(), bytes.size(), written_);
     if (put > 0) {
       bytes = bytes.subspan(size_t(put));
       written_ += put;
       interrupted = 0;
     } else if (put == 0 || errno != EINTR || ++interrupted > kMaxInterruptions) {
-      refuse(Exit::kIo, path_, ": offset ", written_, ": ", strerror(errno), " writing ",
-             bytes.size(), " bytes");
+      const std::string reason = strerror(errno);
+      const int64_t place = std::exchange(written_, begin);
+      const bool is_cut = ftruncate(file_, begin) == 0;
+      refuse(Exit::kIo, path_, ": offset ", place, ": ", reason, " writing ", bytes.size(),
+             " bytes",
+             is_cut ? "" : text("; those from offset ", begin, " on could not be cut off"));
     }
   }
 }
@@ -118,8 +126,8 @@ std::vector<std::string> left_files(const std::string& path) {
   for (fs::directory_iterator entry(place, ignored), end; !ignored && entry != end;
        entry.increment(ignored)) {
     const std::string name = entry->path().filename().string();
-    const bool is_made =
-        name.starts_with(front) && name.find_first_not_of("0123456789-", front.size()) == name.npos;
+    const bool is_made = name.starts_with(front) &&
+                         name.find_first_not_of("0123456789-.", front.size()) == name.npos;
     std::error_code unknown;
     if (!is_made || !fs::is_regular_file(entry->symlink_status(unknown))) continue;
     const OpenFile file(
@@ -129,6 +137,13 @@ std::vector<std::string> left_files(const std::string& path) {
   }
   std::sort(left.begin(), left.end());
   return left;
+}
+
+int64_t first_line_of(const std::string& left) {
+  const size_t dot = left.find('.', left.rfind(kMaking) + std::strlen(kMaking));
+  int64_t first = 1;
+  if (dot != left.npos) std::from_chars(left.data() + dot + 1, left.data() + left.size(), first);
+  return std::max<int64_t>(first, 1);
 }
 
 void rename_new(const std::string& from, const std::string& to) {

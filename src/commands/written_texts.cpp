@@ -26,9 +26,9 @@ constexpr int64_t kDefaultTokens = 200, kDefaultBatch = 8;
 /// Batches that ranks write between two times that texts are shown: few wait long for the others.
 constexpr int64_t kRankBatches = 8;
 
-/// Where nobody says what ends a text, the tokenizer does. Without a word of a length each text has
-/// the default number of tokens after its own beginning, if there is room: the last one of all
-/// takes no position.
+/// Returns the rules of a call. If nobody says what ends a text, the tokenizer does. Without a word
+/// of a length each text has the default number of tokens after its own beginning, if there is
+/// room: the last one of all takes no position.
 models::SearchRules rules_for(const CommandLine& line, const Writer& writer) {
   GenerationConfig asked = writer.generation;
   const int64_t positions = writer.form().positions;
@@ -43,7 +43,7 @@ models::SearchRules rules_for(const CommandLine& line, const Writer& writer) {
   return rules;
 }
 
-/// How many sources will come at a time, and the tokens of the longest.
+/// The number of sources that come at a time, and the tokens of the longest.
 struct Extents {
   int64_t count, longest;
 };
@@ -180,10 +180,14 @@ void show(const Writer& writer, const std::string& text) {
 void tell_of_left(const std::string& output) {
   for (const std::string& left : left_files(output)) {
     std::ifstream file(left, std::ios::binary);
-    const int64_t texts = std::count(std::istreambuf_iterator<char>(file), {}, '\n');
-    warn(left, ": holds ", counted(texts, "text"),
-         " of a generate that was ended; behind the texts of ", texts, " lines --first-line ",
-         texts + 1, " goes on; keep it, or remove it");
+    int64_t texts = 0;
+    char last = '\n';
+    for (std::istreambuf_iterator<char> at(file), end; at != end; ++at)
+      if ((last = *at) == '\n') ++texts;
+    const int64_t first = first_line_of(left);
+    warn(left, ": holds ", counted(texts, "text"), last == '\n' ? "" : " and a part of another",
+         " of a generate that was ended, from line ", first, " on; --first-line ", first + texts,
+         " goes on behind them; keep it, or remove it");
   }
 }
 
@@ -194,9 +198,9 @@ class WrittenLines {
       : writer_(writer), first_(line.first_line) {
     if (line.output.empty() || !writer.is_first()) return;
     tell_of_left(line.output);
-    file_.emplace(line.output);
+    file_.emplace(line.output, first_);
   }
-  /// What an error ends stays.
+  /// Leaves the texts that an error has ended, and says how to go on.
   ~WrittenLines() {
     if (!file_ || count_ == 0) return;
     warn(file_->leave(), ": holds the ", counted(count_, "text"), " that were written before; ",
@@ -288,7 +292,7 @@ void write_lines(const CommandLine& line, const Writer& writer) {
 }
 
 void talk(const CommandLine& line, const Writer& writer) {
-  // Where positions have no end, a talk has one.
+  // A talk has an end if positions have none.
   constexpr int64_t kMostTokens = 2048;
   const int64_t most = std::min(writer.form().positions, kMostTokens);
   require_persona(writer, line.persona, most);

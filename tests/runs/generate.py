@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """A stored model continues a text: the same one for the same seed, the likeliest without any."""
 import json
+import resource
 import shutil
 import signal
 import subprocess
@@ -86,10 +87,10 @@ def pipes_are_read(program):
     check(piped(program, PROMPT, "--input") == written != "", "lines of a pipe")
 
 
-def killed_behind_texts(program, line):
+def killed_behind_texts(program, line, first):
     """What a generate leaves that is killed when some of its texts are there."""
-    process = program.popen([str(program.zeroapp), *line])
-    left = program.folder / f"drawn.tmp-{process.pid}"
+    process = program.popen([str(program.zeroapp), *line, "--first-line", str(first)])
+    left = program.folder / f"drawn.tmp-{process.pid}.{first}"
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline and process.poll() is None:
         if left.exists() and left.read_bytes().count(b"\n") >= 3:
@@ -101,23 +102,42 @@ def killed_behind_texts(program, line):
 
 
 def texts_come_as_they_are_done_and_go_on_behind_a_kill(program):
-    count = 3000
+    count = 2000
     program.write("many.txt", "".join(f"{i} times " + "\n" for i in range(count)))
     line = ("generate", "runs/tiny", "--input", "many.txt", "--output", "drawn", "--tokens", "20",
             "--temperature", "0.9", "--seed", "5", "--batch", "4")
-    begun = killed_behind_texts(program, line)
-    rest = program.alone(*line, "--first-line", str(count - 5))
-    check(rest.status == 0, "what a killed one has left blocks nothing", rest)
-    words = (f"holds {len(begun)} texts of a generate that was ended; behind the texts of "
-             f"{len(begun)} lines --first-line {len(begun) + 1} goes on")
-    check(words in rest.err, "said", rest)
+    begun = killed_behind_texts(program, line, 1)
+    second = len(begun) + 1
+    more = killed_behind_texts(program, line, second)
+    third = second + len(more)
+    rest = program.alone(*line, "--first-line", str(third))
+    check(rest.status == 0, "what killed ones have left blocks nothing", rest)
+    for first, left, then in ((1, begun, second), (second, more, third)):
+        words = (f"holds {len(left)} texts of a generate that was ended, from line {first} on; "
+                 f"--first-line {then} goes on behind them")
+        check(words in rest.err, f"{words!r} is said", rest)
     last = (program.folder / "drawn").read_bytes().split(b"\n")[:-1]
     (program.folder / "drawn").unlink()
     whole = program.alone(*line)
     texts = (program.folder / "drawn").read_bytes().split(b"\n")[:-1]
-    check(len(texts) == count and texts[:len(begun)] == begun, "the first ones, in order", whole)
-    check(texts[-6:] == last, "a line draws the same wherever a call begins", rest)
-    check(len(set(texts[-6:])) > 1, f"and each another: {last}")
+    check(len(texts) == count and texts == begun + more + last, "the parts are the whole", whole)
+    check(len(set(texts[-6:])) > 1, f"and each another: {texts[-6:]}")
+    for left in program.folder.glob("drawn*"):
+        left.unlink()
+
+
+def a_full_disk_leaves_whole_texts(program):
+    program.write("few.txt", "1 \n" * 100)
+    line = ("generate", "runs/tiny", "--input", "few.txt", "--output", "full", "--tokens", "20")
+    process = program.popen([str(program.zeroapp), *line],
+                            before=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (300, 300)))
+    error = process.communicate(timeout=60)[1]
+    left = (program.folder / f"full.tmp-{process.pid}.1").read_bytes()
+    count = left.count(b"\n")
+    check(process.returncode == 5 and left.endswith(b"\n") and 250 < len(left) < 300,
+          f"{left!r}: {error}")
+    check(f"holds the {count} texts that were written before; --first-line {count + 1} goes on"
+          in error, error)
 
 
 def ids_stand_for_texts(program):
@@ -265,6 +285,7 @@ def main():
     lines_are_continued(program)
     pipes_are_read(program)
     texts_come_as_they_are_done_and_go_on_behind_a_kill(program)
+    a_full_disk_leaves_whole_texts(program)
     ids_stand_for_texts(program)
     lines_are_as_long_as_alone(program)
     rules_hold_for_a_prompt(program)

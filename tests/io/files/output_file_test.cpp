@@ -83,6 +83,16 @@ TEST_F(OutputFiles, MayBeLeftAsTheyAre) {
   EXPECT_FALSE(fs::exists(path("a")));
 }
 
+TEST_F(OutputFiles, SayInTheirTemporaryNameTheLineTheyBeginWith) {
+  std::vector<std::string> left;
+  for (int i = 0; i < 2; ++i) left.push_back(OutputFile(path("a.tmp-5.x"), 30).leave());
+  left.push_back(OutputFile(path("a.tmp-5.x")).leave());
+  EXPECT_EQ(left_files(path("a.tmp-5.x")).size(), 3u);
+  EXPECT_EQ(first_line_of(left[0]), 30);
+  EXPECT_EQ(first_line_of(left[1]), 30) << left[1];
+  EXPECT_EQ(first_line_of(left[2]), 1);
+}
+
 TEST_F(OutputFiles, NeverOverwrite) {
   OutputFile late(path("a"));
   std::ofstream(path("a")) << "precious";
@@ -115,18 +125,24 @@ TEST_F(OutputFiles, ADiskThatIsFullIsNamedWithThePlace) {
   signal(SIGXFSZ, SIG_IGN);
   const struct rlimit tight { 1000, before.rlim_max };
   setrlimit(RLIMIT_FSIZE, &tight);
-  std::string message;
+  std::string message, left;
   try {
     OutputFile file(path("a"));
     file.write(std::string(600, 'x'));
-    file.write(std::string(600, 'x'));
+    EXPECT_THROW(file.write(std::string(600, 'x')), Error);
+    file.write(std::string(100, 'y'));
+    left = file.leave();
+    EXPECT_EQ(read_whole(left, 2000), std::string(600, 'x') + std::string(100, 'y'))
+        << "no part of what did not fit";
+    OutputFile(path("b")).write(std::string(1200, 'x'));
   } catch (const Error& error) {
     EXPECT_EQ(error.exit(), Exit::kIo);
     message = error.what();
   }
   setrlimit(RLIMIT_FSIZE, &before);
   signal(SIGXFSZ, SIG_DFL);
-  EXPECT_NE(message.find(path("a") + ": offset 1000"), std::string::npos) << message;
+  EXPECT_NE(message.find(path("b") + ": offset 1000"), std::string::npos) << message;
+  fs::remove(left);
   EXPECT_EQ(files(), 0u);
 }
 

@@ -67,13 +67,17 @@ class OutputFile {
  public:
   /// Throws Error(kIo) if something has the name already, or if the file cannot be made.
   explicit OutputFile(const std::string& path);
+  /// Makes a file whose temporary name says that it begins with line `first` of something:
+  /// <path>.tmp-<process>.<first>, for who goes on behind a killed process.
+  OutputFile(const std::string& path, int64_t first);
   ~OutputFile();
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
 
   const std::string& path() const { return path_; }
 
-  /// Appends. Throws Error(kIo) naming file, offset and reason, such as a full disk.
+  /// Appends. Throws Error(kIo) naming file, offset and reason, such as a full disk; then none of
+  /// `bytes` stays in the file.
   void write(std::span<const std::byte> bytes);
   void write(const std::string& text) { write(std::as_bytes(std::span(text))); }
 
@@ -94,6 +98,9 @@ class OutputFile {
 /// a file system knows no locks, a file of a process that lives is among them.
 std::vector<std::string> left_files(const std::string& path);
 
+/// Returns the line that a file of left_files() begins with by its name; 1 if the name says none.
+int64_t first_line_of(const std::string& left);
+
 /// Renames a file or folder to a name that nothing has, and syncs the folder around it. Throws
 /// Error(kIo) if the name is taken. Where a file system does not know RENAME_NOREPLACE, a process
 /// that is killed may leave an empty folder of the new name.
@@ -110,7 +117,7 @@ OpenFile open_own(const std::string& path, int flags);
 /// is a folder: no one else may use that name. None, with errno, where it cannot be made.
 OpenFile make_own(const std::string& path);
 
-/// Whether all of the file has reached the disk, if the file has one; else errno says why.
+/// True if all of the file has reached the disk, if the file has one; else errno says why.
 bool sync_file(const OpenFile& file);
 
 /// The whole of a regular file of at most `most` bytes; none where it is not there, something else,
@@ -124,7 +131,7 @@ int64_t bytes_of(const OpenFile& file);
 /// stay. "" or why it has others now: "is another user's".
 std::string give_permissions(int descriptor, int permissions);
 
-/// Whether an open file or folder has all of these.
+/// True if an open file or folder has all of these.
 bool allows(int descriptor, int permissions);
 
 /// "0750"
@@ -142,7 +149,7 @@ class NewFolder {
   NewFolder(const NewFolder&) = delete;
   NewFolder& operator=(const NewFolder&) = delete;
 
-  /// Where it is until it has its name.
+  /// Returns its path until it has its name.
   const std::string& temporary() const { return temporary_; }
   std::string file(const std::string& name) const { return temporary_ + "/" + name; }
 
@@ -163,7 +170,7 @@ class NewFolder {
 /// locks, the file's word counts. A clean end leaves the file empty.
 class LockFile {
  public:
-  /// How a refusal is worded: "<what> is in use by <holder> - wait for it, or <remedy>".
+  /// The words of a refusal: "<what> is in use by <holder> - wait for it, or <remedy>".
   struct Words {
     std::string what;    ///< "run.output: runs/a"
     std::string remedy;  ///< "write another run.output"
@@ -187,7 +194,7 @@ class LockFile {
 /// Removes the file of a lock that nobody holds. One that is held stays.
 void remove_lock_file(const std::string& path);
 
-/// What the file of a lock says, "host n2 process 17", and whether that process may live: of
+/// The words of a lock's file, "host n2 process 17", and whether that process may live: of
 /// another host nothing is known.
 struct LockHolder {
   std::string words;
