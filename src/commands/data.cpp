@@ -50,13 +50,13 @@ Steps steps_of(std::string_view word) {
          "\" names no steps; write one as 3, or a range as 1..3");
 }
 
-/// Where a sample stands in the run, and which one it is.
+/// A sample, and its place in the run.
 struct SamplePosition {
   int64_t step, position, micro_batch;
   int rank;
 };
 
-/// What the command line and the input file ask for, opened.
+/// The data that the command line and the input file ask for, opened.
 class View {
  public:
   explicit View(const CommandLine& line);
@@ -89,9 +89,7 @@ ConfigInput read_input(const CommandLine& line) {
   train::StartModel start;
   ConfigInput input =
       read_config_file(line.catalogue->models, line.input, line.overrides, zero::Writer::user,
-                       [&](const RunConfig& config) {
-                         return train::start_numbers(*line.catalogue, config, start);
-                       });
+                       train::start_reader(*line.catalogue, start));
   for (const std::string& warning : input.warnings) warn(warning);
   return input;
 }
@@ -106,7 +104,7 @@ std::unique_ptr<Tokenizer> tokenizer_of(const RunConfig& config, const DataSourc
   return open_tokenizer(config.data.tokenizer);
 }
 
-/// How far a run has come that goes on from the checkpoints in a folder.
+/// Returns how far a run has come that goes on from the checkpoints in a folder.
 DataCursor cursor_in(const std::string& folder) {
   const save::Survey survey =
       save::survey_checkpoints(folder, save::SurveyDepth::manifests, [](const auto&) {});

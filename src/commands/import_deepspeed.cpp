@@ -79,9 +79,7 @@ int import_deepspeed(const CommandLine& line) {
        .hf_defaults = line.hf_defaults,
        .unsupported = line.leave_out_unsupported ? Unsupported::leave_out : Unsupported::refuse,
        .name = line.output.empty() ? "INPUT.toml" : line.output,
-       .start = [&](const RunConfig& config) {
-         return train::start_numbers(*line.catalogue, config, start);
-       }});
+       .start = train::start_reader(*line.catalogue, start)});
   for (const std::string& words : result.report) std::fprintf(stderr, "%s\n", words.c_str());
   require_none_refused(result);
   if (line.output.empty()) {

@@ -194,9 +194,7 @@ int plan(const CommandLine& line) {
   train::StartModel start;
   const ConfigInput input =
       read_config_file(line.catalogue->models, line.input, line.overrides, zero::Writer::user,
-                       [&](const RunConfig& config) {
-                         return train::start_numbers(*line.catalogue, config, start);
-                       });
+                       train::start_reader(*line.catalogue, start));
   for (const std::string& warning : input.warnings) warn(warning);
   const std::string unpinned = advise::vain_pin_memory(input, !is_host(line) || drives_devices());
   if (!unpinned.empty()) warn(unpinned);

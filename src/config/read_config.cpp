@@ -149,6 +149,11 @@ class Reader {
   void take_rates(ModelConfig& model, const StartNumbers& start) {
     for (const auto& [name, rate] : start.numbers.rates) {
       const std::string key = text("model.", name);
+      if (!find(key)) {
+        // No key sets a constant of a family.
+        model.numbers.rates[name] = rate;
+        continue;
+      }
       if (report_.location_of(key).origin != Location::Origin::nowhere) continue;
       if (!start.mixed_rates.empty()) {
         refuse(Exit::kInput, "model.init_from: ", start.place, ": says ", start.mixed_rates,

@@ -78,7 +78,15 @@ double flops_per_token(const Architecture& model, const graph::MicroBatch& micro
 
 DataForm data_form(const Architecture& model) { return row(model).data_form(model); }
 
-std::string fact(const Architecture& model) { return row(model).fact(model); }
+/// Checkpoints have never named a constant that is as usual in its family.
+std::string fact(const Architecture& model) {
+  std::string words = row(model).fact(model);
+  for (const auto& [name, usual] : row(model).constants) {
+    const double rate = model.numbers.rate(name);
+    if (rate != double(float(usual))) words += text(", ", name, ' ', float(rate));
+  }
+  return words;
+}
 
 std::string words(const Architecture& model) { return row(model).words(model); }
 
@@ -86,7 +94,10 @@ Architecture architecture_of(const RunConfig& config) {
   const Family* family = family_of(config.model).functions;
   ZERO_REQUIRE(family, "a table of models without functions");
   ModelNumbers numbers = model_numbers(config);
-  numbers.rates.insert(family->constants.begin(), family->constants.end());
+  for (const auto& [name, usual] : family->constants) {
+    const auto said = config.model.numbers.rates.find(name);
+    numbers.rates[name] = said == config.model.numbers.rates.end() ? usual : said->second;
+  }
   for (auto& [name, rate] : numbers.rates) rate = float(rate);
   return {.family = family, .numbers = std::move(numbers)};
 }

@@ -37,7 +37,7 @@ void load(const StoredModel& model, const state::StateView& view, const IsSharde
   }
 }
 
-/// What the run's own keys leave open.
+/// Returns the generation settings that the run's own keys leave open.
 GenerationConfig generation_of(const model::Architecture& model,
                                const save::StoredCheckpoint& checkpoint) {
   return parse_generation(model, checkpoint.fact(save::kGenerationFact),
@@ -264,6 +264,8 @@ RunConfig evaluation_config(const ModelTable& models, const StoredModel& model,
     own.push_back("data.tokenizer=" + to_text(TomlValue(description.tokenizer)));
   }
   RunConfig config = read_config(models, settings.text, settings.name, own, Writer::run).config;
+  for (const auto& [name, usual] : description.model.family->constants)
+    config.model.numbers.rates[name] = description.model.numbers.rate(name);
   if (config.data.validation.empty() && config.data.validation_fraction == 0) {
     refuse(Exit::kUsage, "no validation data: write data.validation=FILE");
   }

@@ -100,9 +100,8 @@ Input::Input(Context& context) {
   const Order& order = context.order;
   StartModel found;
   const auto read = [&] {
-    settings = read_config_file(
-        order.catalogue.models, order.input, order.overrides, Writer::user,
-        [&](const RunConfig& config) { return start_numbers(order.catalogue, config, found); });
+    settings = read_config_file(order.catalogue.models, order.input, order.overrides, Writer::user,
+                                start_reader(order.catalogue, found));
     const int64_t patience = settings.config.run.watchdog;  // of the wait after this work too
     if (patience > 0) session.lookout().set_patience(double(patience));
   };

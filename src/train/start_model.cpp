@@ -17,6 +17,8 @@ StartNumbers start_of(const models::ModelDescription& description, const std::st
                      .mixed_rates = description.mixed_dropout};
   constexpr const char* kDropout = "dropout";
   if (!family->dropouts.empty()) start.numbers.rates = {{kDropout, numbers.rate(kDropout)}};
+  for (const auto& [name, usual] : family->constants)
+    start.numbers.rates[name] = numbers.rate(name);
   return start;
 }
 
@@ -61,6 +63,10 @@ std::optional<StartNumbers> start_numbers(const model::Catalogue& catalogue,
   if (start.other.empty()) return {};
   start.opened = models::open_model(catalogue, start.other);
   return start_of(start.opened->description(), start.other);
+}
+
+StartReader start_reader(const model::Catalogue& catalogue, StartModel& start) {
+  return [&](const RunConfig& config) { return start_numbers(catalogue, config, start); };
 }
 
 }  // namespace zero::train

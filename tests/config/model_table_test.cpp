@@ -153,6 +153,9 @@ TEST(StartNumbers, ThatDifferAreListedAsKeys) {
   EXPECT_THAT(refusal("", mixed), HasSubstr("says sway 0.1, swing 0, and one rate acts here; write "
                                             "model.sway = "));
   EXPECT_EQ(refusal("model.sway = 0.5", mixed), "");
+  mixed.numbers.rates["stiffness"] = 3;
+  EXPECT_EQ(refusal("model.sway = 0.5", mixed), "") << "no key sets a family's constant";
+  EXPECT_EQ(begun("model.sway = 0.5", mixed).config.model.numbers.rates.at("stiffness"), 3);
   StartNumbers own = kBridge;
   own.must_agree = false;
   EXPECT_EQ(model_numbers(begun("model.floors = 8", own).config).count("floors"), 8)

@@ -289,6 +289,19 @@ TEST_F(StoredRun, WithoutSettingsTheModelSaysThem) {
   EXPECT_FALSE(config({"data.validation=b.txt", "bf16.enabled=false"}).bf16.enabled);
 }
 
+TEST_F(StoredRun, AConstantOfItsFamilyIsTheModels) {
+  model::Gpt2 other = kModel;
+  other.epsilon = 1e-6f;
+  write("model/config.json", description_json({.model = other, .sequence_length = 8}));
+  const auto epsilon = [&] {
+    return model::architecture_of(config({"data.validation=b.txt"})).numbers.rate("epsilon");
+  };
+  EXPECT_EQ(epsilon(), double(1e-6f));
+  settings(kSettings);
+  EXPECT_EQ(epsilon(), double(1e-6f)) << "beside settings, which have no key for it";
+  EXPECT_EQ(model::fact(other), model::fact(kModel) + ", epsilon 1e-06");
+}
+
 TEST_F(StoredRun, SettingsOfTheRunComeFirst) {
   settings(kSettings);
   const RunConfig found = config({});

@@ -94,14 +94,14 @@ def bare(program):
     return "bare.toml"
 
 
-def dropout_of(program, rates, *settings):
+def dropout_of(program, rates, *settings, output="runs/rates"):
     """A training by a folder whose config.json has these rates."""
     folder = program.folder / "rates"
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(program.folder / "runs/source/model", folder)
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(config | rates))
-    return program.train(1, "run.output=runs/rates", "run.steps=1", "model.init_from=rates",
+    return program.train(1, f"run.output={output}", "run.steps=1", "model.init_from=rates",
                          *settings, input_file=bare(program))
 
 
@@ -124,6 +124,15 @@ def a_folder_says_the_numbers(program):
     check("dropout 0, as it says" in dropout_of(program, none).out, "the folder's rate acts")
     other = dropout_of(program, none, "model.dropout=0.2")
     check("dropout 0.2, as model.dropout says" in other.out, "or another one, if written", other)
+    odd = dropout_of(program, none | {"layer_norm_epsilon": 1e-06}, "export.at_end=true", GO_ON,
+                     output="runs/odd")
+    there = json.loads((program.folder / "runs/odd/model/config.json").read_text())
+    check(odd.finished() and there["layer_norm_epsilon"] == 1e-06, f"its epsilon too: {there}", odd)
+    for place in ("runs/odd", "runs/odd/checkpoints", "rates"):
+        held_out = program.alone("eval", place, "data.validation=text.txt")
+        check(held_out.status == 0, f"is evaluated by {place}", held_out)
+    lost = program.train(1, GO_ON, "run.output=runs/odd", "run.steps=2", "model.dropout=0.0")
+    check(lost.status == 3 and ", epsilon 1e-06" in lost.err, "none is changed silently", lost)
     mixed = dropout_of(program, {"attn_pdrop": 0.0})
     check(mixed.status == 3 and "write model.dropout" in mixed.err, "no single rate says it", mixed)
     kept = program.alone("import-weights", "rates", "kept")

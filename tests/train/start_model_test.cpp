@@ -39,6 +39,7 @@ TEST(StartModel, SaysTheNumbersOfARunThatBeginsWithIt) {
   EXPECT_EQ(found->family, "gpt2");
   EXPECT_EQ(found->numbers.counts, model::Architecture(kSmallModel).numbers.counts);
   EXPECT_EQ(found->numbers.rates.count("dropout"), 1u);
+  EXPECT_EQ(found->numbers.rates.at("epsilon"), double(kSmallModel.epsilon));
   EXPECT_TRUE(found->must_agree);
 
   models::import_model(*start.opened, folder("run/checkpoints"), "a test");

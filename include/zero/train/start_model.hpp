@@ -22,4 +22,7 @@ struct StartModel {
 std::optional<StartNumbers> start_numbers(const model::Catalogue& catalogue,
                                           const RunConfig& config, StartModel& start);
 
+/// Returns start_numbers() for read_config(). Views both.
+StartReader start_reader(const model::Catalogue& catalogue, StartModel& start);
+
 }  // namespace zero::train
