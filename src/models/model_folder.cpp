@@ -21,7 +21,7 @@ constexpr size_t kFilesMax = 1000;
 constexpr size_t kShownMismatches = 5;
 constexpr int64_t kPieceNumel = 1 << 20;
 
-/// Which file holds which tensor, as model.safetensors.index.json says it.
+/// The file of each tensor, as model.safetensors.index.json says it.
 class Index : public JsonSink {
  public:
   explicit Index(const std::string& path) : path_(path) {
@@ -199,7 +199,11 @@ const ModelFolder::FoundTensor& ModelFolder::found_tensor(std::string_view store
 StoredModel::Settings ModelFolder::settings() const {
   // A run leaves its model under this name alone; beside another folder the settings are a
   // stranger's.
-  const fs::path folder = fs::path(path_ + "/").lexically_normal().parent_path();
+  std::error_code unknown;
+  fs::path folder = fs::path(path_ + "/").lexically_normal().parent_path();
+  // "." and ".." say no name.
+  if (folder.empty() || folder.filename() == "." || folder.filename() == "..")
+    folder = fs::weakly_canonical(path_, unknown);
   const fs::path run = (folder / "..").lexically_normal();
   const std::string file = (run / "effective.toml").string();
   const GenerationConfig& generation = description_.generation;

@@ -325,6 +325,11 @@ TEST_F(StoredRun, SettingsBesideAFolderOfAnotherNameOrOutsideOfARunAreAStrangers
   EXPECT_EQ(settings_beside("model"), kSettings);
   EXPECT_EQ(settings_beside("model/"), kSettings);
   EXPECT_EQ(settings_beside("model/."), kSettings);
+  const fs::path before = fs::current_path();
+  fs::current_path(run_ / "model");
+  for (const char* here : {".", "./", "../model"})
+    EXPECT_EQ(ModelFolder(testing_support::catalogue(), here).settings().text, kSettings) << here;
+  fs::current_path(before);
   fs::copy(run_ / "model", run_ / "m");
   EXPECT_EQ(settings_beside("m"), "");
   fs::remove(run_ / "launches.jsonl");
