@@ -49,7 +49,7 @@ bool holds_bpe(const std::string& folder) {
   return is_there(folder + "/vocab.json") && is_there(folder + "/merges.txt");
 }
 
-/// Whether the other files of a tokenizer speak of sentinels, which belong to SentencePiece here.
+/// True if the other files of a tokenizer speak of sentinels, which belong to SentencePiece here.
 bool knows_sentinels(const std::string& folder) {
   for (const char* name : {"tokenizer_config.json", "special_tokens_map.json"}) {
     const FileStart start = read_start(folder + "/" + name, size_t(1) << 20);
@@ -58,7 +58,8 @@ bool knows_sentinels(const std::string& folder) {
   return false;
 }
 
-/// What a tokenizer.json that stands alone is to give way to: the same tokenizer in other files.
+/// Refuses a tokenizer.json that stands alone. Files made out of it may give other ids, because its
+/// normalizer, its pre-tokenizer and its added tokens stand in none of them.
 [[noreturn]] void refuse_json(const std::string& folder) {
   const std::string path = folder + "/tokenizer.json";
   const FileStart start = read_start(path, size_t(64) << 20);
@@ -67,8 +68,7 @@ bool knows_sentinels(const std::string& folder) {
            "beside it");
   }
   refuse(Exit::kInput, path, ": is not read; put the vocab.json and merges.txt that the model ",
-         "comes with beside it, or write them: python3 -c \"import tokenizers; ",
-         "tokenizers.Tokenizer.from_file('", path, "').model.save('", folder, "')\"");
+         "comes with beside it");
 }
 
 /// A folder has one tokenizer.

@@ -253,8 +253,10 @@ TEST(TokenizerFiles, OfTwoTokenizersAreRefusedAndOfNoneNameTheOneThatIsMissing) 
   folder.remove("tokenizer_config.json");
   folder.write("tokenizer.json", R"({"model": {"type": "BPE"}})");
   EXPECT_THAT(refusal(folder.path()),
-              AllOf(HasSubstr("tokenizer.json: is not read; put the vocab.json and merges.txt"),
-                    HasSubstr("model.save('" + folder.path() + "')")));
+              AllOf(HasSubstr("tokenizer.json: is not read; put the vocab.json and merges.txt that "
+                              "the model comes with"),
+                    Not(HasSubstr("python3"))))
+      << "files made out of it may give other ids";
   folder.write("tokenizer.json", R"({"model": {"type": "Unigram"}})");
   EXPECT_THAT(refusal(folder.path()),
               AllOf(HasSubstr("tokenizer.json: is not read; put the spiece.model"),
