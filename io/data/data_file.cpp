@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "zero/io/files/blank_lines.hpp"
+
 namespace zero {
 namespace {
 
@@ -22,7 +24,7 @@ class Scanner {
   Scanner(const std::string& path, RecordEnd end)
       : path_(path), knows_quotes_(end == RecordEnd::quoted_line) {}
 
-  /// Whether a record ends with this byte.
+  /// True if a record ends with this byte.
   bool ends_record(uint8_t byte) {
     if (!utf8_.accept(byte)) {
       fail(text("byte ", int(utf8_.first()), " is no UTF-8 text; convert the file, ",
@@ -71,17 +73,24 @@ uint64_t number_of(const Xxh3Digest& digest) {
 
 RecordFile::RecordFile(const std::string& path, std::string advice, RecordEnd end)
     : file_(path, std::move(advice)) {
-  file_.require_text();
+  file_.require_records();
   find_records(end);
-  count_blank_ends();
+  blank_at_end_ =
+      begins_.end() - 1 - std::lower_bound(begins_.begin(), begins_.end() - 1, end_of_text(end));
 }
 
-bool is_blank(std::string_view line) { return line.find_first_not_of(" \r") == line.npos; }
-
-void RecordFile::count_blank_ends() {
-  std::string room;
-  while (blank_at_end_ < records() && is_blank(read(records() - 1 - blank_at_end_, room)))
-    ++blank_at_end_;
+/// Returns the offset after the last byte that is not blank.
+int64_t RecordFile::end_of_text(RecordEnd end) const {
+  const std::string blanks = text(end == RecordEnd::line ? kBlanks : " \r", '\n');
+  std::string room(size_t(std::min(kPieceBytes, file_.bytes())), '\0');
+  for (int64_t at = file_.bytes(); at > begins_[0];) {
+    room.resize(size_t(std::min<int64_t>(int64_t(room.size()), at - begins_[0])));
+    at -= int64_t(room.size());
+    file_.read(at, {reinterpret_cast<uint8_t*>(room.data()), room.size()});
+    const size_t last = room.find_last_not_of(blanks);
+    if (last != room.npos) return at + int64_t(last) + 1;
+  }
+  return begins_[0];
 }
 
 void RecordFile::find_records(RecordEnd end) {

@@ -31,6 +31,8 @@ class DataFile {
 
   /// Throws Error(kInput) where the first bytes say that this is no text: file_kind.hpp.
   void require_text() const { require_text_kind(first_bytes(*file_), path()); }
+  /// Throws as require_text(), for records of texts.
+  void require_records() const { require_records_kind(first_bytes(*file_), path()); }
   /// Throws as require_text(), for ids without a header.
   void require_numbers() const { require_number_kind(first_bytes(*file_), path()); }
 
@@ -87,10 +89,11 @@ class TextCheck {
   int64_t seen_ = 0;
 };
 
-/// Where a record of a text ends.
+/// The end of a record of a text.
 enum class RecordEnd {
-  line,         ///< at the end of a line
-  quoted_line,  ///< at the end of a line, unless it stands between two double quotes
+  line,         ///< of a line; tabs are blanks
+  quoted_line,  ///< of a line, unless it stands between two double quotes
+  tabbed_line,  ///< of a line of fields, which tabs separate
 };
 
 /// A text in UTF-8 of records, mostly one a line. Keeps where each begins, 8 bytes a record, and
@@ -106,7 +109,7 @@ class RecordFile {
 
   const std::string& path() const { return file_.path(); }
   int64_t records() const { return int64_t(begins_.size()) - 1; }
-  /// How many of the last records are blank.
+  /// Returns the number of last records that are blank.
   int64_t blank_at_end() const { return blank_at_end_; }
   int64_t bytes() const { return file_.bytes(); }
 
@@ -127,7 +130,7 @@ class RecordFile {
 
  private:
   void find_records(RecordEnd end);
-  void count_blank_ends();
+  int64_t end_of_text(RecordEnd end) const;
 
   DataFile file_;
   std::vector<int64_t> begins_;  ///< of each record; the file's length after the last
@@ -135,9 +138,6 @@ class RecordFile {
   int64_t blank_at_end_ = 0;
   uint64_t fingerprint_ = 0;
 };
-
-/// True of a line without text.
-bool is_blank(std::string_view line);
 
 /// The first 64 bits of a digest.
 uint64_t number_of(const Xxh3Digest& digest);

@@ -9,6 +9,7 @@
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
 #include "zero/io/data/dataset.hpp"
+#include "zero/io/files/blank_lines.hpp"
 
 namespace zero {
 namespace {
@@ -161,10 +162,8 @@ class PairOpener {
       words += text(words.empty() ? "" : ", ", counted(source.empty_targets(), "target"),
                     source.empty_targets() == 1 ? " is" : " are", " empty");
     }
-    if (const int64_t blank = source.blank_lines(); blank > 0) {
-      words += text(words.empty() ? "" : ", ", counted(blank, "blank line"), " at the end ",
-                    blank == 1 ? "is" : "are", " passed over");
-    }
+    if (const int64_t blank = source.blank_lines(); blank > 0)
+      words += text(words.empty() ? "" : ", ", blank_lines_text(blank));
     return words.empty() ? "" : text("; in ", set, " ", words);
   }
 

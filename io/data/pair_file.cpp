@@ -5,6 +5,7 @@
 #include <cctype>
 #include <optional>
 
+#include "zero/io/files/blank_lines.hpp"
 #include "zero/io/files/file_kind.hpp"
 #include "zero/io/interop/json.hpp"
 
@@ -51,10 +52,10 @@ class LinePairs : public PairFile {
   int64_t pairs_;
 };
 
-/// What stands around the texts of a line may be nested and is passed over.
+/// Values around the texts of a line may be nested and are passed over.
 constexpr JsonLimits kLimits{.depth = 32, .keys = 1 << 12};
 
-/// What of `name` is left after the keys of a path, joined by dots: "" where they are the name,
+/// Returns the rest of `name` after the keys of a path, joined by dots: "" where they are the name,
 /// ".en" where they lead to it; none where they lead elsewhere.
 std::optional<std::string_view> behind(JsonSink::Path path, std::string_view name) {
   for (size_t i = 0; i < path.size(); ++i) {
@@ -74,16 +75,16 @@ class Fields : public JsonSink {
       : place_(place), names_{names.source, names.target} {}
 
   void open(Path path, bool is_array) override {
-    // Elements of a list have its path.
-    if (is_array && list_.empty()) list_.assign(path.begin(), path.end());
-    holds_objects_ =
-        holds_objects_ || (!is_array && !list_.empty() && std::ranges::equal(path, list_));
+    if (is_array) note_list(path);
     for (size_t i = 0; is_array && i < names_.size(); ++i) {
       in_array_[i] = in_array_[i] || behind(path, names_[i]).has_value();
     }
   }
   void value(Path path, const JsonScalar& value) override {
-    if (std::holds_alternative<std::string>(value)) note(path);
+    if (std::holds_alternative<std::string>(value)) {
+      note(path);
+      note_below_lists(path);
+    }
     for (size_t i = 0; i < names_.size(); ++i) {
       if (behind(path, names_[i]) == "") take(i, value);
     }
@@ -91,7 +92,9 @@ class Fields : public JsonSink {
   TextPair pair() {
     for (size_t i = 0; i < names_.size(); ++i) {
       if (texts_[i]) continue;
-      if (holds_objects_) refuse_list();
+      for (const List& list : lists_) {
+        if (list.is_plain && list.has[0] && list.has[1]) refuse_list(list);
+      }
       refuse(Exit::kInput, place_, ": has no text \"", shown(names_[i]), "\"", there_,
              "; data.source_field and data.target_field name them");
     }
@@ -99,10 +102,38 @@ class Fields : public JsonSink {
   }
 
  private:
-  /// The pairs are in a list of the object, which other readers are told by its name.
-  [[noreturn]] void refuse_list() const {
+  /// A list of the object whose elements may be the pairs, told by the texts that stand in them.
+  struct List {
+    std::vector<std::string> path;
+    std::array<bool, 2> has = {};  ///< texts of the names that are wanted
+    bool is_plain = true;          ///< no list stands directly in it
+  };
+
+  /// Elements of a list have its path.
+  void note_list(Path path) {
+    constexpr size_t kMostLists = 8;
+    for (List& list : lists_) {
+      if (!begins_with(path, list.path)) continue;
+      list.is_plain = list.is_plain && path.size() > list.path.size();
+      return;
+    }
+    if (!path.empty() && lists_.size() < kMostLists)
+      lists_.push_back({.path = {path.begin(), path.end()}});
+  }
+  void note_below_lists(Path path) {
+    for (List& list : lists_) {
+      if (!begins_with(path, list.path)) continue;
+      const Path rest = path.subspan(list.path.size());
+      for (size_t i = 0; i < names_.size(); ++i)
+        list.has[i] = list.has[i] || behind(rest, names_[i]) == "";
+    }
+  }
+  static bool begins_with(Path path, const std::vector<std::string>& front) {
+    return path.size() >= front.size() && std::ranges::equal(path.first(front.size()), front);
+  }
+  [[noreturn]] void refuse_list(const List& list) const {
     std::string path;
-    for (const std::string& key : list_) path += "." + (is_word(key) ? key : "\"" + key + "\"");
+    for (const std::string& key : list.path) path += "." + (is_word(key) ? key : "\"" + key + "\"");
     refuse(Exit::kInput, place_, ": is one object with a list of objects in it, \"",
            shown(path.substr(1)), "\"; write one object a line: jq -c '", shown(path),
            "[]' FILE > NEW.jsonl");
@@ -144,13 +175,12 @@ class Fields : public JsonSink {
   std::array<std::string, 2> names_;
   std::array<std::optional<std::string>, 2> texts_;
   std::array<bool, 2> in_array_ = {};
-  std::vector<std::string> list_;  ///< where the first list stands
-  bool holds_objects_ = false;     ///< that list
+  std::vector<List> lists_;
   std::string there_, last_there_;
   size_t texts_there_ = 0;
 };
 
-/// What of a line of a file that was made for people, over several lines an object.
+/// True of a line of a file that was made for people, over several lines an object.
 bool is_part(std::string_view line) {
   const size_t last = line.find_last_not_of(" \t\r");
   return last != line.npos && line[last] != '}';
@@ -292,7 +322,7 @@ class TablePairs : public PairFile {
     return size_t(found - names.begin());
   }
 
-  /// What else than other fields a first line without the names may tell of a file.
+  /// Returns what to do about a first line without the names.
   std::string remedy_for(const std::string& first, const std::vector<std::string>& names) const {
     const bool is_csv = split_ == split_csv;
     const std::string other = is_csv ? ".tsv" : ".csv";
@@ -327,7 +357,7 @@ std::unique_ptr<PairFile> open_csv_pairs(const std::string& path, const PairFiel
 }
 
 std::unique_ptr<PairFile> open_tsv_pairs(const std::string& path, const PairFields& fields) {
-  return std::make_unique<TablePairs>(path, fields, RecordEnd::line, split_at_tabs);
+  return std::make_unique<TablePairs>(path, fields, RecordEnd::tabbed_line, split_at_tabs);
 }
 
 }  // namespace

@@ -12,13 +12,21 @@ using std::string_view_literals::operator""sv;
 struct Kind {
   std::string_view begin;
   const char* what;
-  const char* remedy;  ///< FILE stands for its path
+  const char* remedy;               ///< for a reader of a text; FILE stands for its path
+  const char* of_records = remedy;  ///< for a reader of records
 };
 
+constexpr const char* kTextOfTable =
+    "write the texts of a column into a file: python3 -c \"import pandas; "
+    "print(*pandas.read_parquet('FILE')['COLUMN'], sep='\\n')\" > NEW.txt";
 constexpr const char* kJsonLines =
     "write its records as JSON lines: python3 -c \"import pandas; "
     "pandas.read_parquet('FILE').to_json('NEW.jsonl', "
     "orient='records', lines=True, force_ascii=False)\"";
+constexpr const char* kPickle = "is a pickle of Python's, which may hold a program";
+constexpr const char* kTextOfPickle = "load it where you trust it, and save its texts as one";
+constexpr const char* kPickledLines =
+    "load it where you trust it, and save its texts as JSON lines";
 constexpr const char* kUtf16 = "convert it: iconv -f UTF-16 -t UTF-8 FILE > NEW";
 
 /// The longer of two that begin alike comes first.
@@ -33,20 +41,18 @@ constexpr Kind kKinds[] = {
     {"BZh91AY&SY"sv, "is compressed by bzip2", "unpack it: bzip2 -dc FILE > NEW"},
     {"PK\x03\x04"sv, "is a zip archive, as PyTorch and Excel write them too",
      "unpack it, unzip FILE, or let the program that wrote it save a text"},
-    {"PAR1"sv, "is a Parquet file", kJsonLines},
+    {"PAR1"sv, "is a Parquet file", kTextOfTable, kJsonLines},
     {"\x89HDF\r\n\x1A\n"sv, "is an HDF5 file",
+     "write its texts into a text file, as Python's h5py reads them",
      "write its texts into a file of JSON lines, as Python's h5py reads them"},
     {"\x93NUMPY"sv, "is an array of NumPy's",
-     "write its ids alone: python3 -c \"import numpy; "
-     "numpy.load('FILE').astype('uint16').tofile('NEW.bin')\""},
-    {"\x80\x02"sv, "is a pickle of Python's, which may hold a program",
-     "load it where you trust it, and save its texts as JSON lines"},
-    {"\x80\x03"sv, "is a pickle of Python's, which may hold a program",
-     "load it where you trust it, and save its texts as JSON lines"},
-    {"\x80\x04\x95"sv, "is a pickle of Python's, which may hold a program",
-     "load it where you trust it, and save its texts as JSON lines"},
-    {"\x80\x05\x95"sv, "is a pickle of Python's, which may hold a program",
-     "load it where you trust it, and save its texts as JSON lines"},
+     "write its ids alone, which must be below 65536: python3 -c \"import numpy; "
+     "a = numpy.load('FILE'); b = a.astype('uint16'); assert (a == b).all(); "
+     "b.tofile('NEW.bin')\""},
+    {"\x80\x02"sv, kPickle, kTextOfPickle, kPickledLines},
+    {"\x80\x03"sv, kPickle, kTextOfPickle, kPickledLines},
+    {"\x80\x04\x95"sv, kPickle, kTextOfPickle, kPickledLines},
+    {"\x80\x05\x95"sv, kPickle, kTextOfPickle, kPickledLines},
     {"version https://git-lfs.github.com/spec/"sv, "is what Git LFS keeps in place of the file",
      "fetch the file: git lfs pull"},
 };
@@ -73,22 +79,21 @@ const Kind* kind_of(std::string_view first) {
   return alternates(first, 0) ? &kBig : nullptr;
 }
 
-std::string words_of(const Kind& kind, const std::string& path) {
-  std::string remedy = kind.remedy;
+std::string words_of(const Kind& kind, std::string remedy, const std::string& path) {
   for (size_t at = remedy.find("FILE"); at != remedy.npos; at = remedy.find("FILE", at))
     remedy.replace(at, 4, path), at += path.size();
   return text(kind.what, "; ", remedy);
 }
 
-void require(const Kind* kind, const std::string& path) {
-  if (kind != nullptr) refuse(Exit::kInput, path, ": ", words_of(*kind, path));
+void require(const Kind* kind, const char* Kind::*remedy, const std::string& path) {
+  if (kind != nullptr) refuse(Exit::kInput, path, ": ", words_of(*kind, kind->*remedy, path));
 }
 
 }  // namespace
 
 std::string file_kind(std::string_view first, const std::string& path) {
   const Kind* kind = kind_of(first);
-  return kind == nullptr ? "" : words_of(*kind, path);
+  return kind == nullptr ? "" : words_of(*kind, kind->remedy, path);
 }
 
 std::string first_bytes(const InputFile& file) {
@@ -98,12 +103,16 @@ std::string first_bytes(const InputFile& file) {
 }
 
 void require_text_kind(std::string_view first, const std::string& path) {
-  require(kind_of(first), path);
+  require(kind_of(first), &Kind::remedy, path);
+}
+
+void require_records_kind(std::string_view first, const std::string& path) {
+  require(kind_of(first), &Kind::of_records, path);
 }
 
 void require_number_kind(std::string_view first, const std::string& path) {
   const Kind* kind = kind_of(first);
-  if (kind != nullptr && kind->begin.size() >= 4) require(kind, path);
+  if (kind != nullptr && kind->begin.size() >= 4) require(kind, &Kind::remedy, path);
 }
 
 }  // namespace zero

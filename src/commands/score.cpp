@@ -9,6 +9,7 @@
 #include "src/commands/user_text.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
+#include "zero/io/files/blank_lines.hpp"
 #include "zero/train/metrics.hpp"
 
 namespace zero::commands {
@@ -46,7 +47,7 @@ class Lines {
   /// Blank lines up to the end; none where a text follows.
   std::optional<int64_t> blank_rest() {
     const std::string_view rest = std::string_view(content_).substr(at_);
-    if (rest.find_first_not_of(" \r\n") != rest.npos) return std::nullopt;
+    if (rest.find_first_not_of(text(kBlanks, '\n')) != rest.npos) return std::nullopt;
     return std::ranges::count(rest, '\n') + int64_t(!rest.empty() && !rest.ends_with('\n'));
   }
   const std::string& path() const { return path_; }
@@ -65,9 +66,8 @@ class Lines {
 /// True if nothing but blank lines follows the last line that has one beside it.
 bool passes_over(Lines& longer, std::string_view line) {
   const std::optional<int64_t> rest = longer.blank_rest();
-  if (!rest || line.find_first_not_of(" \r") != line.npos) return false;
-  warn(longer.path(), ": ", counted(*rest + 1, "blank line"), " at the end ",
-       *rest == 0 ? "is" : "are", " passed over");
+  if (!rest || !is_blank(line)) return false;
+  warn(longer.path(), ": ", blank_lines_text(*rest + 1));
   return true;
 }
 

@@ -88,6 +88,21 @@ TEST(RecordFile, FindsLinesThatLieAcrossThePiecesItReads) {
   EXPECT_EQ(joined, content);
 }
 
+TEST(RecordFile, CountsBlankRecordsAtItsEndAcrossThePiecesItReads) {
+  const auto blank = [](const std::string& content, RecordEnd end = RecordEnd::line) {
+    const TempFile file("records.txt", content);
+    return RecordFile(file.path(), "", end).blank_at_end();
+  };
+  EXPECT_EQ(blank("a\n\nb"), 0);
+  EXPECT_EQ(blank("a\n \t\r\n\n "), 3);
+  EXPECT_EQ(blank("a\n\t\n\n", RecordEnd::tabbed_line), 1);
+  EXPECT_EQ(blank("\xEF\xBB\xBF\n\n"), 2);
+  EXPECT_EQ(blank("\"a\n\n\"\n\n", RecordEnd::quoted_line), 1);
+  const std::string many(3'000'000, '\n');
+  EXPECT_EQ(blank("a" + many), 2'999'999);
+  EXPECT_EQ(blank(many), 3'000'000);
+}
+
 TEST(RecordFile, FingerprintChangesWithAnyByte) {
   const TempFile file("records.txt", "a\nb\n");
   const auto now = [&] { return RecordFile(file.path(), "", RecordEnd::line).fingerprint(); };

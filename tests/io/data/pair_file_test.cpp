@@ -17,7 +17,9 @@
 namespace zero {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 using testing_support::TempFile;
 
@@ -136,9 +138,15 @@ TEST(JsonPairs, InAListOfAnObjectAreRefusedWithItsName) {
               HasSubstr("line 1: is one object with a list of objects in it, \"data\"; write one "
                         "object a line: jq -c '.data[]' FILE > NEW.jsonl"));
   EXPECT_THAT(refusal("{\"n\": [1], \"a\": {\"my rows\": " + list + "}}"),
-              HasSubstr("has no text \"en\" but \"a.my rows.en\", \"a.my rows.ro\""));
-  EXPECT_THAT(refusal("{\"a\": {\"my rows\": " + list + "}}"),
-              HasSubstr("jq -c '.a.\"my rows\"[]'"));
+              HasSubstr("jq -c '.a.\"my rows\"[]'"))
+      << "the list that has both";
+  for (const std::string other :
+       {R"([{"en": "a", "de": "b"}])", R"([["en", "ro"]])", R"([[{"en": "a", "ro": "b"}]])"})
+    EXPECT_THAT(refusal("{\"data\": " + other + ", \"x\": \"y\"}"),
+                AllOf(HasSubstr("has no text \""), Not(HasSubstr("jq"))))
+        << other;
+  EXPECT_THAT(refusal(R"({"text": "a", "tags": [{"k": "v"}]})"),
+              HasSubstr("has no text \"en\" but \"text\", \"tags.k\"; data.source_field"));
   EXPECT_THAT(refusal(R"({"en": ["a", "c"], "ro": ["b", "d"]})"),
               HasSubstr("\"en\" is no text but an array, or in one; write one object a line"));
 }
@@ -167,6 +175,7 @@ int64_t blank_lines_of(const std::string& path, const PairFields& fields = {"en"
 TEST(PairFile, PassesOverBlankLinesAtItsEndAndCountsThem) {
   const std::string pair = "{\"en\": \"a\", \"ro\": \"b\"}\n";
   for (const auto& [name, good, blank] : {std::tuple("e.jsonl", pair, "\n"),
+                                          {"t.jsonl", pair, "\t \n"},
                                           {"e.csv", "en,ro\na,b\n", "\r\n"},
                                           {"e.tsv", "en\tro\na\tb\n", " \n"}}) {
     const TempFile file(name, good + blank + blank);
@@ -176,6 +185,12 @@ TEST(PairFile, PassesOverBlankLinesAtItsEndAndCountsThem) {
     EXPECT_THAT(error_of_pair_file(file.path(), {"en", "ro"}),
                 HasSubstr("line 1: holds blank lines alone; write the path of a file of pairs"));
   }
+}
+
+TEST(TablePairs, OfTwoEmptyFieldsBetweenTabsAreNoBlankLine) {
+  const TempFile file("f.tsv", "en\tro\na\tb\n\t\n\n");
+  EXPECT_EQ(read_all(file.path(), {"en", "ro"}), (Texts{{"a", "b"}, {"", ""}}));
+  EXPECT_EQ(blank_lines_of(file.path()), 1);
 }
 
 TEST(LinePairs, EndWithTheLastTextOfEither) {

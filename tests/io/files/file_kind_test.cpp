@@ -12,6 +12,7 @@ namespace {
 
 using std::string_view_literals::operator""sv;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 using testing_support::refusal_of;
 using testing_support::TempFile;
@@ -28,15 +29,26 @@ TEST(FileKind, IsToldByFirstBytesWithWhatToDo) {
         {"\xFD\x37zXZ\0"sv, "is compressed by xz; ", "xz -dc a.x > NEW"},
         {"BZh91AY&SY"sv, "is compressed by bzip2; ", "bzip2 -dc a.x > NEW"},
         {"PK\x03\x04"sv, "is a zip archive", "unzip a.x"},
-        {"PAR1"sv, "is a Parquet file; ", "read_parquet('a.x')"},
-        {"\x89HDF\r\n\x1A\n"sv, "is an HDF5 file; ", "JSON lines"},
+        {"PAR1"sv, "is a Parquet file; ", "read_parquet('a.x')['COLUMN']"},
+        {"\x89HDF\r\n\x1A\n"sv, "is an HDF5 file; ", "into a text file"},
         {"\x93NUMPY\x01"sv, "is an array of NumPy's; ", "numpy.load('a.x')"},
-        {"\x80\x02}q"sv, "is a pickle", "JSON lines"},
-        {"\x80\x04\x95\x10"sv, "is a pickle", "JSON lines"},
+        {"\x93NUMPY\x01"sv, "is an array of NumPy's; ", "assert (a == b).all()"},
+        {"\x80\x02}q"sv, "is a pickle", "save its texts as one"},
+        {"\x80\x04\x95\x10"sv, "is a pickle", "save its texts as one"},
         {"version https://git-lfs.github.com/spec/v1\n"sv, "is what Git LFS", "git lfs pull"}}) {
     const std::string words = file_kind(begin, "a.x");
     EXPECT_THAT(words, StartsWith(what));
     EXPECT_THAT(words, HasSubstr(remedy));
+  }
+}
+
+/// A text of JSON lines would be learnt as it stands.
+TEST(FileKind, AdvisesJsonLinesToReadersOfRecordsAlone) {
+  for (const std::string_view begin : {"PAR1"sv, "\x89HDF\r\n\x1A\n"sv, "\x80\x02}q"sv}) {
+    EXPECT_THAT(refusal_of(Exit::kInput, [&] { require_records_kind(begin, "a.x"); }),
+                HasSubstr("JSON lines"));
+    EXPECT_THAT(refusal_of(Exit::kInput, [&] { require_text_kind(begin, "a.x"); }),
+                Not(HasSubstr("JSON lines")));
   }
 }
 

@@ -20,6 +20,9 @@ std::string first_bytes(const InputFile& file);
 /// Throws Error(kInput) with the words of file_kind(), where it has any.
 void require_text_kind(std::string_view first, const std::string& path);
 
+/// Throws as require_text_kind(), with what makes a file of records.
+void require_records_kind(std::string_view first, const std::string& path);
+
 /// Only kinds that four bytes or more tell, for files of numbers without a header.
 void require_number_kind(std::string_view first, const std::string& path);
 
