@@ -30,12 +30,6 @@ ModelWriter::Options options_of(const CommandLine& line, const CheckpointModel& 
   return options;
 }
 
-void warn_of_lost_tokenizer(const std::string& tokenizer) {
-  if (tokenizer.empty() || tokenizer == "bytes" || is_there(tokenizer)) return;
-  warn(tokenizer, ": the tokenizer of the training is not there any more; copy its files, such as ",
-       "vocab.json and merges.txt, or spiece.model, to the new folder");
-}
-
 /// What becomes infinite was finite before.
 void require_range(const std::string& parameter, std::span<const float> values, Dtype dtype) {
   if (dtype != Dtype::f16) return;
@@ -75,11 +69,13 @@ void require_model_folder(const model::Catalogue& catalogue, const std::string& 
 int export_model(const CommandLine& line) {
   const CheckpointModel model(*line.catalogue, line.input);
   const ModelWriter::Options options = options_of(line, model);
-  warn_of_lost_tokenizer(options.description.tokenizer);
   write(model, options);
   std::printf("step %lld of %s in %s, %s\n", (long long)model.checkpoint().manifest().step,
               model.path().c_str(), options.folder.c_str(),
               std::string(name_of(options.description.compute)).c_str());
+  const std::string left_out =
+      models::tokenizer_left_out(options.description.tokenizer, options.folder);
+  if (!left_out.empty()) warn(options.folder, ": lacks files of its tokenizer; ", left_out);
   return 0;
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "zero/base/error.hpp"
+#include "zero/base/path.hpp"
 #include "zero/base/text.hpp"
 #include "zero/io/data/tokenizer.hpp"
 #include "zero/io/files/files.hpp"
@@ -126,6 +127,17 @@ std::string index_of(const std::vector<Part>& parts, Dtype dtype) {
 }
 
 }  // namespace
+
+std::string tokenizer_left_out(const std::string& tokenizer, const std::string& folder) {
+  if (tokenizer.empty() || tokenizer == "bytes") return "";
+  if (!is_there(tokenizer))
+    return text("copy the files of ", tokenizer, ", which is gone, to ", folder);
+  std::string missing;
+  for (const TokenizerFile& file : tokenizer_files(tokenizer)) {
+    if (!is_there(folder + "/" + file.name)) missing += (missing.empty() ? "" : ", ") + file.path;
+  }
+  return missing.empty() ? "" : text("copy ", missing, " to ", folder);
+}
 
 struct ModelWriter::Parts {
   explicit Parts(const Options& from)

@@ -88,11 +88,13 @@ void report(Context& context, const Planned& planned, const Data& data, const Op
   }
 }
 
-/// Returns what to type behind the program's name to see what an exported model does.
-std::string to_try(const RunConfig& config, const models::ModelDescription& model) {
+/// Returns what to type behind the program's name to see what an exported model does. A model that
+/// lacks files of its tokenizer writes no texts yet.
+std::string to_try(const RunConfig& config, const models::ModelDescription& model, bool is_whole) {
   const auto& [family, numbers] = model.model;
   // Gaps are filled in no text that a user would write.
-  const bool writes = family->decode && !model.tokenizer.empty() && config.data.noise_density == 0;
+  const bool writes =
+      family->decode && !model.tokenizer.empty() && is_whole && config.data.noise_density == 0;
   if (!writes) return text("eval ", config.run.output);
   const bool is_odd = config.data.source_prefix.find_first_of("\"$`\\!") != std::string::npos;
   return text("generate ", config.run.output, " --prompt \"",
@@ -115,8 +117,11 @@ void export_model(Context& context, const Planned& planned, const Data& data, Li
   }
   const models::ModelDescription model = models::describe_model(config, planned.build, data.sets);
   models::export_model(live.engine->view(), context.session.peers(), folder, model);
-  context.say(text("model in ", folder, "; try: ", context.order.program, ' ',
-                   to_try(config, model), "\n"));
+  const std::string left_out = models::tokenizer_left_out(model.tokenizer, folder);
+  const std::string lack =
+      left_out.empty() ? "" : text(", without all of its tokenizer; before it writes: ", left_out);
+  context.say(text("model in ", folder, lack, "; try: ", context.order.program, ' ',
+                   to_try(config, model, left_out.empty()), "\n"));
 }
 
 void require_saved(Context& context, const Planned& planned, const Opened& opened,

@@ -154,6 +154,12 @@ TEST_F(ModelWriters, CopyNothingThroughALinkThatLeavesTheFolder) {
     EXPECT_FALSE(fs::exists(folder(text("out/", name)))) << name;
   for (const char* name : {"merges.txt", "added_tokens.json"})
     EXPECT_EQ(content_of(folder(text("out/", name))), "merges") << name;
+  EXPECT_EQ(tokenizer_left_out(folder("tokenizer"), folder("out")),
+            text("copy ", folder("tokenizer/vocab.json"), ", ",
+                 folder("tokenizer/tokenizer_config.json"), " to ", folder("out")));
+  EXPECT_EQ(tokenizer_left_out("bytes", folder("out")), "");
+  EXPECT_EQ(tokenizer_left_out(folder("tokenizer"), folder("tokenizer")), "");
+  EXPECT_THAT(tokenizer_left_out(folder("gone"), folder("out")), HasSubstr("gone, which is gone"));
 }
 
 TEST_F(ModelWriters, CopyTheBlobsOfAHubsCache) {

@@ -38,6 +38,10 @@ std::vector<StoredParameter> stored_parameters(const model::Architecture& model)
 /// What stands before a parameter's name where a checkpoint has its weights: "model/transformer.".
 std::string saved_weights_prefix(const model::Architecture& model);
 
+/// Returns what a user is to do about files of a tokenizer that are not in the folder of an
+/// exported model: "copy a/vocab.json, a/merges.txt to b". "" if none is missing.
+std::string tokenizer_left_out(const std::string& tokenizer, const std::string& folder);
+
 /// A trained model as Hugging Face stores it: config.json and model.safetensors, or the files that
 /// model.safetensors.index.json names. Names and forms of tensors are as model::StoredNames has
 /// them; a parameter that is not plain there is held whole, in fp32, while it is read. A shared
