@@ -13,25 +13,51 @@ constexpr std::string_view kWrappers[] = {"module.", "_orig_mod.", "base_model.m
                                           "transformer."};
 constexpr int kMostWrappers = 3;  // in each other
 
-/// Keys of GenerationConfig that nothing here goes by, each with the value that asks for nothing.
+/// Keys of GenerationConfig (Transformers 4.57) that nothing here goes by, each with the value that
+/// asks for nothing. An empty text stands for null alone.
 const std::map<std::string, TomlValue, std::less<>> kUnmet = {
+    {"assistant_confidence_threshold", 0.4},
+    {"assistant_early_exit", ""},
+    {"assistant_lookbehind", int64_t(10)},
     {"bad_words_ids", TomlArray()},
+    {"cache_config", ""},
+    {"cache_implementation", ""},
+    {"compile_config", ""},
     {"constraints", TomlArray()},
+    {"disable_compile", false},
     {"diversity_penalty", 0.0},
+    {"dola_layers", TomlArray()},
     {"encoder_repetition_penalty", 1.0},
     {"epsilon_cutoff", 0.0},
     {"eta_cutoff", 0.0},
     {"exponential_decay_length_penalty", TomlArray()},
     {"force_words_ids", TomlArray()},
+    {"forced_decoder_ids", TomlArray()},
+    {"generation_kwargs", ""},
     {"guidance_scale", 1.0},
+    {"is_assistant", false},
+    {"low_memory", false},
+    {"max_matching_ngram_size", ""},
+    {"max_time", ""},
     {"min_p", 0.0},
+    {"num_assistant_tokens", int64_t(20)},
+    {"num_assistant_tokens_schedule", "constant"},
     {"num_beam_groups", int64_t(1)},
     {"num_return_sequences", int64_t(1)},
+    {"output_logits", false},
     {"penalty_alpha", 0.0},
+    {"prefill_chunk_size", ""},
+    {"prompt_lookup_num_tokens", ""},
     {"remove_invalid_values", false},
     {"renormalize_logits", false},
+    {"return_legacy_cache", false},
     {"sequence_bias", TomlArray()},
-    {"typical_p", 1.0}};
+    {"stop_strings", TomlArray()},
+    {"target_lookbehind", int64_t(10)},
+    {"token_healing", false},
+    {"top_h", ""},
+    {"typical_p", 1.0},
+    {"watermarking_config", ""}};
 
 using Known = std::function<bool(std::string_view)>;
 

@@ -239,6 +239,11 @@ TEST(ReadDescription, NamesAGenerationKeyOfConfigJsonThatNothingGoesBy) {
   };
   EXPECT_THAT(said(R"("typical_p": 0.9, "bad_words_ids": [[3]])"),
               HasSubstr("config.json: nothing here goes by bad_words_ids, typical_p"));
+  EXPECT_THAT(said(R"("stop_strings": ["x"], "max_time": 2.5, "forced_decoder_ids": [[1, 2]],
+                      "watermarking_config": {"bias": 2.0}, "token_healing": true)"),
+              HasSubstr("nothing here goes by forced_decoder_ids, max_time, stop_strings, "
+                        "token_healing, watermarking_config;"));
+  EXPECT_EQ(said(R"("max_time": null, "num_assistant_tokens": 20, "token_healing": false)"), "");
   EXPECT_EQ(said(R"("typical_p": 1.0, "num_beam_groups": 1, "diversity_penalty": 0.0,
                     "bad_words_ids": null, "another": {"num_beams": 4})"),
             "")
