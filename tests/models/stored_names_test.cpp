@@ -50,8 +50,8 @@ model::T5 t5_with(bool tied, bool scales_otherwise) {
   return model;
 }
 
-/// A folder of a model whose tensors stand under other names. All elements of a table are alike, so
-/// that copies agree.
+/// A folder of a model whose tensors stand under other names. All elements of a tensor are alike,
+/// and others than those of another one but of its copies.
 class StoredUnder {
  public:
   StoredUnder(const model::Architecture& model, const Renamed& renamed,
@@ -60,21 +60,25 @@ class StoredUnder {
     write("config.json", description_json({.model = model, .sequence_length = 4}));
     SafetensorsWriter::Content content{.tensors = {}, .metadata = metadata};
     const std::string prefix(model.family->stored.prefix);
+    std::vector<float> values;
     for (const StoredParameter& parameter : stored_parameters(model)) {
       for (const std::string& name : parameter.form.names) {
         const auto other = renamed.find(name);
+        const float value = values_[name] = 0.5f + float(values_.size());
         for (const std::string& written :
-             other == renamed.end() ? Names{prefix + name} : other->second)
+             other == renamed.end() ? Names{prefix + name} : other->second) {
           content.tensors.push_back(
               {wrapper + written, model::stored_extents(parameter.form, parameter.shape)});
+          values.push_back(value);
+        }
       }
     }
     SafetensorsWriter writer(folder_.path() + "/model.safetensors", content);
-    for (const auto& tensor : content.tensors) {
+    for (size_t i = 0; i < values.size(); ++i) {
       int64_t numel = 1;
-      for (const int64_t extent : tensor.shape) numel *= extent;
-      const std::vector<float> values(size_t(numel), 0.5f);
-      writer.write(std::as_bytes(std::span(values)));
+      for (const int64_t extent : content.tensors[i].shape) numel *= extent;
+      const std::vector<float> elements(size_t(numel), values[i]);
+      writer.write(std::as_bytes(std::span(elements)));
     }
     writer.publish();
   }
@@ -85,10 +89,11 @@ class StoredUnder {
   const std::string& path() const { return folder_.path(); }
   ModelFolder open() const { return ModelFolder(catalogue(), folder_.path()); }
   std::string words() const { return model::words(open().description().model); }
-  float first_of(const std::string& parameter) const {
+  /// True if a parameter is read from the tensor that was made for `name`.
+  bool reads(const std::string& parameter, const std::string& name) const {
     std::vector<float> out(1);
     open().read(parameter, 0, out);
-    return out[0];
+    return out[0] == values_.at(name);
   }
   std::string refusal() const {
     return refusal_of(Exit::kInput, [&] { open(); });
@@ -96,19 +101,21 @@ class StoredUnder {
 
  private:
   TempFolder folder_{"stored-names"};
+  std::map<std::string, float> values_;  // by the name that a tensor has in its family
 };
 
 TEST(StoredNames, ASharedTableMayStandUnderAnyOfItsNames) {
   for (const Names& names : {Names{"lm_head.weight"}, {"transformer.wte.weight", "lm_head.weight"}})
-    EXPECT_EQ(StoredUnder(kGpt2, {{"wte.weight", names}}).first_of("wte.weight"), 0.5f) << names[0];
+    EXPECT_TRUE(StoredUnder(kGpt2, {{"wte.weight", names}}).reads("wte.weight", "wte.weight"))
+        << names[0];
   const Names copies = {"encoder.embed_tokens.weight", "decoder.embed_tokens.weight",
                         "lm_head.weight"};
   for (const std::string& name : copies) {
     const StoredUnder t5(kT5, {{"shared.weight", {name}}});
-    EXPECT_EQ(t5.first_of("shared.weight"), 0.5f) << name;
+    EXPECT_TRUE(t5.reads("shared.weight", "shared.weight")) << name;
     const std::string own = name == "lm_head.weight" ? name : "model." + name;
     const StoredUnder blenderbot(kBlenderbot, {{"model.shared.weight", {own}}});
-    EXPECT_EQ(blenderbot.first_of("model.shared.weight"), 0.5f) << own;
+    EXPECT_TRUE(blenderbot.reads("model.shared.weight", "model.shared.weight")) << own;
   }
   EXPECT_EQ(StoredUnder(kT5, {{"shared.weight", {copies[0], copies[1]}}}).refusal(), "");
   EXPECT_EQ(StoredUnder(kBlenderbot, {{"model.shared.weight", {"model." + copies[0], copies[2]}}})
@@ -127,7 +134,7 @@ TEST(StoredNames, AFilesMetadataMayNameATensorsOtherNames) {
   EXPECT_THAT(vision.refusal(), HasSubstr("another.name: expected nothing"));
   const StoredUnder norm(kGpt2, {{"ln_f.weight", {}}}, "",
                          {{"transformer.ln_f.weight", "transformer.h.0.ln_1.weight"}});
-  EXPECT_EQ(norm.first_of("ln_f.weight"), 0.5f);
+  EXPECT_TRUE(norm.reads("ln_f.weight", "h.0.ln_1.weight"));
   const StoredUnder other(kGpt2, {{"ln_f.weight", {}}}, "",
                           {{"transformer.ln_f.weight", "transformer.wpe.weight"}});
   EXPECT_THAT(other.refusal(), HasSubstr("ln_f.weight: expected F32, F16 or BF16 [8], found"));
@@ -160,7 +167,7 @@ TEST(StoredNames, AHeadIsReadAsTransformersFiveMeansIt) {
   EXPECT_THAT(copied.words(), HasSubstr("tied unscaled classifier"));
   StoredUnder own(t5_with(true, true), {{"shared.weight", {"shared.weight", "lm_head.weight"}}});
   EXPECT_THAT(own.words(), HasSubstr(", untied classifier"));
-  EXPECT_EQ(own.first_of("lm_head.weight"), 0.5f);
+  EXPECT_TRUE(own.reads("lm_head.weight", "shared.weight")) << "which stand there alike";
   const StoredUnder scaled(t5_with(false, true), {});
   EXPECT_THAT(scaled.words(), HasSubstr("untied scaled classifier"));
 }
