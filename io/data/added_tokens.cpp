@@ -7,7 +7,7 @@
 namespace zero {
 namespace {
 
-/// Where the UTF-8 character begins whose last byte is in front of `end`.
+/// Returns where the UTF-8 character begins whose last byte is in front of `end`.
 size_t last_character(std::string_view text, size_t end) {
   size_t at = end - 1;
   while (at > 0 && (uint8_t(text[at]) & 0xC0) == 0x80) --at;

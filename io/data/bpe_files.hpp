@@ -37,7 +37,7 @@ std::string bpe_symbol(uint8_t byte);
 /// special token with a blank, stands for its own UTF-8.
 std::string bpe_bytes(const std::string& entry);
 
-/// What vocab.json and merges.txt of a byte-level BPE say.
+/// The content of vocab.json and merges.txt of a byte-level BPE.
 struct BpeFiles {
   std::vector<std::string> tokens;         ///< the bytes of each id; none is empty
   std::array<int32_t, 256> byte_ids = {};  ///< the id of each single byte

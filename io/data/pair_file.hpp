@@ -25,7 +25,7 @@ struct TextPair {
   std::string source, target;
 };
 
-/// Which fields of a record are the texts.
+/// The fields of a record that are the texts.
 struct PairFields {
   std::string source, target;
 };
@@ -55,11 +55,11 @@ std::unique_ptr<PairFile> open_pair_file(const std::string& path, const PairFiel
 /// The file beside X.source: X.target.
 std::string target_path(const std::string& source_path);
 
-/// What a user can do where a file of pairs is missing or empty.
+/// Advice where a file of pairs is missing or empty.
 inline constexpr const char* kPairFileAdvice =
     "write the path of a file of pairs: .jsonl, .csv, .tsv, or .source beside its .target";
 
-/// Whether a name says one of these that is no plain text to its reader.
+/// True if a name says one of these that is no plain text to its reader.
 bool names_pairs(const std::string& path);
 
 }  // namespace zero

@@ -10,7 +10,6 @@ namespace {
 using Kind = SentencePieceFile::Kind;
 using Piece = SentencePieceFile::Piece;
 
-constexpr std::string_view kMark = "\u2581";  // stands for a blank
 constexpr float kUnknownPenalty = 10;
 
 bool is_in_texts(const Piece& piece) {
@@ -42,8 +41,8 @@ size_t character_bytes(char lead) {
 
 /// A piece that goes on behind a blank which stands behind something else.
 bool spans_words(std::string_view piece) {
-  for (size_t at = piece.find(kMark); at != piece.npos; at = piece.find(kMark, at + 1)) {
-    if (at > 0 && !piece.substr(0, at).ends_with(kMark)) return true;
+  for (size_t at = piece.find(kBlankMark); at != piece.npos; at = piece.find(kBlankMark, at + 1)) {
+    if (at > 0 && !piece.substr(0, at).ends_with(kBlankMark)) return true;
   }
   return false;
 }
@@ -148,7 +147,7 @@ bool PieceCuts::may_cut(std::string_view text, size_t blank, size_t first_mark) 
 
 PieceCuts::Cut PieceCuts::find(std::string_view text, size_t near, size_t most) const {
   const size_t end = is_possible_ && !text.empty() ? std::min(text.size() - 1, most) : 0;
-  const size_t first_mark = text.substr(0, end).find(kMark);
+  const size_t first_mark = text.substr(0, end).find(kBlankMark);
   for (size_t blank = std::min(near, end); blank-- > 0;) {
     if (may_cut(text, blank, first_mark)) return {.end = blank, .next = blank + 1};
   }

@@ -30,8 +30,9 @@ class SentencePieceModel {
 std::unique_ptr<SentencePieceModel> open_sentencepiece(const std::string& content,
                                                        const std::string& path);
 
-/// What the file of a model says, as far as it matters to where a text may be cut and what becomes
-/// of its parts.
+inline constexpr std::string_view kBlankMark = "\u2581";  ///< stands for a blank in pieces
+
+/// A model's file, as far as it matters to the places where a text may be cut and to its parts.
 struct SentencePieceFile {
   enum Kind : uint8_t { kNormal = 1, kUnknown, kControl, kUserDefined, kUnused, kByte };
   struct Piece {

@@ -14,7 +14,6 @@ constexpr uint64_t kPieceText = 1, kPieceScore = 2, kPieceKind = 3;
 constexpr uint64_t kModelType = 3, kBlanksBehindWords = 24, kByteFallback = 35;
 constexpr uint64_t kRules = 2, kAddsPrefix = 3, kRemovesBlanks = 4, kEscapesBlanks = 5;
 constexpr uint64_t kUnigram = 1;
-constexpr std::string_view kMark = "\u2581";
 
 struct File {
   std::string_view content;
@@ -104,7 +103,7 @@ class Rules {
 
   /// Adds what the rules do to ASCII. REQUIRES: check() has returned.
   void describe(SentencePieceFile& out) const {
-    if (texts_.find(kMark) != texts_.npos) out.rules_write_marks = true;
+    if (texts_.find(kBlankMark) != texts_.npos) out.rules_write_marks = true;
     if (is_ascii_within_) out.rules_keep_ascii_first = false;
     for (uint8_t byte = 1; byte < 0x80; ++byte) {
       const uint32_t root = offset_of(units_[0]), place = root ^ byte;

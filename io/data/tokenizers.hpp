@@ -21,13 +21,13 @@ std::unique_ptr<Tokenizer> open_bpe(const std::string& folder);
 /// `path` is a SentencePiece model; settings are in `folder`, "" for none.
 std::unique_ptr<Tokenizer> open_pieces(const std::string& path, const std::string& folder);
 
-/// Whether open_tokenizer() takes `name` for a SentencePiece model.
+/// True if open_tokenizer() takes `name` for a SentencePiece model.
 bool names_pieces(const std::string& name);
 
 /// Throws Error(kInput) unless ids[i] is an id of a tokenizer of `vocab_size`.
 void require_token(std::span<const int32_t> ids, size_t i, int64_t vocab_size);
 
-/// What the JSON files beside a vocabulary say of special tokens and of encoding.
+/// The settings of special tokens and of encoding in the JSON files beside a vocabulary.
 struct TokenizerSettings {
   /// A token by its role ("eos_token") or as an additional special one; its id stands elsewhere.
   struct Named {

@@ -181,7 +181,7 @@ void check_cover(const std::vector<SafetensorsTensor>& tensors, const std::strin
   }
 }
 
-/// What another file is by its first bytes, and what to do about it.
+/// Returns the kind of another file by its first bytes, and the way to a readable one.
 std::string instead_of_header(const InputFile& file) {
   const std::string kind = file_kind(first_bytes(file), file.path());
   if (!kind.empty()) return ": it " + kind;

@@ -90,7 +90,7 @@ std::unique_ptr<Tokenizer> tokenizer_of(const models::StoredModel& model) {
 class Screen {
  public:
   Screen(const Tokenizer& tokenizer, bool ids) : tokenizer_(tokenizer), ids_(ids) {}
-  /// What a token says may depend on whether another one stands in front of it.
+  /// Decodes each token behind the one in front of it, on which its text may depend.
   void show(std::span<const int32_t> tokens) {
     for (const int32_t token : tokens) {
       if (ids_) {
@@ -175,7 +175,7 @@ class Stream {
            " tokens; write ", written ? "more than that" : "--tokens N");
   }
 
-  /// Whether a token ends the text and is special: such a one is not shown.
+  /// True if a token ends the text and is special: such a one is not shown.
   bool is_silent_end(const models::ScoreRules& rules, int32_t token) const {
     return std::ranges::find(rules.eos_token_id, token) != rules.eos_token_id.end() &&
            writer_.tokenizer.decode({&token, 1}, SpecialTokens::kSkipped).empty();
@@ -259,7 +259,7 @@ plan::Request request_for(int ranks) {
 int generate_on_ranks(const CommandLine& line, int& argc, char**& argv, Clock::time_point start) {
   launch::Session session(argc, argv);
   session.require_whole_launch();
-  // Where this rank fails alone, the others may still wait for it through these.
+  // The others may still wait for this rank through these if it fails alone.
   Opened opened;
   state::Communicators comms;
   session.end_all_on_error([&] {

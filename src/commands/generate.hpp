@@ -17,11 +17,11 @@
 
 namespace zero::commands {
 
-/// What is written, completed by what the model in `place` says. Texts are drawn where a
-/// temperature above 0 is written, or where none is and the model says so; where nobody says
-/// among how many tokens, a written temperature draws among all. Throws Error(kUsage) for options
-/// that contradict each other or the model, or have no effect; Error(kInput) where the model
-/// contradicts itself.
+/// Returns the written options, completed by those that the model in `place` says. Texts are drawn
+/// where a temperature above 0 is written, or where none is and the model says so; where nobody
+/// says among how many tokens, a written temperature draws among all. Throws Error(kUsage) for
+/// options that contradict each other or the model, or have no effect; Error(kInput) where the
+/// model contradicts itself.
 GenerationConfig asked_generation(const CommandLine& line, const GenerationConfig& of_model,
                                   const std::string& place);
 
@@ -47,14 +47,15 @@ struct Writer {
   const WritingRanks* ranks = nullptr;  ///< null: this process alone
 
   model::DataForm form() const { return model::data_form(model.description().model); }
-  /// Whether it answers a text, instead of continuing it.
+  /// True if it answers a text, instead of continuing it.
   bool answers() const { return form().start >= 0; }
   Dtype compute() const { return model.description().compute; }
   bool is_first() const { return ranks == nullptr || ranks->session.is_first(); }
   std::optional<models::WeightsTogether> together() const {
     return ranks ? std::optional(ranks->together) : std::nullopt;
   }
-  /// What the first rank is asked, on every rank; one that throws ends all. Collective.
+  /// Returns the sources that the first rank is asked, on every rank; one that throws ends all.
+  /// Collective.
   std::vector<models::TokenList> asked(
       const std::function<std::vector<models::TokenList>()>& of_first) const;
 };
@@ -69,8 +70,9 @@ void write_lines(const CommandLine& line, const Writer& writer);
 
 using Turns = std::deque<std::string>;
 
-/// What a model reads of a talk, but for its end: what it is told of itself, where that is not "",
-/// and turns, of which the last one was said to it, the one in front of that by it, and so on.
+/// Returns the text that a model reads of a talk, but for its end: what it is told of itself, where
+/// that is not "", and turns, of which the last one was said to it, the one in front of that by it,
+/// and so on.
 std::string text_of_talk(const model::TalkForm& form, const std::string& persona,
                          const Turns& turns);
 

@@ -35,7 +35,7 @@ bool meets_copy_of(const Architecture& model, const std::string& pattern, const 
   });
 }
 
-/// Whether a pattern means a parameter. It may hold several tensors of Hugging Face's, side by
+/// True if a pattern means a parameter. It may hold several tensors of Hugging Face's, side by
 /// side, of which either all are meant or none.
 bool means(const Architecture& model, const std::string& pattern, const std::string& name,
            const Names& names) {

@@ -1,6 +1,6 @@
 #pragma once
-/// What families share. All of them: rows of a table of tokens and of the classifier, the rule of
-/// heads. What those with an encoder beside a decoder count and name alike stands here too.
+/// The parts that families share. All of them: rows of a table of tokens and of the classifier, the
+/// rule of heads. What those with an encoder beside a decoder count and name alike stands here too.
 
 #include <algorithm>
 #include <cstdint>
@@ -57,7 +57,7 @@ double flops_per_target(const StackCounts& counts, const graph::MicroBatch& micr
 /// names of the tensors ...q<end>, ...k<end>, ...v<end> that hold them. Empty for other names.
 std::vector<std::string> unpacked(std::string_view name, std::string_view end);
 
-/// What "auto" comes to: as many layers as the encoder has, and four widths.
+/// Values of "auto": as many layers as the encoder has, and four widths.
 int64_t encoder_layers(const RunConfig& config);
 int64_t four_widths(const RunConfig& config);
 

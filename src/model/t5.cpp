@@ -52,7 +52,7 @@ struct Builder {
     return out.input({.name = name, .sample = {rows}, .ids = model.vocabulary});
   }
 
-  /// What every layer of a stack adds to its scores.
+  /// Returns the bias that every layer of a stack adds to its scores.
   TensorId bias(const std::string& stack, int64_t length, bool bidirectional) {
     const TensorId buckets = out.parameter(
         {.name = stack + ".block.0.layer.0.SelfAttention.relative_attention_bias.weight",

@@ -32,7 +32,7 @@ RowDecoder::Options rows_of(const model::Architecture& model, const Decoder::Opt
           .lent = options.lent};
 }
 
-/// What a rank that follows is told; it says the least itself.
+/// The order to a rank that follows; such a rank says the least itself.
 enum class Call : int64_t { none, end, decode, prefill };
 
 constexpr uint64_t kStream = 0x67656e6572617465;  // no other numbers are drawn with this key

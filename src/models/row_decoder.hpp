@@ -60,7 +60,7 @@ class RowDecoder {
   int64_t vocabulary() const { return vocabulary_; }
 
  private:
-  /// Where a parameter lies, and in which order.
+  /// The place of a parameter, and its order.
   struct ParameterLayout;
   struct Inputs {
     int32_t tokens = -1, rows = -1, moves = -1, logits = -1;  ///< buffers; -1: there is none

@@ -12,7 +12,8 @@ namespace {
 
 constexpr const char* kKey = "evaluation.show_samples";
 
-/// What a sample follows: a newline or, where that is no token, the end of a text.
+/// Returns the token that a sample follows: a newline or, where that is no token, the end of a
+/// text.
 std::vector<int32_t> start_of(const Tokenizer& tokenizer) {
   const std::vector<int32_t> newline = tokenizer.encode("\n");
   if (!newline.empty()) return newline;

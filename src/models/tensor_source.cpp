@@ -125,7 +125,7 @@ std::vector<int64_t> place_of(int64_t element, std::span<const int64_t> shape) {
   return place;
 }
 
-/// How far two values that differ are apart.
+/// Returns the distance of two values that differ.
 double distance(float one, float other) {
   if (std::isfinite(one) && std::isfinite(other)) return std::abs(double(one) - double(other));
   return std::numeric_limits<double>::infinity();

@@ -24,7 +24,7 @@ bool holds(std::span<const int32_t> tokens, int32_t token) {
   return std::ranges::find(tokens, token) != tokens.end();
 }
 
-/// What both kinds of search know of their text.
+/// The part that both kinds of search know of their text.
 class Search : public TextSearch {
  public:
   Search(const SearchRules& rules, std::span<const int32_t> source,
@@ -48,7 +48,7 @@ class Search : public TextSearch {
     apply_rules(rules_.scores, text, scores);
     return true;
   }
-  /// Whether a text of so many tokens, of which `last` is the last, goes on no further.
+  /// True if a text of so many tokens, of which `last` is the last, goes on no further.
   bool ends(int64_t length, int32_t last) const {
     return holds(rules_.scores.eos_token_id, last) || length >= rules_.scores.max_length;
   }
@@ -235,7 +235,7 @@ class Beams : public Search {
     rows_ = std::move(rows);
   }
 
-  /// Whether a running text can still become better than the worst that has ended.
+  /// True if a running text can still become better than the worst that has ended.
   void look_ahead() {
     const bool longest = rules_.early_stopping == BeamEnd::never && rules_.length_penalty > 0;
     const int64_t length = longest ? rules_.scores.max_length - beginning_ : written_;

@@ -56,15 +56,15 @@ class CachedSearch {
   const TextSearch& search() const { return *search_; }
   std::span<const int32_t> source() const { return source_; }
 
-  /// Whether an encoder has still to read the source, whose rows these are.
+  /// True if an encoder has still to read the source, whose rows these are.
   bool wants_reading() const { return !is_free() && !is_read_; }
   void add_source(std::vector<TokenRow>& rows);
 
-  /// Whether scores after the beginning have come.
+  /// True if scores after the beginning have come.
   bool has_begun() const { return begun_; }
   /// The next tokens, that their caches lack: one of each row or, of a beginning, `most`.
   void add_rows(int64_t most, std::vector<TokenRow>& rows);
-  /// How many of the rows added last have logits that take() wants; they stand at the end.
+  /// Returns how many of the rows added last have logits that take() wants; they stand at the end.
   int64_t wanted() const;
   /// Copies that come before those rows.
   std::span<const kernels::CacheMove> moves() const { return moves_; }

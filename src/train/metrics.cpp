@@ -9,7 +9,7 @@
 namespace zero::train {
 namespace {
 
-/// What takes the place of log(0), so that an order without n-grams makes the mean vanish.
+/// Takes the place of log(0), so that an order without n-grams makes the mean vanish.
 constexpr double kLogOfNothing = -9999999999;
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -123,7 +123,7 @@ std::string with_blanks_in_pairs(std::string_view text, IsPair is_pair, std::str
 
 using Counts = std::unordered_map<std::string, int64_t, KeyedHash>;
 
-/// How often each n-gram comes; its tokens, which hold no blank, are joined by one.
+/// Counts of each n-gram; its tokens, which hold no blank, are joined by one.
 Counts ngrams(const std::vector<std::string>& tokens, size_t order) {
   Counts counts;
   for (size_t first = 0; first + order <= tokens.size(); ++first) {
