@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "zero/io/files/blank_lines.hpp"
-
 namespace zero {
 namespace {
 

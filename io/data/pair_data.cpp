@@ -9,7 +9,6 @@
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
 #include "zero/io/data/dataset.hpp"
-#include "zero/io/files/blank_lines.hpp"
 
 namespace zero {
 namespace {

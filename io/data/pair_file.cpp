@@ -5,7 +5,6 @@
 #include <cctype>
 #include <optional>
 
-#include "zero/io/files/blank_lines.hpp"
 #include "zero/io/files/file_kind.hpp"
 #include "zero/io/interop/json.hpp"
 

@@ -9,7 +9,6 @@
 #include "src/commands/user_text.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
-#include "zero/io/files/blank_lines.hpp"
 #include "zero/train/metrics.hpp"
 
 namespace zero::commands {

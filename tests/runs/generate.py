@@ -102,7 +102,7 @@ def killed_behind_texts(program, line, first):
 
 
 def texts_come_as_they_are_done_and_go_on_behind_a_kill(program):
-    count = 2000
+    count = 400
     program.write("many.txt", "".join(f"{i} times " + "\n" for i in range(count)))
     line = ("generate", "runs/tiny", "--input", "many.txt", "--output", "drawn", "--tokens", "20",
             "--temperature", "0.9", "--seed", "5", "--batch", "4")
