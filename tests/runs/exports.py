@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What an end was ordered to leave and could not is made by the same command later; what a killed
 export has left goes away, and import-weights removes nothing but what it made."""
+import json
 import os
 import signal
 import shutil
@@ -9,6 +10,7 @@ import time
 
 from folder import mounted, release
 from program import Program, check, check_refused
+from token_files import BPE_VOCABULARY
 
 ENDS = ("checkpoint.resume=auto", "export.at_end=true", "run.steps=3", "evaluation.show_samples=1")
 PAIRS = 8
@@ -112,6 +114,19 @@ def imports_at_once_lose_nothing(program):
     check(names(program.folder / "in") == [str(pair) for pair in range(PAIRS)], "and nothing else")
 
 
+def a_tokenizer_that_is_left_out_is_told_at_the_end(program):
+    tokenizer, private = program.folder / "tokenizer", program.folder / "private"
+    tokenizer.mkdir()
+    private.write_text(json.dumps(BPE_VOCABULARY))
+    (tokenizer / "vocab.json").symlink_to(private)
+    (tokenizer / "merges.txt").write_text("#version: 0.2\np l\npl u\nplu s\n")
+    result = program.train(1, "export.at_end=true", "run.steps=2", "model.vocab_size=300",
+                           "data.tokenizer=tokenizer", "run.output=runs/words")
+    words = "before it writes: copy tokenizer/vocab.json to runs/words/model; try: "
+    check(result.finished() and words in result.out, words, result)
+    check("eval runs/words\n" in result.out.partition(words)[2], "no command that fails", result)
+
+
 def main():
     program = Program()
     failed_export_is_made_later(program)
@@ -119,6 +134,7 @@ def main():
     killed_in_an_export(program)
     imports_at_once_lose_nothing(program)
     full_disk_is_made_room_on(program)
+    a_tokenizer_that_is_left_out_is_told_at_the_end(program)
     print("what was ordered is done")
 
 
