@@ -5,6 +5,7 @@
 #include <cctype>
 #include <optional>
 
+#include "zero/base/path.hpp"
 #include "zero/io/files/file_kind.hpp"
 #include "zero/io/interop/json.hpp"
 
@@ -382,7 +383,7 @@ std::unique_ptr<PairFile> open_pair_file(const std::string& path, const PairFiel
   if (path.ends_with(".target")) {
     refuse(Exit::kInput, path, ": holds the targets; write the .source beside it");
   }
-  require_text_kind(first_bytes(InputFile(path)), path);
+  if (is_there(path)) require_records_kind(first_bytes(InputFile(path)), path);
   refuse(Exit::kInput, path, ": its name says no format of pairs; ", kPairFileAdvice,
          ", or data.noise_density = 0.15 where it is a text without pairs");
 }

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <unordered_set>
 
@@ -199,6 +200,8 @@ void read_piece(const File& file, std::string_view message, SentencePieceFile& o
     if (field.key == kPieceKind && field.number >= Kind::kNormal && field.number <= Kind::kByte)
       piece.kind = Kind(field.number);
   }
+  if (!std::isfinite(piece.score))
+    file.fail(message, text("piece ", out.pieces.size() - 1, " has the score ", piece.score));
   if (piece.text.size() > SentencePieceFile::kMostPieceBytes) {
     file.fail(message, text("piece ", out.pieces.size() - 1, " has ", piece.text.size(),
                             " bytes, at most ", SentencePieceFile::kMostPieceBytes, " are read"));

@@ -44,6 +44,13 @@ void refuse_dash(const std::string& word) {
   }
 }
 
+/// A second command's flags are none of the training's.
+void refuse_second_command(const std::string& word) {
+  for (const std::string_view mark : {"&&", "||", ";", "|"}) {
+    if (word == mark) refuse_word(word, "begins another command; write the training's alone");
+  }
+}
+
 void refuse_quote(const std::string& word) {
   if (begins_with_one_of(word, {"\u2018", "\u2019", "\u201C", "\u201D"})) {
     refuse_word(word, "begins with a typographic quote; write '");
@@ -175,6 +182,7 @@ class Reader {
       const std::string word = in_launcher() ? long_name(words_[at_]) : words_[at_];
       refuse_dash(word);
       refuse_quote(word);
+      refuse_second_command(word);
       is_flag(word) ? read_flag(word) : read_word(word);
     }
     return std::move(line_);

@@ -1,3 +1,5 @@
+#include <utility>
+
 #include "src/config/import/rules.hpp"
 #include "src/config/import/source.hpp"
 

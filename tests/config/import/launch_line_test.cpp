@@ -148,6 +148,10 @@ TEST(LaunchLine, ShowsWordsThatNoCommandHas) {
               HasSubstr("\"deepspeed train.py --lr 1\": is one word for the shell"));
   EXPECT_THAT(problem({"train.py", "--lr 1 --bf16"}), HasSubstr("\"--lr 1 --bf16\": is no flag"));
   EXPECT_THAT(problem({"--fp16", "True", "train.py --lr 1"}), HasSubstr("is one word"));
+  for (const char* mark : {"&&", "||", ";", "|"}) {
+    EXPECT_THAT(problem({"train.py", "--seed", "1", mark, "rm", "x"}),
+                HasSubstr("begins another command; write the training's alone"));
+  }
   EXPECT_THAT(problem({"train.py", "\u2013-lr", "1"}), HasSubstr("typographic dash; write --"));
   EXPECT_THAT(problem({"train.py", "\u2014lr", "1"}), HasSubstr("typographic dash"));
   EXPECT_THAT(problem({"train.py", "--max_steps", "\u22121"}), HasSubstr("typographic dash"));

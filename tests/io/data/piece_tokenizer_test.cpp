@@ -151,6 +151,13 @@ TEST_F(PieceTokenizer, RefusesPiecesThatTheLibraryCannotTake) {
     return refusal_of(Exit::kInput, [&] { open_tokenizer(folder.path()); });
   };
   EXPECT_EQ(error({std::string(512, 'a'), "b"}), "");
+  const std::string nan("\x15\x00\x00\xC0\x7F", 5), scored =
+                                                        "\x0A\x01"
+                                                        "a" +
+                                                        nan;
+  folder.write("spiece.model", "\x0A" + std::string(1, char(scored.size())) + scored);
+  EXPECT_THAT(refusal_of(Exit::kInput, [&] { open_tokenizer(folder.path()); }),
+              HasSubstr("piece 0 has the score nan"));
   EXPECT_THAT(error({"b", std::string(513, 'a')}),
               HasSubstr("piece 2 has 513 bytes, at most 512 are read"));
   EXPECT_THAT(error({std::string(200'000, 'a')}), HasSubstr("piece 1 has 200000 bytes"));
