@@ -131,7 +131,6 @@ check_shares() {
 check_kernels_of_memory() {
   check_memory "optimizer, gradients and decisions" 120 \
     'Adam*:Lamb*:Lion*:Sgd*:Element*:Split*:Grad*:Sum*Squares*:Square*:Pend*:Clear*:Decide*:Update*'
-  check_memory "norms of stored tensors" 60 'StoredNorms*'
   check_memory "elementwise kernels" 120 \
     'LayerNorm*:Rms*:Dropout*:StackedSum*:TreeSum*:SumGroups*:ResizeHeads*:Embedding*:Initial*'
   check_memory "the classifier" 120 'Classifier*'
@@ -257,8 +256,7 @@ check_memory "attention by the library" 240 \
   'Attention/*:AttentionGradient*:AttentionMask*:AttentionRefusal*:Cudnn*' '*TakesTheShapes*'
 check_memory "every algorithm of products" 300 'LtAlgorithms*'
 check_races "sums along rows and columns" 150 \
-  'LayerNorm*:RmsNorm*:SoftmaxRows*:Rows.*:ColumnTree*:ColumnChunksOf*:SumOfSquares*'
-check_races "norms of tensors" 60 'Lamb*:StoredNorms*'
+  'LayerNorm*:RmsNorm*:SoftmaxRows*:Rows.*:ColumnTree*:ColumnChunksOf*:SumOfSquares*:Lamb*'
 check_races "own attention and the classifier" 200 'OwnAttention*:Cached*:Classifier*'
 check_unwritten "own attention" 150 'Attention/0.*:OwnAttention/0.*'
 check "products fused beside apart" 30 python3 "$root/tools/product_times.py"

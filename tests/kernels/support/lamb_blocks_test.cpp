@@ -78,8 +78,8 @@ void run_packed_lamb(OptimizerState<T, G>& state, const StepState& step, PackedR
 }
 
 template <class P>
-class StoredNorms : public ::testing::Test {};
-TYPED_TEST_SUITE(StoredNorms, testing::OptimizerTypes);
+class LambStoredNorms : public ::testing::Test {};
+TYPED_TEST_SUITE(LambStoredNorms, testing::OptimizerTypes);
 
 /// One tensor's weights are a hundred times another's, so that a norm of all would show.
 template <class State>
@@ -89,7 +89,7 @@ void spread_packed_masters(State& state) {
     state.set_master(size_t(i), kScale[packed_tensor_of(i)] * state.master(size_t(i)));
 }
 
-TYPED_TEST(StoredNorms, FollowTheDoubleLoopOfEachTensor) {
+TYPED_TEST(LambStoredNorms, FollowTheDoubleLoopOfEachTensor) {
   OptimizerState<typename TypeParam::T, typename TypeParam::G> state(kPackedNumel);
   spread_packed_masters(state);
   std::vector<Moments> moments(kPackedNumel);
@@ -116,7 +116,7 @@ TYPED_TEST(StoredNorms, FollowTheDoubleLoopOfEachTensor) {
   for (size_t i = 0; i < kPackedNumel; ++i) ASSERT_NEAR(state.master(i), masters[i], 1e-6) << i;
 }
 
-TYPED_TEST(StoredNorms, AreTheSameBitsInSlicesByThreadsAndOnTheHost) {
+TYPED_TEST(LambStoredNorms, AreTheSameBitsInSlicesByThreadsAndOnTheHost) {
   OptimizerState<typename TypeParam::T, typename TypeParam::G> whole(kPackedNumel),
       cut(kPackedNumel), threaded(kPackedNumel), host(kPackedNumel);
   for (int update = 1; update <= 3; ++update) {
