@@ -79,7 +79,7 @@ class EncodedPairs : public DataSource {
   int64_t cut_targets() const { return cut_targets_; }
   /// How many targets have no token but their end.
   int64_t empty_targets() const { return empty_targets_; }
-  /// How many blank lines at the file's end are passed over.
+  /// Returns the number of blank lines at the file's end, which are passed over.
   int64_t blank_lines() const { return file_->blank_lines(); }
 
  private:

@@ -224,7 +224,8 @@ std::string type_prefix(Dtype compute) {
   return compute == Dtype::f32 ? "fp32." : compute == Dtype::f16 ? "fp16." : "bf16.";
 }
 
-/// What steps showed beside the share that all of a step reaches, which the machine's rates have.
+/// Adds the figures of single kinds of ops. The share that all of a step reaches is in the rates of
+/// `machine` already.
 void add_steps(const Figures& figures, Dtype compute, plan::Machine& machine) {
   const std::string prefix = type_prefix(compute);
   for (const auto& [key, share] : figures.kinds) {

@@ -50,7 +50,7 @@ void require_nothing_to_speculate(const RunConfig& config) {
 void choose_speculation(const state::World& world, const MemoryLimit& limit,
                         const plan::Machine& machine, Placement& placement) {
   const std::optional<bool> asked = placement.config.offload_optimizer.speculate;
-  // Whether it pays is decided by the rate of host memory, which published figures do not know.
+  // The rate of host memory decides if it pays, and published figures do not know that rate.
   if (!asked.value_or(machine.has_memory && machine.host_is_measured)) return;
   const plan::UpdateShares wanted = state::speculated_shares_for(placement.config, world, machine);
   if (wanted.speculated == 0) return require_nothing_to_speculate(placement.config);

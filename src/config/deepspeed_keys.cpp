@@ -169,7 +169,7 @@ bool is_about(const DeepSpeedKeys& keys, std::string_view key) {
   return names_one(keys.names, below.substr(0, below.find('.')));
 }
 
-/// What others are used to write, beside the flags of training_rules() and script_rules().
+/// A key of other programs, beside the flags of training_rules() and script_rules(), and advice.
 struct Habit {
   std::string_view key, advice;
 };

@@ -53,8 +53,8 @@ inline std::string_view without_mark(std::string_view text) {
   return text.starts_with(kMark) ? text.substr(kMark.size()) : text;
 }
 
-/// What makes a text unfit before any grammar: its length, its encoding, its lines, bytes that no
-/// text has.
+/// Returns the fault of a text that no grammar reads: its length, its encoding, its lines, bytes
+/// that no text has.
 std::optional<UnfitText> unfit_text(std::string_view text, size_t max_bytes, size_t max_line);
 
 /// Reads one value. Throws SyntaxError.

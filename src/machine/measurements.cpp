@@ -192,7 +192,7 @@ void Measurements::products() {
   figures_.fp16 = product_rate("products, fp16", Dtype::f16);
 }
 
-/// Where the figures of a type stand.
+/// A type and the members that hold its figures.
 struct Measurements::Type {
   Dtype dtype;
   std::string name;

@@ -73,7 +73,7 @@ class RowDecoder {
   plan::Plan plan_;
   std::vector<ParameterLayout> layouts_;
   std::vector<Inputs> inputs_;  ///< [graphs]
-  /// What each body sends, and where that is added up; null where nobody asks.
+  /// Collectives of each body, and the sum that they are added to; null where nobody asks.
   std::array<plan::CollectiveForecasts, plan::kBodies> sends_{};
   plan::CollectiveForecasts* planned_ = nullptr;
   run::Executor executor_;

@@ -42,7 +42,7 @@ std::vector<kernels::TensorSegment> tensor_segments(const graph::Graph& graph,
   return segments;
 }
 
-/// The same with parameters that touch and decay alike joined.
+/// Returns the segments of a slice, with neighbours of the same decay joined.
 std::vector<kernels::OptimizerSegment> joined_segments(const graph::Graph& graph,
                                                        const UnitSlice& slice, float decay) {
   std::vector<kernels::OptimizerSegment> joined;

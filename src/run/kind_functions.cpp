@@ -65,7 +65,7 @@ struct Copies {
   }
 };
 
-/// Where each step is clipped one guess in eight is made twice, and that costs a percent of a step.
+/// If every step is clipped, one guess in eight is made twice, which costs a percent of a step.
 constexpr int64_t kAttemptsOfRest = 7;
 
 kernels::OptimizerRule rule_of(const BoundOp& op) {

@@ -47,7 +47,7 @@ RunFolder::~RunFolder() {
   if (is_kept_) return;
   lock_ = LockFile();
   for (const std::string& lock : locks_) remove_lock_file(lock);
-  // What holds anything stays.
+  // A folder that holds anything stays.
   for (const std::string& folder : made_) rmdir(folder.c_str());
 }
 

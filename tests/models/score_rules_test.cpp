@@ -125,7 +125,7 @@ TEST(Narrow, KeepsTheKLargestAndTheirEquals) {
   EXPECT_THAT(narrowed({.top_k = 1}, {2, 1, 2}), ElementsAre(0, 2));
 }
 
-/// What may follow `tokens` tokens of which `beginning` were given, of ids 0 to 3.
+/// Returns the ids, of 0 to 3, that may follow `tokens` tokens of which `beginning` were given.
 std::vector<int> following(const ScoreRules& rules, size_t tokens, int64_t beginning) {
   const std::vector<int32_t> written(tokens, 0);
   std::vector<float> scores(4, 0);

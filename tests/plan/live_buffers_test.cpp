@@ -80,7 +80,7 @@ TEST(LiveBuffers, ATensorOfALoopThatIsMovedOntoALiveOneIsFound) {
   }
 }
 
-// What a disk has of one unit is not what another one's update needs.
+// The bytes that a disk has of one state are not those that another state's update needs.
 TEST(VerifiedCopies, SeesACopyOfSomethingElse) {
   Plan plan = testing::tiny_plan({.stage = 1, .optimizer_home = Tier::nvme});
   for (PlanOp& op : plan.bodies[kReadAhead].ops) {

@@ -35,7 +35,8 @@ struct ConfigInput {
   void locate(const std::function<void()>& work) const;
 };
 
-/// What the model that a run begins with, or goes on with, says of [model].
+/// The numbers that a run takes over for [model] from the model that it begins with or goes on
+/// with.
 struct StartNumbers {
   std::string place;        ///< of the model, for messages
   std::string_view family;  ///< of model.family

@@ -107,8 +107,8 @@ void to_stored(const StoredForm& form, std::span<const int64_t> shape,
 void from_stored(const StoredForm& form, std::span<const int64_t> shape,
                  std::span<const float> tensors, std::span<float> parameter);
 
-/// How large a probe is: one that fills a GPU or a host; a narrow one, whose steps show what takes
-/// time beside products; or a brief one, whose steps show what an op takes beside its work.
+/// The size of a probe. It fills a GPU or a host; or it is narrow, and its steps show the time
+/// beside products; or it is brief, and its steps show the time of an op beside its work.
 enum class ProbeSize : uint8_t { brief, narrow, host, device };
 
 /// A small model whose steps show what share of its rates a machine reaches.

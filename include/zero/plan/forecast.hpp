@@ -122,7 +122,7 @@ struct Forecast {
 
 Forecast forecast(const Plan& plan, const Machine& machine);
 
-/// What the ops of one kind take together on the compute lane of a step.
+/// A forecast of all ops of one kind together, on the compute lane of a step.
 struct KindForecast {
   double seconds = 0;
   int64_t calls = 0;

@@ -109,8 +109,8 @@ class Engine {
   LaneUses lanes() const;
   /// What all lanes have sent since the engine began, by verb; and through which back end.
   comm::TrafficTable traffic() const;
-  /// What texts that were written between runs, over the same communicators, have sent by their
-  /// own plans.
+  /// Collectives of texts that were written between runs over the same communicators, as their own
+  /// plans forecast them.
   plan::CollectiveForecasts& planned_of_texts() { return planned_of_texts_; }
   std::string backend() const;
   /// Bytes that went to and from this rank's disk: in bodies; with them the start, checkpoints and

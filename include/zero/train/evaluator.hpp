@@ -28,8 +28,8 @@ models::GenerationOptions answer_options(const RunConfig& config, const state::B
 /// What the engine's plan leaves free until its next body.
 models::LentMemory memory_between_bodies(state::Engine& engine);
 
-/// How samples of evaluation.show_samples are written that answer no source: by the completed
-/// [generation] of `config` where `written`, the [generation] of the input file, has any key.
+/// Returns how samples that answer no source are written. The completed [generation] of `config`
+/// acts if `written`, the [generation] of the input file, has any key.
 models::SampleOptions sample_options(const RunConfig& config, const GenerationConfig& written,
                                      const state::Build& build, int threads);
 

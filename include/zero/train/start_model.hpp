@@ -9,7 +9,7 @@
 
 namespace zero::train {
 
-/// The model that a run begins with under model.init_from.
+/// A model that a run begins with under model.init_from.
 struct StartModel {
   std::string own = {};    ///< the newest checkpoint of the run itself, from which it goes on
   std::string other = {};  ///< else the model or checkpoint that is meant

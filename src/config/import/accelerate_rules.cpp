@@ -110,7 +110,7 @@ constexpr ImportRule kFsdp[] = {
      .to = "zero.stage",
      .why = "write true or false, or a sharding strategy",
      .values = "true=3|false=2|FULL_SHARD=3|1=3|SHARD_GRAD_OP=2|2=2|NO_SHARD=0|3=0"},
-    // What is offloaded is updated where it rests.
+    // Offloaded states are updated where they rest.
     {.in = kFsdpSection,
      .from = "offload_params enable_cpu_offload",
      .to = "zero.offload_optimizer.device",

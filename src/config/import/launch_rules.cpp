@@ -47,7 +47,7 @@ std::optional<Target> optimizer(const TomlValue& value, std::string_view to) {
   return std::nullopt;
 }
 
-/// Which of PyTorch's halves of types is meant is said by --fp16 and --bf16; apex is another kind.
+/// Refuses apex. --fp16 and --bf16 say the type for every other word.
 std::optional<Target> not_apex(const TomlValue& value, std::string_view) {
   return begins(value, "apex") ? std::nullopt : std::optional(Target{});
 }
@@ -121,7 +121,7 @@ constexpr ImportRule kTraining[] = {
     {.from = "--deepspeed", .why = "is the file that is imported, or read beside it"},
     {.from = "--resume_from_checkpoint",
      .why = "a second start in the same folder goes on by itself"},
-    // What would change the training, and is not done.
+    // Flags that would change the training, and are refused.
     {.from = "--group_by_length", .why = "samples are of one length; write false", .only = "false"},
     {.from = "--sortish_sampler",
      .why = "samples come in a drawn order; write false",
@@ -160,7 +160,7 @@ constexpr ImportRule kTraining[] = {
      .why = "a resumed run goes on with the sample that comes next; write false",
      .only = "false"},
     {.from = "--past_index", .why = "no state is carried over; write -1", .only = "-1"},
-    // What needs no setting.
+    // Flags that need no setting.
     {.from = "--do_train --do_eval --do_predict",
      .why = "the program trains, and evaluates where validation is given"},
     {.from = "--eval_strategy --evaluation_strategy --eval_delay --eval_on_start",

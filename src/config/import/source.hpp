@@ -35,7 +35,7 @@ const TomlValue* value_in(const Source& source, std::string_view key);
 /// Returns the number that the value is; nothing for a value of another type.
 std::optional<double> number_of(const TomlValue& value);
 
-/// What stands for a list that holds lists or objects.
+/// The value of an entry whose list holds lists or objects.
 inline constexpr const char* kNestedList = "[...]";
 
 /// Returns the value of a decimal number as Python writes it, "0." and ".5" too; nothing for any

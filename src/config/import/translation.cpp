@@ -341,7 +341,7 @@ const Field* Translation::find(std::string_view key) const {
   return found == fields_.end() ? nullptr : &*found;
 }
 
-/// What a user may have meant by a key that nobody knows.
+/// Returns the keys that a user may have meant by one that no rule knows.
 const std::vector<std::string>& Translation::known_keys() {
   std::vector<std::string>& known = known_keys_;
   if (!known.empty()) return known;

@@ -28,7 +28,7 @@ TomlScalar item_of(const std::optional<TomlValue>& value) {
       value.value_or("null"));
 }
 
-/// What a plain name inside of { } ends in front of.
+/// Characters that end a plain name inside of { }.
 constexpr std::string_view kEnds = ":,{}[]\n";
 
 class YamlReader {

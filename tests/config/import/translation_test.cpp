@@ -34,7 +34,7 @@ const StartReader kStart = [](const RunConfig& config) {
                                       .mixed_rates = ""});
 };
 
-/// What is made of "auto" where a training begins with a model.
+/// Translates "auto" for a training that begins with a model.
 DeepSpeedImport translated(const StartReader& start) {
   const std::vector<std::string> given = {"model.init_from=there"};
   Translation translation(testing_support::catalogue().models, {.hf_defaults = true});

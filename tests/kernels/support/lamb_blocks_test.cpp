@@ -48,7 +48,7 @@ int32_t packed_tensor_of(int64_t element) {
              : 1 + int32_t((element - kPackedBegin) % kPackedColumns / kPackedWidth);
 }
 
-/// Where an update runs: slices that begin at `begins`, and who works.
+/// A way to run an update: slices that begin at `begins`, on host or device.
 struct PackedRun {
   std::vector<int64_t> begins = {0};
   int threads = 1;
