@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "kernels/support/chunk_sums.hpp"
 #include "kernels/support/row_sums.hpp"
 #include "kernels/vendor/row_kernels.hpp"
 #include "zero/base/error.hpp"
@@ -111,6 +112,16 @@ int64_t column_sum_scratch_numel(int64_t rows, int64_t columns) {
 }
 
 template <class T>
+void add_chunk_sums(Stream& stream, int64_t chunks, int64_t columns, float* partial, T* out) {
+  const ColumnTree<T> tree{chunks, columns, columns, partial, out};
+  for_each_row(stream, kTree, tree.groups(), tree, kTreeThreads);
+}
+
+template void add_chunk_sums(Stream&, int64_t, int64_t, float*, float*);
+template void add_chunk_sums(Stream&, int64_t, int64_t, float*, bf16*);
+template void add_chunk_sums(Stream&, int64_t, int64_t, float*, f16*);
+
+template <class T>
 void column_sum(Stream& stream, int64_t rows, int64_t columns, const T* x, T* sum, float* scratch) {
   ZERO_REQUIRE(rows > 0 && columns > 0, "column sum of ", rows, " x ", columns,
                ": both must be at least 1");
@@ -119,8 +130,7 @@ void column_sum(Stream& stream, int64_t rows, int64_t columns, const T* x, T* su
     chunks = add_chunks_on_host(stream, rows, columns, x, scratch);
   else
     chunks = add_chunks_on_device(stream, rows, columns, x, scratch);
-  const ColumnTree<T> tree{chunks, columns, columns, scratch, sum};
-  for_each_row(stream, kTree, tree.groups(), tree, kTreeThreads);
+  add_chunk_sums(stream, chunks, columns, scratch, sum);
 }
 
 template void column_sum(Stream&, int64_t, int64_t, const float*, float*, float*);

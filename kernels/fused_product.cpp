@@ -1,4 +1,8 @@
+#include <algorithm>
+
+#include "kernels/vendor/epilogue_rules.hpp"
 #include "kernels/vendor/gemm.hpp"
+#include "zero/base/align.hpp"
 #include "zero/kernels/dropout.hpp"
 #include "zero/kernels/elementwise.hpp"
 #include "zero/kernels/gradients.hpp"
@@ -51,6 +55,12 @@ void product_add(Stream& stream, const ProductSpec& spec, const ProductAdd<T>& a
                      Apart(apart));
 }
 
+int64_t gelu_backward_scratch_numel(int64_t rows, int64_t columns) {
+  const int64_t apart = column_sum_scratch_numel(rows, columns);
+  if (!fuses_products()) return apart;
+  return std::max(apart, ceil_div(rows, vendor::kGradientSumRows) * columns);
+}
+
 template <class T>
 void product_gelu_backward(Stream& stream, const ProductSpec& spec,
                            const ProductGeluBackward<T>& arrays) {
@@ -69,7 +79,8 @@ void product_gelu_backward(Stream& stream, const ProductSpec& spec,
        .b = arrays.b,
        .c = arrays.dh,
        .aux = const_cast<T*>(arrays.h),
-       .sums = arrays.sum},
+       .sums = arrays.sum,
+       .scratch = arrays.scratch},
       sums ? Apart(sum_behind) : Apart(alone));
 }
 

@@ -48,7 +48,7 @@ for source in "$root"/kernels/*.cpp "$root"/kernels/vendor/*.cpp "$root"/kernels
     say "cuda check: SKIP kernels/vendor/cuda/cudnn_attention.cpp: no cudnn.h or cudnn_frontend.h"
     continue
   fi
-  if [[ $source =~ /(lagged|pingpong)_product\.cpp$ ]]; then
+  if [[ $source =~ /(lagged|lagged_gradient|pingpong)_product\.cpp$ ]]; then
     if $has_cutlass; then
       hopper+=("${source#"$root"/}")
     else

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "zero/base/path.hpp"
+#include "zero/base/text.hpp"
 #include "zero/io/files/file_kind.hpp"
 #include "zero/io/interop/json.hpp"
 

@@ -24,6 +24,13 @@ bool lies_well(const void* matrix, int64_t rows, int64_t ld) {
   return is_aligned(matrix) && ld % kAuxLeading == 0 && rows <= kRowsMost && ld <= kWidthMost;
 }
 
+/// A tree adds what each kGradientSumRows rows leave, of at most kPartsMost parts.
+bool takes_sums(const GemmSpec& spec, const GemmOperands& operands) {
+  constexpr int64_t kPartsMost = 1024;
+  return spec.epilogue != Epilogue::gelu_gradient_sums ||
+         (operands.scratch != nullptr && spec.m <= kPartsMost * kGradientSumRows);
+}
+
 }  // namespace
 
 bool may_fuse(const GemmSpec& spec, const GemmOperands& operands) {
@@ -47,10 +54,14 @@ bool may_fuse(const GemmSpec& spec, const GemmOperands& operands) {
 }
 
 bool takes_gelu_products(const GemmSpec& spec, const GemmOperands& operands) {
-  return spec.epilogue == Epilogue::gelu && may_fuse(spec, operands) && spec.bias &&
-         is_aligned(operands.bias) && spec.in == Dtype::bf16 && !spec.transpose_a &&
-         !spec.transpose_b && spec.ldc == spec.n && spec.k % kAuxLeading == 0 &&
-         lies_well(operands.a, spec.m, spec.lda) && lies_well(operands.b, spec.k, spec.ldb) &&
+  const bool gradient =
+      spec.epilogue == Epilogue::gelu_gradient || spec.epilogue == Epilogue::gelu_gradient_sums;
+  if (!gradient && spec.epilogue != Epilogue::gelu) return false;
+  if (!gradient && !(spec.bias && is_aligned(operands.bias))) return false;
+  return may_fuse(spec, operands) && takes_sums(spec, operands) && spec.in == Dtype::bf16 &&
+         !spec.transpose_a && spec.transpose_b == gradient && spec.ldc == spec.n &&
+         spec.k % kAuxLeading == 0 && lies_well(operands.a, spec.m, spec.lda) &&
+         lies_well(operands.b, gradient ? spec.n : spec.k, spec.ldb) &&
          lies_well(operands.c, spec.m, spec.ldc);
 }
 

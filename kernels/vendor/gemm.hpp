@@ -42,6 +42,7 @@ struct GemmOperands {
   const void* bias = nullptr;  ///< [n] of `in`
   void* aux = nullptr;         ///< [m, ldc] of `out`; gelu alone writes it
   void* sums = nullptr;        ///< [n] of `out`
+  float* scratch = nullptr;    ///< beside the sums of gelu_gradient_sums, for those of its parts
 };
 
 /// How a library that offers several algorithms for a product chooses among them.

@@ -162,6 +162,11 @@ inline void fused_products(Rates& rates, const Room& room, const std::string& mo
     kernels::product<bf16, bf16>(stream, back, x, weight, nullptr, y);
     kernels::gelu_backward<bf16>(stream, rows * wide, h, y, y);
   });
+  auto* const sums =
+      reinterpret_cast<bf16*>(scratch + kernels::gelu_backward_scratch_numel(rows, wide));
+  rate("down's dx, GELU's and sums, the faster way", [&](Stream& stream) {
+    kernels::product_gelu_backward<bf16>(stream, back, {x, weight, h, y, sums, scratch});
+  });
   rate("up's dw and bias gradient, the faster way", [&](Stream& stream) {
     kernels::product_column_sum<bf16>(stream, dw, {x, h, weight, y, scratch});
   });

@@ -9,6 +9,7 @@
 
 #include "src/save/checkpoint_check.hpp"
 #include "zero/base/path.hpp"
+#include "zero/base/text.hpp"
 #include "zero/config/toml.hpp"
 #include "zero/io/checkpoint/shard_file.hpp"
 #include "zero/io/files/files.hpp"

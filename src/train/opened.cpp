@@ -2,6 +2,7 @@
 
 #include "src/train/chain.hpp"
 #include "zero/base/path.hpp"
+#include "zero/base/text.hpp"
 #include "zero/config/read_config.hpp"
 #include "zero/config/schedule.hpp"
 #include "zero/models/model_folder.hpp"

@@ -87,7 +87,7 @@ Results<T> fused(const Layer<T>& in, int threads = 1) {
   const DeviceArray<T> hidden(out.hidden), y(out.y), added(out.added), dh(out.dh),
       dh_again(out.dh_again), dh_sum(out.dh_sum), dweight(out.dweight), dbias(out.dbias);
   const DeviceArray<float> scratch(
-      poisoned<float>(column_sum_scratch_numel(in.shape.m, std::max(in.shape.n, in.shape.k))));
+      poisoned<float>(gelu_backward_scratch_numel(in.shape.m, std::max(in.shape.n, in.shape.k))));
   product_add<T>(stream, in.forward(),
                  {x.data(), weight.data(), bias.data(), dy.data(), added.data()});
   product_gelu_backward<T>(

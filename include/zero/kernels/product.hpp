@@ -109,8 +109,10 @@ struct ProductGeluBackward {
   const T* h;                ///< [m, n]
   T* dh;                     ///< [m, n], written
   T* sum = nullptr;          ///< [n], written: the sum of dh over m; or null
-  float* scratch = nullptr;  ///< [column_sum_scratch_numel(m, n)] where there is a sum
+  float* scratch = nullptr;  ///< [gelu_backward_scratch_numel(m, n)] where there is a sum
 };
+/// fp32 elements of scratch that product_gelu_backward wants for c [rows, columns] with a sum.
+int64_t gelu_backward_scratch_numel(int64_t rows, int64_t columns);
 /// dh = (op(a) op(b)) * gelu'(h): product() into dh, then gelu_backward() in place; then
 /// column_sum() of dh, if it is wanted. The fastest of one, two and three calls.
 template <class T>

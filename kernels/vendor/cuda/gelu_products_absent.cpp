@@ -4,6 +4,8 @@
 
 namespace zero::kernels::vendor {
 
-std::span<const GeluProduct> gelu_products() { return {}; }
+std::span<const GeluProduct> gelu_products(Epilogue) { return {}; }
+
+bool offers(const GeluProduct&) { return false; }
 
 }  // namespace zero::kernels::vendor

@@ -158,19 +158,21 @@ Way way_of(const std::string& name, cudaStream_t stream, const Apart& apart) {
               }};
 }
 
-Way way_of(const std::string& name, cudaStream_t stream, const GeluProduct& own,
-           const GemmSpec& spec, const GemmOperands& operands) {
-  const auto measure = [=, &own]() -> std::optional<Algorithm> {
-    if (!own.run(stream, spec, operands)) return std::nullopt;
-    const float time = hot_microseconds(stream, [&] { own.run(stream, spec, operands); });
+/// A time that was kept says nothing of what the device has room for now: it is run once.
+Way way_of(const std::string& name, Stream& stream, const GeluProduct& own, const GemmSpec& spec,
+           const GemmOperands& operands) {
+  const auto run = [=, &stream, &own] { return own.run(stream, spec, operands); };
+  const auto measure = [=, &stream]() -> std::optional<Algorithm> {
+    if (!run()) return std::nullopt;
+    const float time = hot_microseconds(native_stream(stream), [&] { run(); });
     return Algorithm{.description = {}, .microseconds = time};
   };
-  return {.name = name, .takes = [](const Algorithm&) { return true; }, .measure = measure};
+  return {.name = name, .takes = [=](const Algorithm&) { return run(); }, .measure = measure};
 }
 
 /// What a fused product writes it writes whole, and nothing of it was there before: so all ways
 /// are measured on the operands themselves, and no memory is needed.
-const Prepared& prepare_fused(StreamState& state, const GemmSpec& spec,
+const Prepared& prepare_fused(Stream& stream, StreamState& state, const GemmSpec& spec,
                               const GemmOperands& operands, const Apart& apart) {
   const int alignment = alignment_of(operands);
   if (const Prepared* const known = find(state, spec, alignment)) return *known;
@@ -184,17 +186,19 @@ const Prepared& prepare_fused(StreamState& state, const GemmSpec& spec,
        .measure =
            [&] { return measure_lt(state.queue, product, operands, chooser().rules.candidates); }},
       way_of(product.name() + " apart", state.queue.stream, apart)};
-  const size_t others = ways.size();
-  const std::span<const GeluProduct> own =
-      takes_gelu_products(spec, operands) ? gelu_products() : std::span<const GeluProduct>();
-  for (const GeluProduct& one : own)
-    ways.push_back(
-        way_of(text(product.name(), " by ", one.name), state.queue.stream, one, spec, operands));
+  std::vector<const GeluProduct*> own(ways.size());  // of each way; null: it is the library's
+  if (takes_gelu_products(spec, operands)) {
+    for (const GeluProduct& one : gelu_products(spec.epilogue)) {
+      if (!offers(one)) continue;
+      ways.push_back(way_of(text(product.name(), " by ", one.name), stream, one, spec, operands));
+      own.push_back(&one);
+    }
+  }
   const FastestWay best = fastest_way(measured(), ways);
   return keep(state, {.product = std::move(product),
                       .algorithm = algorithm_of(best.algorithm),
                       .apart = best.way == 1,
-                      .own = best.way < others ? nullptr : &own[best.way - others]});
+                      .own = own[best.way]});
 }
 
 /// A sum must stay as it is, so that both write to a second one; where memory is short for it the
@@ -236,10 +240,10 @@ void fused_gemm(Stream& stream, const GemmSpec& spec, const GemmOperands& operan
                 const Apart& apart) {
   if (!chooser().rules.measure || !may_fuse(spec, operands)) return apart.run();
   StreamState& state = state_of(native_stream(stream));
-  const Prepared& ready = prepare_fused(state, spec, operands, apart);
+  const Prepared& ready = prepare_fused(stream, state, spec, operands, apart);
   if (ready.apart) return apart.run();
   if (ready.own != nullptr) {
-    const bool ran = ready.own->run(state.queue.stream, spec, operands);
+    const bool ran = ready.own->run(stream, spec, operands);
     ZERO_REQUIRE(ran, "the device no longer takes ", ready.own->name, " for a product of ",
                  ready.product.name());
     return;

@@ -1,19 +1,24 @@
 #pragma once
 /// A product whose results other warps finish. Two warp groups multiply tiles of 128 x 256, leave
-/// each result in shared memory in bf16 and go on with the next tile. Main loop and pipeline are
-/// CUTLASS's. Device code.
+/// each result in shared memory in bf16 and go on with the next tile, while three warps finish it.
+/// Main loop and pipeline are CUTLASS's. Device code, but for launch_lagged().
 
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
+#include <cutlass/arch/reg_reconfig.h>
 #include <cutlass/cutlass.h>
 
+#include <algorithm>
 #include <cute/tensor.hpp>
 #include <cutlass/gemm/collective/collective_builder.hpp>
 #include <cutlass/pipeline/pipeline.hpp>
 
+#include "kernels/vendor/gemm.hpp"
+#include "zero/device/gpu_runtime.hpp"
+
 namespace zero::kernels::vendor::lagged {
 
-using cute::_1, cutlass::layout::RowMajor;
+using cute::_1, cutlass::layout::ColumnMajor, cutlass::layout::RowMajor;
 
 inline constexpr int kRows = 128, kColumns = 256;  ///< of a tile
 inline constexpr int kDepth = 32;                  ///< of a step along k
@@ -31,18 +36,38 @@ inline constexpr int kMeeting = kGroup + kFinishing;
 using Element = cutlass::bfloat16_t;
 using ResultShape = cute::Shape<cute::Int<kRows>, cute::Int<kColumns>>;
 using ClusterShape = cute::Shape<cute::Int<kCluster>, _1, _1>;
-using Mainloop = cutlass::gemm::collective::CollectiveBuilder<
-    cutlass::arch::Sm90, cutlass::arch::OpClassTensorOp, Element, RowMajor, 8, Element, RowMajor, 8,
-    float, cute::Shape<cute::Int<kRows>, cute::Int<kColumns>, cute::Int<kDepth>>, ClusterShape,
-    cutlass::gemm::collective::StageCount<kStages>,
-    cutlass::gemm::KernelTmaWarpSpecializedCooperative>::CollectiveOp;
-using Pipeline = Mainloop::MainloopPipeline;
 
-struct Shared {
-  alignas(1024) Mainloop::TensorStorage operands;
-  alignas(1024) unsigned char result[2][kHalfBytes];
-  alignas(16) float bias[2][kColumns];  ///< for each half
-  alignas(16) Mainloop::PipelineStorage pipeline;
+/// What depends on the finish: on Finish::Weights, which says how the weights b lie, RowMajor [k,
+/// n] or ColumnMajor, that is [n, k], and on Finish::kBeside, the floats beside the results.
+template <class Finish>
+struct Parts {
+  using Weights = Finish::Weights;
+  using Mainloop = cutlass::gemm::collective::CollectiveBuilder<
+      cutlass::arch::Sm90, cutlass::arch::OpClassTensorOp, Element, RowMajor, 8, Element, Weights,
+      8, float, cute::Shape<cute::Int<kRows>, cute::Int<kColumns>, cute::Int<kDepth>>, ClusterShape,
+      cutlass::gemm::collective::StageCount<kStages>,
+      cutlass::gemm::KernelTmaWarpSpecializedCooperative>::CollectiveOp;
+  using Pipeline = Mainloop::MainloopPipeline;
+  using Params = Mainloop::Params;
+
+  struct Shared {
+    alignas(1024) Mainloop::TensorStorage operands;
+    alignas(1024) unsigned char result[2 * kHalfBytes];
+    alignas(16) float beside[Finish::kBeside];
+    alignas(16) Mainloop::PipelineStorage pipeline;
+  };
+
+  static Params params_of(const GemmSpec& spec, const GemmOperands& operands) {
+    typename Mainloop::StrideB stride_b{};
+    cute::get<std::is_same_v<Weights, RowMajor> ? 1 : 0>(stride_b) = spec.ldb;
+    return Mainloop::to_underlying_arguments(
+        cute::make_shape(int(spec.m), int(spec.n), int(spec.k), 1),
+        {static_cast<const Element*>(operands.a),
+         {spec.lda, _1{}, int64_t(0)},
+         static_cast<const Element*>(operands.b),
+         stride_b},
+        nullptr);
+  }
 };
 
 /// Tiles in bands of clusters, so that those at work together share rows of a and columns of b.
@@ -73,18 +98,25 @@ struct Walk {
   }
 };
 
-/// Barriers between a warp group that multiplies and the warps that finish, one for each half. The
-/// hardware's barrier 0 is __syncthreads'.
-enum Barrier : int { kFull = 1, kEmpty = 3 };
+/// Barriers between a warp group that multiplies and the warps that finish, one for each half, and
+/// one of these warps alone. The hardware's barrier 0 is __syncthreads'.
+enum Barrier : int { kFull = 1, kEmpty = 3, kFinished = 5 };
 
-__device__ __forceinline__ void wait_at(int barrier) {
+__device__ __forceinline__ void wait_at(int barrier, int threads = kMeeting) {
   __syncwarp();
-  asm volatile("bar.sync %0, %1;" ::"r"(barrier), "n"(kMeeting) : "memory");
+  asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
 }
 __device__ __forceinline__ void arrive_at(int barrier) {
   __syncwarp();
   asm volatile("bar.arrive %0, %1;" ::"r"(barrier), "n"(kMeeting) : "memory");
 }
+
+/// A finishing thread's number. Its warp has every third row of a tile, from the warp's number on,
+/// and the thread a chunk of eight columns of each.
+struct Seat {
+  int lane = int(threadIdx.x % 32), warp = int(threadIdx.x / 32) - 1;
+  int index = int(threadIdx.x) - 32;
+};
 
 /// Returns the byte of 16-byte chunk `chunk` of a row of a half. Rows are turned against each
 /// other, so that eight of them meet in no bank.
@@ -96,13 +128,14 @@ __device__ __forceinline__ uint32_t packed(float low, float high) {
   const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
   return reinterpret_cast<const uint32_t&>(pair);
 }
-
 /// Asks for the tiles of a and b, one step along k after the other.
-__device__ __forceinline__ void load_tiles(const Mainloop::Params& params, Pipeline& pipeline,
+template <class P>
+__device__ __forceinline__ void load_tiles(const typename P::Params& params,
+                                           typename P::Pipeline& pipeline,
                                            cute::Shape<int, int, int, int> problem, Walk walk,
-                                           int steps, Shared& shared) {
-  Mainloop mainloop;
-  auto state = cutlass::make_producer_start_state<Pipeline>();
+                                           int steps, typename P::Shared& shared) {
+  typename P::Mainloop mainloop;
+  auto state = cutlass::make_producer_start_state<typename P::Pipeline>();
   const auto inputs = mainloop.load_init(problem, params);
   for (; walk.more(); walk.next()) {
     const int2 at = walk.place();
@@ -115,7 +148,8 @@ __device__ __forceinline__ void load_tiles(const Mainloop::Params& params, Pipel
   mainloop.load_tail(pipeline, state);
 }
 
-/// Adds the biases to the sums of a warp group's half and rounds them into `result`.
+/// Adds biases, unless they are null, to the sums of a warp group's half and rounds them into
+/// `result`.
 template <class Sums>
 __device__ __forceinline__ void leave_half(const Sums& sums, const float* bias,
                                            unsigned char* result) {
@@ -127,7 +161,9 @@ __device__ __forceinline__ void leave_half(const Sums& sums, const float* bias,
     uint32_t part[4];
 #pragma unroll
     for (int side = 0; side < 2; ++side) {
-      const auto add = *reinterpret_cast<const float2*>(bias + (j + side) * 8 + lane % 4 * 2);
+      float2 add{};
+      if (bias != nullptr)
+        add = *reinterpret_cast<const float2*>(bias + (j + side) * 8 + lane % 4 * 2);
       const int at = 4 * (j + side);
       part[2 * side] = packed(sums(at) + add.x, sums(at + 1) + add.y);
       part[2 * side + 1] = packed(sums(at + 2) + add.x, sums(at + 3) + add.y);
@@ -139,20 +175,111 @@ __device__ __forceinline__ void leave_half(const Sums& sums, const float* bias,
   }
 }
 
-__device__ __forceinline__ void multiply_tiles(const Mainloop::Params& params, Pipeline& pipeline,
-                                               Walk walk, int steps, Shared& shared) {
-  Mainloop mainloop;
-  Mainloop::PipelineState state;
+template <class P, bool kBias>
+__device__ __forceinline__ void multiply_tiles(const typename P::Params& params,
+                                               typename P::Pipeline& pipeline, Walk walk, int steps,
+                                               typename P::Shared& shared) {
+  typename P::Mainloop mainloop;
+  typename P::Mainloop::PipelineState state;
   const int half = int(threadIdx.x) / kGroup - 1;
   for (; walk.more(); walk.next()) {
-    auto sums = cute::partition_fragment_C(Mainloop::TiledMma{}, ResultShape{});
+    auto sums = cute::partition_fragment_C(typename P::Mainloop::TiledMma{}, ResultShape{});
     mainloop.mma(pipeline, state, sums, steps, int(threadIdx.x) - kGroup, shared.operands, params);
     mainloop.mma_tail(pipeline, state, steps);
     state.advance(steps);
     wait_at(kEmpty + half);
-    leave_half(sums, shared.bias[half], shared.result[half]);
+    leave_half(sums, kBias ? shared.beside + half * kColumns : nullptr,
+               shared.result + half * kHalfBytes);
     arrive_at(kFull + half);
   }
+}
+
+/// The first warp loads, the other three of its group finish, two groups multiply. A Finish has the
+/// extents m and n, what Parts asks for, kAddsBias, the registers of a thread of each kind, with
+/// which three groups have 168 a thread between them, and finish.tiles(walk, result, beside), by
+/// which finishing warps go over all tiles.
+template <class Finish>
+__global__ void __launch_bounds__(kThreads, 1)
+    lagged_kernel(const __grid_constant__ typename Parts<Finish>::Params params,
+                  const __grid_constant__ Finish finish, const Tiles tiles, const int k) {
+  using P = Parts<Finish>;
+  using Pipeline = P::Pipeline;
+  extern __shared__ __align__(1024) unsigned char memory[];
+  auto& shared = *reinterpret_cast<P::Shared*>(memory);
+  const int group = cutlass::canonical_warp_group_idx(), warp = cutlass::canonical_warp_idx_sync();
+  if (warp == 0 && cute::elect_one_sync()) P::Mainloop::prefetch_tma_descriptors(params);
+  typename Pipeline::Params how;
+  how.role = warp == 0   ? Pipeline::ThreadCategory::Producer
+             : group > 0 ? Pipeline::ThreadCategory::Consumer
+                         : Pipeline::ThreadCategory::NonParticipant;
+  how.is_leader = threadIdx.x == 0;
+  how.num_consumers = 2 * kGroup;
+  how.transaction_bytes = params.tma_transaction_bytes;
+  Pipeline pipeline(shared.pipeline, how, ClusterShape{});
+  cute::cluster_arrive();
+  cute::cluster_wait();
+  const Walk walk{tiles};
+  const int steps = (k + kDepth - 1) / kDepth;
+  if (group == 0) {
+    cutlass::arch::warpgroup_reg_dealloc<Finish::kFinishRegisters>();
+    if (warp == 0) {
+      load_tiles<P>(params, pipeline, {finish.m, finish.n, k, 1}, walk, steps, shared);
+    } else {
+      finish.tiles(walk, shared.result, shared.beside);
+    }
+  } else {
+    cutlass::arch::warpgroup_reg_alloc<Finish::kMultiplyRegisters>();
+    multiply_tiles<P, Finish::kAddsBias>(params, pipeline, walk, steps, shared);
+  }
+}
+
+inline cudaLaunchConfig_t config_of(cudaLaunchAttribute& cluster, int clusters, size_t bytes,
+                                    cudaStream_t stream) {
+  cluster.id = cudaLaunchAttributeClusterDimension;
+  cluster.val.clusterDim = {kCluster, 1, 1};
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(unsigned(kCluster * clusters));
+  config.blockDim = dim3(kThreads);
+  config.dynamicSmemBytes = bytes;
+  config.stream = stream;
+  config.attrs = &cluster;
+  config.numAttrs = 1;
+  return config;
+}
+
+/// Returns the clusters that the device runs at once. It may be so small a part of a GPU that it
+/// runs none.
+template <class Finish>
+int clusters_at_once(size_t bytes) {
+  cudaLaunchAttribute cluster{};
+  const auto config = config_of(cluster, 1, bytes, nullptr);
+  int count = 0;
+  check_gpu(cudaFuncSetAttribute(lagged_kernel<Finish>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                 int(bytes)),
+            "asking for shared memory");
+  check_gpu(cudaOccupancyMaxActiveClusters(&count, lagged_kernel<Finish>, &config),
+            "asking for a kernel's clusters");
+  return count;
+}
+
+/// Multiplies and finishes. Returns false, with nothing queued, if the device runs no cluster.
+/// Asynchronous on `stream`.
+template <class Finish>
+bool launch_lagged(cudaStream_t stream, const GemmSpec& spec, const GemmOperands& operands,
+                   const Finish& finish) {
+  using P = Parts<Finish>;
+  constexpr size_t kBytes = sizeof(typename P::Shared);
+  static const int most = clusters_at_once<Finish>(kBytes);
+  const Tiles tiles{(finish.m + kCluster * kRows - 1) / (kCluster * kRows),
+                    (finish.n + kColumns - 1) / kColumns};
+  const int clusters = std::min(most, tiles.count());
+  if (clusters == 0) return false;
+  cudaLaunchAttribute cluster{};
+  const auto config = config_of(cluster, clusters, kBytes, stream);
+  check_gpu(cudaLaunchKernelEx(&config, lagged_kernel<Finish>, P::params_of(spec, operands), finish,
+                               tiles, int(spec.k)),
+            "starting a product");
+  return true;
 }
 
 }  // namespace zero::kernels::vendor::lagged

@@ -155,7 +155,9 @@ int64_t bias_scratch(const Graph& graph, const Op& op, int) {
 
 int64_t input_gelu_scratch(const Graph& graph, const Op& op, int) {
   const auto out = outputs<LinearInputGeluGrad>(op);
-  return out.dh_sum == kNone ? 0 : sum_scratch(graph, out.dh);
+  if (out.dh_sum == kNone) return 0;
+  const Shape& shape = graph[out.dh].shape;
+  return kernels::gelu_backward_scratch_numel(shape[0], shape[1]) * int64_t(sizeof(float));
 }
 
 /// Sums over rows of dy, and from byte `rounded` on, in 16 bits, the gradient of a weight as it is

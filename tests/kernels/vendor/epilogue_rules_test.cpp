@@ -95,6 +95,35 @@ TEST(EpilogueRules, OurKernelsTakeALinearLayerBeforeGelu) {
     EXPECT_FALSE(own_after([=](GemmSpec& s, GemmOperands&) { s.epilogue = other; }));
 }
 
+/// True if our own kernels take the gradient of GELU, with sums, after a change.
+template <class Change>
+bool own_gradient_after(Change change) {
+  static float scratch[4];
+  GemmSpec spec = spec_of(Epilogue::gelu_gradient_sums);
+  spec.bias = false;
+  spec.transpose_b = true;
+  spec.ldb = spec.k;
+  GemmOperands operands{memory, memory, memory, nullptr, memory, memory, scratch};
+  change(spec, operands);
+  return takes_gelu_products(spec, operands);
+}
+
+TEST(EpilogueRules, OurKernelsTakeTheGradientOfALinearLayerBehindGelu) {
+  EXPECT_TRUE(own_gradient_after([](GemmSpec&, GemmOperands&) {}));
+  EXPECT_TRUE(own_gradient_after([](GemmSpec& s, GemmOperands& o) {
+    s.epilogue = Epilogue::gelu_gradient, o.sums = nullptr, o.scratch = nullptr;
+  }));
+  EXPECT_FALSE(own_gradient_after([](GemmSpec& s, GemmOperands&) { s.transpose_b = false; }));
+  EXPECT_FALSE(own_gradient_after([](GemmSpec& s, GemmOperands&) { s.bias = true; }));
+  EXPECT_FALSE(own_gradient_after([](GemmSpec& s, GemmOperands&) { s.ldb += 4; }));
+}
+
+TEST(EpilogueRules, OurKernelsWantScratchForSumsOfAtMostATreesParts) {
+  EXPECT_FALSE(own_gradient_after([](GemmSpec&, GemmOperands& o) { o.scratch = nullptr; }));
+  EXPECT_TRUE(own_gradient_after([](GemmSpec& s, GemmOperands&) { s.m = 1 << 17; }));
+  EXPECT_FALSE(own_gradient_after([](GemmSpec& s, GemmOperands&) { s.m = (1 << 17) + 1; }));
+}
+
 TEST(EpilogueRules, OurKernelsAreForBf16AndMatricesThatLieAsTheyAre) {
   EXPECT_FALSE(own_after([](GemmSpec& s, GemmOperands&) { s.in = s.out = Dtype::f16; }));
   EXPECT_FALSE(own_after([](GemmSpec& s, GemmOperands&) { s.transpose_a = true; }));
