@@ -1,7 +1,7 @@
-"""Registers and spills of kernels that memory bounds, as nvcc says them, and so how many warps a
-multiprocessor holds: too few of them do not keep memory busy. Compiles one source for sm_90 and
-runs nothing. Ends with status 77, skipped, without nvcc or Kokkos' headers for CUDA.
-usage: registers.py"""
+"""Registers and spills of kernels, as nvcc says them, and so how many warps a multiprocessor holds:
+too few of them do not keep memory busy. Compiles sources for Hopper and runs nothing. Ends with
+status 77, skipped, without nvcc, Kokkos' headers for CUDA or, for products, CUTLASS's.
+usage: registers.py [rows | classifier | products]...     by default rows"""
 import os
 import pathlib
 import re
@@ -11,11 +11,13 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-SOURCE = ROOT / "kernels/vendor/cuda/row_kernels.cpp"
 SKIPPED = 77
+CUTLASS = ROOT / ".deps/cutlass/include"
 
-# Part of a mangled name; registers and bytes spilled at most; warps of a multiprocessor at least.
-BOUNDS = [
+# Of each group the sources and, of each kernel, part of its mangled name; registers and bytes spilled
+# at most; warps of a multiprocessor at least.
+ROWS = ["kernels/vendor/cuda/row_kernels.cpp"]
+ROW_BOUNDS = [
     ("NormGradRowsINS_4bf16ELi2E", 128, 0, 16),
     ("NormGradRowsINS_3f16ELi2E", 128, 0, 16),
     ("NormGradRowsIfLi2E", 128, 0, 16),
@@ -33,6 +35,26 @@ BOUNDS = [
     ("ColumnTilesINS_3f16E", 48, 0, 40),
     ("ColumnTilesIf", 48, 0, 40),
 ]
+# The classifier's softmax holds a row of logits in a block's registers.
+CLASSIFIER = ["kernels/classifier.cpp"]
+CLASSIFIER_BOUNDS = [
+    ("SoftmaxBlockINS3_4bf16ENS4_9PlainLoss", 168, 0, 12),
+    ("SoftmaxBlockINS3_3f16ENS4_9PlainLoss", 168, 0, 12),
+    ("SoftmaxBlockIfNS4_9PlainLoss", 168, 0, 12),
+    # A bias of logits, or smoothing, asks for more registers than there are.
+    ("LossWithOptions", 168, 600, 12),
+]
+# Two warp groups of a block multiply, and a third loads and finishes: no thread may spill.
+PRODUCTS = [f"kernels/vendor/cuda/{name}_product.cpp"
+            for name in ("lagged", "lagged_gradient", "pingpong")]
+PRODUCT_BOUNDS = [
+    ("FinishGeluEEE", 168, 0, 12),
+    ("FinishGeluInTurns", 168, 0, 12),
+    ("FinishGradient", 168, 0, 12),
+    ("GemmUniversal", 168, 0, 12),
+]
+GROUPS = {"rows": (ROWS, ROW_BOUNDS), "classifier": (CLASSIFIER, CLASSIFIER_BOUNDS),
+          "products": (PRODUCTS, PRODUCT_BOUNDS)}
 REGISTERS_OF_PART = 16384  # of each of a multiprocessor's four parts
 
 
@@ -48,17 +70,18 @@ def kokkos_headers():
     return None
 
 
-def report(compiler, headers):
-    flags = ["-std=c++20", "--extended-lambda", "--expt-relaxed-constexpr", "-arch=sm_90",
-             "--fmad=false", "-O3", "-Xcompiler=-fopenmp", "--resource-usage", "-cubin", "-x", "cu"]
+def report(compiler, headers, source, products):
+    target = "-gencode=arch=compute_90a,code=sm_90a" if products else "-arch=sm_90"
+    flags = ["-std=c++20", "--extended-lambda", "--expt-relaxed-constexpr", target, "--fmad=false",
+             "-O3", "-DNDEBUG", "-Xcompiler=-fopenmp", "--resource-usage", "-cubin", "-x", "cu"]
     shim = ["-include", str(ROOT / "cmake/kokkos_cuda13.hpp")]
     with tempfile.TemporaryDirectory() as folder:
         made = subprocess.run(
             [compiler, *flags, *shim, f"-I{ROOT}", f"-I{ROOT}/include", "-isystem", str(headers),
-             str(SOURCE), "-o", f"{folder}/kernels.cubin"], capture_output=True, text=True,
-            timeout=300)
+             "-isystem", str(CUTLASS), str(ROOT / source), "-o", f"{folder}/kernels.cubin"],
+            capture_output=True, text=True, timeout=600)
     if made.returncode != 0:
-        sys.exit(f"{SOURCE} does not compile:\n{made.stdout}{made.stderr}")
+        sys.exit(f"{source} does not compile:\n{made.stdout}{made.stderr}")
     return made.stdout + made.stderr
 
 
@@ -80,13 +103,9 @@ def warps_held(registers):
     return 4 * (REGISTERS_OF_PART // (32 * ((registers + 7) // 8 * 8)))
 
 
-def main():
-    compiler, headers = nvcc(), kokkos_headers()
-    if compiler is None or headers is None:
-        print("SKIP: no nvcc, or no headers of Kokkos for CUDA (tools/kokkos.sh cuda-headers)")
-        return SKIPPED
-    kernels, faults = kernels_in(report(compiler, headers)), []
-    for part, most, spill, least in BOUNDS:
+def faults_of(kernels, bounds):
+    faults = []
+    for part, most, spill, least in bounds:
         fitting = [kernel for kernel in kernels if part in kernel[0]]
         if not fitting:
             faults.append(f"no kernel is named {part}")
@@ -95,6 +114,25 @@ def main():
             if registers > most or spilled > spill or warps_held(registers) < least:
                 faults.append(f"{name}: {registers} registers, {spilled} bytes spilled: at most "
                               f"{most} and {spill}, for {least} warps of a multiprocessor")
+    return faults
+
+
+def main():
+    groups = sys.argv[1:] or ["rows"]
+    if unknown := set(groups) - GROUPS.keys():
+        sys.exit(f"unknown group {', '.join(sorted(unknown))}; write {', '.join(GROUPS)}")
+    compiler, headers = nvcc(), kokkos_headers()
+    if compiler is None or headers is None:
+        print("SKIP no nvcc, or no headers of Kokkos for CUDA (tools/kokkos.sh cuda-headers)")
+        return SKIPPED
+    if "products" in groups and not CUTLASS.is_dir():
+        print("SKIP no headers of CUTLASS (tools/cutlass.sh)")
+        return SKIPPED
+    faults = []
+    for group in groups:
+        sources, bounds = GROUPS[group]
+        lines = [report(compiler, headers, source, group == "products") for source in sources]
+        faults += faults_of(kernels_in("".join(lines)), bounds)
     print(*faults, sep="\n")
     return 1 if faults else 0
 
