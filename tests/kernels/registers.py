@@ -14,8 +14,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 SKIPPED = 77
 CUTLASS = ROOT / ".deps/cutlass/include"
 
-# Of each group the sources and, of each kernel, part of its mangled name; registers and bytes spilled
-# at most; warps of a multiprocessor at least.
+# A group has sources and, for each kernel, part of its mangled name; registers and bytes spilled at
+# most; warps of a multiprocessor at least.
 ROWS = ["kernels/vendor/cuda/row_kernels.cpp"]
 ROW_BOUNDS = [
     ("NormGradRowsINS_4bf16ELi2E", 128, 0, 16),
