@@ -23,16 +23,6 @@ std::string joined(const Catalogue& catalogue, std::string_view Family::*member,
   return all;
 }
 
-/// Returns the graph with what Hugging Face's files make of its parameters.
-graph::Graph with_stored(const Architecture& model, graph::Graph graph) {
-  graph.prefix = row(model).stored.prefix;
-  for (graph::Parameter& parameter : graph.parameters) {
-    const StoredForm form = stored_form(model, graph[parameter.tensor].name);
-    parameter.tensors = int32_t(form.names.size());
-  }
-  return graph;
-}
-
 }  // namespace
 
 Catalogue::Catalogue(std::vector<const Family*> rows, const std::vector<const DataKind*>& kinds)
@@ -51,18 +41,9 @@ Catalogue::Catalogue(std::vector<const Family*> rows, const std::vector<const Da
 
 std::string Catalogue::titles() const { return joined(*this, &Family::title, ""); }
 
-graph::Graph forward(const Architecture& model, const ForwardOptions& options) {
-  return with_stored(model, row(model).forward(model, options));
-}
-
 void require_decode(const Architecture& model) {
   if (row(model).decode) return;
   refuse(Exit::kUsage, "a ", row(model).title, " writes no texts: zeroapp eval measures its loss");
-}
-
-graph::Graph decode(const Architecture& model, const graph::Chunk& chunk, Dtype compute) {
-  require_decode(model);
-  return with_stored(model, row(model).decode(model, chunk, compute));
 }
 
 StoredForm stored_form(const Architecture& model, std::string_view parameter) {

@@ -65,7 +65,7 @@ struct Planned {
   /// room for them.
   void count_texts(Context& context);
   /// Whether samples of evaluation.show_samples are answers to sources of the validation set.
-  bool samples_answer() const { return model::data_form(build.model).start >= 0; }
+  bool samples_answer() const { return model::data_form(build.recipe.model).start >= 0; }
   /// How those are made that answer nothing.
   models::SampleOptions sample_options(int threads) const;
 

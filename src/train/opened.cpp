@@ -97,7 +97,7 @@ void Opened::count_from_start(Context& context, Planned& planned, const Data& da
 
 /// What the model said that the run began with stays what it said, also where its folder is gone.
 void Opened::learn_generation(Context& context, Planned& planned, const Data& data) {
-  const model::Architecture& model = planned.build.model;
+  const model::Architecture& model = planned.build.recipe.model;
   GenerationConfig under;
   if (start) {
     const auto found = start->manifest.facts.find(save::kGenerationFact);
@@ -148,7 +148,7 @@ void Opened::open_initial_weights(Context& context, Planned& planned, const Data
   if (!initial)
     initial = models::open_model(context.session, context.order.catalogue, config.model.init_from);
   context.session.on_every_rank([&] {
-    models::require_same_model(*initial, planned.build.model);
+    models::require_same_model(*initial, planned.build.recipe.model);
     const std::string& there = initial->description().tokenizer;
     const bool other = (there == "bytes") != (config.data.tokenizer == "bytes");
     if (there.empty() || !other) return;
