@@ -108,6 +108,8 @@ void warn_gpu(gpuError_t status, std::string_view what) noexcept;
 /// Tells the calling thread's runtime to use the device that use_device() has named: the setting is
 /// a thread's own.
 void use_chosen_device();
+/// Does so where nothing can be thrown: a device that is not to be had is a warning on stderr.
+void prefer_chosen_device() noexcept;
 
 /// The runtime's stream that a Stream holds.
 gpuStream_t native_stream(const Stream& stream);

@@ -38,6 +38,11 @@ Error nccl_error(ncclResult_t status, const char* what, const char* words) {
   return {Exit::kInternal, said};
 }
 
+bool is_for_memory(ncclResult_t status) {
+  const char* const words = ncclGetLastError(nullptr);
+  return status != ncclSuccess && words != nullptr && tells_of_memory(words);
+}
+
 void check_nccl(ncclResult_t status, const char* what) {
   if (status == ncclSuccess) return;
   const Error error = nccl_error(status, what, ncclGetLastError(nullptr));

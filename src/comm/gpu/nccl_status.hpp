@@ -10,6 +10,9 @@ namespace zero::comm {
 /// lost peer or link is kHang, memory that ran out kDoesNotFit, anything else kInternal.
 Error nccl_error(ncclResult_t status, const char* what, const char* words);
 
+/// True if NCCL's last call failed for want of memory, by its last words.
+bool is_for_memory(ncclResult_t status);
+
 /// Throws the error of a status other than ncclSuccess; where CUDA keeps an error of the device,
 /// that one, as check_gpu() does.
 void check_nccl(ncclResult_t status, const char* what);
