@@ -124,6 +124,9 @@ def errors_end_as_what_they_are(program):
             "communication between ranks failed in NCCL: remote")
     ends_as(program, "a link that broke later", "rank=0 break_call=60 break_code=2", 10,
             "communication between ranks failed in NCCL: unhandled system error")
+    ends_as(program, "a card that broke later",
+            "rank=1 break_call=60 break_code=1 device_status=214", 12,
+            "communication between ranks failed in CUDA: uncorrectable ECC error")
     for status, word in BROKEN_CARDS:
         ends_as(program, f"a broken card, {status}",
                 f"rank=1 fail_call=60 fail_code=1 device_status={status}", 12, word,

@@ -93,6 +93,9 @@ Exit exit_of(gpuError_t status);
 /// Returns CUDA's own text and, for kDevice, the card, the fault and what an administrator looks
 /// at.
 std::string words_of(gpuError_t status);
+/// Returns the kDevice fault whose text, as CUDA gives it, a library quotes in its own words.
+/// gpuSuccess if it quotes none.
+gpuError_t fault_in(std::string_view words);
 /// Keeps the words by which errors name the card in use. Called before lanes start.
 void name_card(const std::string& words);
 /// Throws the Error of a status that is not gpuSuccess, naming `what`. What is told here does not

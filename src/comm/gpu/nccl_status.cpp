@@ -45,9 +45,13 @@ bool is_for_memory(ncclResult_t status) {
 
 void check_nccl(ncclResult_t status, const char* what) {
   if (status == ncclSuccess) return;
-  const Error error = nccl_error(status, what, ncclGetLastError(nullptr));
-  if (status == ncclUnhandledCudaError && error.exit() == Exit::kInternal)
+  const char* const words = ncclGetLastError(nullptr);
+  const Error error = nccl_error(status, what, words);
+  if (status == ncclUnhandledCudaError && error.exit() == Exit::kInternal) {
+    // NCCL clears CUDA's error, and quotes it.
+    check_gpu(fault_in(words ? words : ""), what);
     check_gpu(gpuGetLastError(), what);
+  }
   throw error;
 }
 

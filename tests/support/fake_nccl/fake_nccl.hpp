@@ -22,7 +22,7 @@ struct Faults {
   int64_t seed = 0;             ///< of the delays
   int64_t lazy_bytes = 0;       ///< that a communicator takes at its first collective
   int64_t device_bytes = -1;    ///< that there are for all of it; -1: enough
-  int64_t device_status = 0;    ///< what cudaGetLastError returns: a broken device
+  int64_t device_status = 0;    ///< of CUDA, behind ncclUnhandledCudaError: a broken device
   int64_t one_device = 0;       ///< 1: all ranks drive the same one
   int64_t version = 22809;      ///< of NCCL
   int64_t strict = 0;           ///< 1: see Rules

@@ -84,14 +84,8 @@ TEST_F(NcclOverFake, ABrokenDeviceSpeaksForItself) {
   fake_nccl::faults().fail_call = 1;
   fake_nccl::faults().fail_code = ncclUnhandledCudaError;
   fake_nccl::faults().device_status = cudaErrorECCUncorrectable;
-  Stream stream(1);
-  std::vector<int64_t> words = {1};
-  try {
-    comm->all_reduce(stream, words);
-    ADD_FAILURE() << "nothing was thrown";
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("failed in CUDA: uncorrectable ECC error"));
-  }
+  EXPECT_THAT(refusal_of_sum(*comm, Exit::kDevice),
+              HasSubstr("failed in CUDA: uncorrectable ECC error"));
 }
 
 TEST_F(NcclOverFake, ABrokenDeviceIsNoWantOfMemory) {

@@ -70,6 +70,18 @@ void make_log() {
   if (file >= 0) close(file);
 }
 
+/// What NCCL says of a fault: CUDA's quoted words where a device is broken.
+std::string words_of_fault(ncclResult_t status) {
+  const auto device = cudaError_t(my_faults().device_status);
+  if (status != ncclUnhandledCudaError || device == cudaSuccess) return "a fault on purpose";
+  return text("Cuda failure '", cudaGetErrorString(device), "'");
+}
+
+void keep_words(const std::string& words) {
+  const std::lock_guard lock(state().mutex);
+  state().words = words;
+}
+
 /// A call that never ends until a peer, or this rank's own watchdog, ends the process.
 [[noreturn]] void never_end(const ncclComm& comm, int64_t patience_ms) {
   for (int64_t waited = 0; waited < patience_ms && !comm.room.has_failed(); waited += 10)
@@ -131,6 +143,8 @@ void strike(ncclResult_t status, const std::string& words) {
   throw Stop{status, words};
 }
 
+void strike(ncclResult_t status) { strike(status, words_of_fault(status)); }
+
 void note_violation(const std::string& words) {
   std::fprintf(stderr, "fake NCCL: %s\n", words.c_str());
   const std::lock_guard lock(state().mutex);
@@ -157,6 +171,7 @@ void meet_faults(ncclComm& comm) {
   if (faults.fail_call == number) strike(ncclResult_t(faults.fail_code));
   if (faults.break_call == number) {
     make_log();
+    keep_words(words_of_fault(ncclResult_t(faults.break_code)));
     comm.broken = int(faults.break_code);
     never_end(comm, faults.patience_ms);
   }

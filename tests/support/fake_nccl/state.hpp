@@ -48,7 +48,9 @@ Faults my_faults();
 inline constexpr const char* kOutOfMemory = "Cuda failure 2 'out of memory'";
 
 /// Throws that a fault on purpose has struck, whose moment the file of the log keeps.
-[[noreturn]] void strike(ncclResult_t status, const std::string& words = "a fault on purpose");
+[[noreturn]] void strike(ncclResult_t status, const std::string& words);
+/// Throws likewise, in CUDA's quoted words where a device is broken.
+[[noreturn]] void strike(ncclResult_t status);
 
 /// Keeps and prints a violation.
 void note_violation(const std::string& words);
