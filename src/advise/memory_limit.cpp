@@ -4,9 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <fstream>
-#include <sstream>
 #include <utility>
 
 #include "zero/advise/placement.hpp"
@@ -24,22 +22,6 @@ namespace {
 /// A process with a limit of its own keeps so much of it for what is beside the plan, or half of
 /// what is left.
 constexpr int64_t kBesideArena = int64_t(256) << 20;
-
-std::string read_text(const std::string& path) {
-  std::ifstream file(path);
-  std::stringstream content;
-  content << file.rdbuf();
-  return content.str();
-}
-
-/// The cgroup v2 limit of this process; inside a container its group is the root of what it sees.
-std::string cgroup_limit() {
-  std::string group = read_text("/proc/self/cgroup");
-  const size_t begin = group.find("0::");
-  group = begin == std::string::npos ? "" : group.substr(begin + 3, group.find('\n', begin) - 3);
-  const std::string own = read_text("/sys/fs/cgroup" + group + "/memory.max");
-  return own.empty() ? read_text("/sys/fs/cgroup/memory.max") : own;
-}
 
 /// What an arena may have of one of this process's own limits, by what of it is taken; that is not
 /// all: libraries, stacks and buffers beside the plan take their part.
@@ -126,16 +108,15 @@ int64_t device_room(const MemoryLimit& limit, int64_t ranks) {
   return std::max<int64_t>(1, limit.bytes + share.bytes - share.others.of(ranks, node));
 }
 
-MemoryLimit host_limit_from(int64_t available, const std::string& cgroup_max, int node_ranks) {
-  const int64_t group = std::atoll(cgroup_max.c_str());  // "max" reads as 0
-  const bool grouped = group > 0 && (available < 0 || group < available);
+MemoryLimit host_limit_from(int64_t available, int64_t group, int node_ranks) {
+  const bool grouped = group >= 0 && (available < 0 || group <= available);
   const std::string what = grouped ? "cgroup limit" : "available memory";
   return {(grouped ? group : std::max<int64_t>(0, available)) / node_ranks,
           what + shared_by(node_ranks)};
 }
 
 std::vector<ProcessLimit> process_limits() {
-  std::istringstream pages(read_text("/proc/self/statm"));
+  std::ifstream pages("/proc/self/statm");
   int64_t all = 0, skipped = 0, data = 0;
   pages >> all >> skipped >> skipped >> skipped >> skipped >> data;
   const int64_t page = sysconf(_SC_PAGESIZE);
@@ -173,7 +154,7 @@ MemoryLimit host_limit(const RunConfig& config, int node_ranks) {
     limit.process_source = own.source;
     return drives_devices() ? apart_from_host(limit) : limit;
   }
-  MemoryLimit limit = host_limit_from(available_bytes(), cgroup_limit(), node_ranks);
+  MemoryLimit limit = host_limit_from(available_bytes(), group_memory_limit(), node_ranks);
   if (share > 0 && (limit.bytes == 0 || share < limit.bytes)) limit = {share, source};
   limit = within_process(limit, process_limits());
   limit.of_host = true;

@@ -98,6 +98,12 @@ std::string shortage_text(const state::Build& build, const MemoryLimit& limit) {
   return "";
 }
 
+MemoryLimit of_device(MemoryLimit limit) {
+  limit.host_bytes = limit.process_bytes = 0;
+  limit.disk = {};
+  return limit;
+}
+
 plan::TierBytes beside(const state::Build& build, plan::TierBytes texts) {
   const plan::Stretch free = plan::free_between_bodies(build.plan);
   int64_t& device = texts[size_t(Tier::device)];

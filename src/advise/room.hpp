@@ -29,4 +29,7 @@ std::vector<Need> needs_of(const state::Build& build, const MemoryLimit& limit,
 
 bool are_met(const std::vector<Need>& needs);
 
+/// Returns the limit of the device alone, without those of host memory and of disks.
+MemoryLimit of_device(MemoryLimit limit);
+
 }  // namespace zero::advise

@@ -145,12 +145,16 @@ def job_scripts_take_the_card_of_their_node(program):
         (tools / name).write_text(f"#!/bin/sh\n{lines}\n")
         (tools / name).chmod(0o755)
     job = program.folder / "job"
-    shutil.copytree(TREE / "inputs", job / "inputs")
+    for folder in ("inputs", "jobscripts"):
+        shutil.copytree(TREE / folder, job / folder)
     (job / "data").mkdir()
     (job / "data/web.bin").touch()
     env = dict(os.environ, PATH=f"{tools}:{os.environ['PATH']}", ZEROAPP=str(tools / "zeroapp"),
                SLURM_SUBMIT_DIR=str(job), SLURM_NTASKS="16", SLURM_JOB_NUM_NODES="4")
-    for script in sorted((TREE / "jobscripts/slurm").glob("*.sh")):
+    # sbatch runs a copy of a script, from a folder of its own.
+    (program.folder / "spool").mkdir()
+    for original in sorted((TREE / "jobscripts/slurm").glob("*.sh")):
+        script = pathlib.Path(shutil.copy(original, program.folder / "spool"))
         ran = subprocess.run(["bash", str(script), "run.steps=5"], env=env, capture_output=True,
                              text=True, check=False)
         said = ran.stdout + ran.stderr
