@@ -229,8 +229,9 @@ int plan(const CommandLine& line) {
   const auto node_ranks_of = [&](const advise::Change& change) {
     return node_ranks_to_type(line, target.machine, change);
   };
-  advise::refuse_unless_fits(report, config, world,
-                             {.most = most_ranks(line), .node_ranks = node_ranks_of});
+  advise::refuse_unless_fits(
+      report, config, world,
+      {.most_ranks = most_ranks(line), .node_ranks = node_ranks_of, .typed = line.overrides});
   return 0;
 }
 

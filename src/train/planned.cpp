@@ -51,6 +51,11 @@ state::World world_of(launch::Session& session) {
   return {.ranks = session.ranks(), .threads = session.threads(), .gpus = drives_devices()};
 }
 
+/// A launcher has started the ranks, so that no change has more.
+advise::ChangeOptions change_options(const Context& context) {
+  return {.most_ranks = context.session.ranks(), .typed = context.order.overrides};
+}
+
 /// What is free differs by moments and nodes; the least counts for all.
 advise::MemoryLimit least_limit(launch::Session& session, const RunConfig& config,
                                 int64_t nodes_most) {
@@ -156,7 +161,7 @@ Planned::Planned(Context& context, Input input)
   });
   for (const std::string& words : advise::plan_warnings(settings, build.plan)) context.warn(words);
   session.on_every_rank(
-      [&] { advise::refuse_unless_fits(report, asked, world, {.most = world.ranks}); });
+      [&] { advise::refuse_unless_fits(report, asked, world, change_options(context)); });
   launch::require_same(session, "the plan", text(build.plan.hash()));
   if (!drives_devices()) return;
   // Where one rank lacks a library, its arithmetic and its masks would be others.
@@ -232,7 +237,7 @@ void Planned::count_texts(Context& context) {
   session.on_every_rank([&] {
     settings.locate([&] { build.texts = texts_of(config, written, build); });
     train::count_texts(config, config.generation, world);
-    advise::refuse_unless_fits(report, config, world, {.most = session.ranks()});
+    advise::refuse_unless_fits(report, config, world, change_options(context));
   });
 }
 
