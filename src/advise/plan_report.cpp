@@ -170,9 +170,8 @@ std::string verdict(const std::vector<Need>& needs) {
 std::string texts_rows(const PlanReport& report) {
   std::string out;
   for (const state::Texts& texts : report.build->texts) {
-    const plan::TierBytes more = beside(*report.build, texts.bytes);
     out += memory_row("texts", sum(texts.bytes)) +
-           text("   of ", texts.key, ", ", bytes_text(double(sum(more))), " of it beside the plan",
+           text("   of ", texts.key, ", ", beside_text(*report.build, texts),
                 verdict(needs_of(*report.build, report.limit, texts)));
   }
   return out;

@@ -23,6 +23,20 @@ std::string joined(const Catalogue& catalogue, std::string_view Family::*member,
   return all;
 }
 
+/// What Transformers reads of a config.json of every family, and what is not built of any.
+void require_plain_weights(const HubConfig& config) {
+  for (const char* key : {"quantization_config", "compression_config"}) {
+    config.require_none(key,
+                        "its weights are quantized, and only float32, bfloat16 and float16 are "
+                        "read; take the model before it was quantized, or write it anew with "
+                        "Transformers' model.dequantize() and save_pretrained()");
+  }
+  config.require_none("pruned_heads",
+                      "heads of its attention are gone, and only models with all of them are "
+                      "built; take the model before its heads were pruned");
+  config.require("tie_encoder_decoder", false);
+}
+
 }  // namespace
 
 Catalogue::Catalogue(std::vector<const Family*> rows, const std::vector<const DataKind*>& kinds)
@@ -90,6 +104,7 @@ Architecture architecture_in(const Catalogue& catalogue, HubConfig& config) {
   for (const Family* family : catalogue.families) {
     if (family->hub_type != type) continue;
     config.compare_with(family->hub_class);
+    require_plain_weights(config);
     return {.family = family, .numbers = family->from_hub(config)};
   }
   config.fail("model_type", "only " + joined(catalogue, &Family::hub_type, "\""));

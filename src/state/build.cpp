@@ -207,7 +207,8 @@ Build build_of(const RunConfig& config, const World& world, const plan::UpdateSh
   // Only gradients are summed in trees over ranks, whose number has to be a power of two then.
   request.reproducible &= trains;
   made.plan = plan::compile(request, step_graph(config, made, world),
-                            evaluation_graph(config, made.recipe, world, made.evaluation_micro));
+                            evaluation_graph(config, made.recipe, world, made.evaluation_micro),
+                            world.interrupt);
   require_columns(made.plan.graphs[0], kind_of(config).columns(data_options(config)));
   add_forms(config, world, made);
   return made;

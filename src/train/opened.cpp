@@ -35,10 +35,9 @@ std::string texts_text(const Planned& planned, const Data& data) {
   const int64_t all = data.sets.validation ? data.sets.validation->samples() : 0;
   std::string told;
   for (const state::Texts& texts : planned.build.texts) {
-    const plan::TierBytes more = advise::beside(planned.build, texts.bytes);
     const std::string room =
         text(", which take of each rank ", bytes_text(double(advise::sum(texts.bytes))), ", ",
-             bytes_text(double(advise::sum(more))), " of it beside the plan\n");
+             advise::beside_text(planned.build, texts), "\n");
     const bool answers = planned.samples_answer();
     if (evaluation.generate && answers) {
       const int64_t count = limited(all, evaluation.generate_samples);

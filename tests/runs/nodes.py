@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import tomllib
 
-from program import Program, check, check_refused
+from program import Program, advised_change, check, check_refused
 
 TREE = pathlib.Path(__file__).resolve().parents[2]
 # 175 billion parameters, as of GPT-3: 96 layers of width 12288.
@@ -92,7 +92,7 @@ def host_memory_is_counted(program):
     refused = program.alone(*plan)
     check_refused(refused, 6, "of host memory a rank of 209.55 GiB (machine h100_80g, 1.64 TiB / 8 "
                   "ranks of the node) - cheapest change that fits: ")
-    change = refused.err.split("cheapest change that fits: ")[1].split(" (FOLDER")[0].strip()
+    change = " ".join(advised_change(refused))
     (program.folder / "disk").mkdir()
     keys = [setting.split("=")[0] for setting in change.split()]
     kept = [word for word in plan if word.split("=")[0] not in keys]

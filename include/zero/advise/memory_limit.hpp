@@ -41,6 +41,9 @@ struct MemoryLimit {
   std::string process_source = {};
   DiskRoom disk = {};
   CommunicatorShare communicators = {};  ///< which `bytes` leaves room for, or was read beside
+  /// The keys of the input file that say `bytes` and `host_bytes`; "" where none does.
+  const char* key = "";
+  const char* host_key = "";
 };
 
 /// Returns the bytes that a plan of `ranks` may have. `limit`.bytes is for a run that has

@@ -66,6 +66,8 @@ class HubConfig {
   void require(const std::string& key, bool wanted) const;
   /// An id that texts are made with; it may be missing.
   void require_id(const std::string& key, int64_t wanted) const;
+  /// A setting of another network, or of weights of another form, which may be null or empty.
+  void require_none(const std::string& key, const std::string& fault_and_advice) const;
   /// Says what was read of the key, or that it is missing, and what would work.
   [[noreturn]] void fail(const std::string& key, const std::string& advice) const;
 

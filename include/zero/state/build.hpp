@@ -32,6 +32,7 @@ struct World {
   /// Returns the texts that a training of this configuration and build writes; none: it writes
   /// none.
   std::function<std::vector<Texts>(const RunConfig&, const Build&)> texts = {};
+  plan::Interrupt interrupt = {};  ///< of each compile
 };
 
 Dtype compute_dtype(const RunConfig& config);
