@@ -68,7 +68,10 @@ class AlgorithmCache {
   void keep(const std::string& problem, const Algorithm& algorithm);
 
   /// Returns the number of lines of the file that were skipped as damaged.
-  int damaged_lines() const { return damaged_lines_; }
+  int damaged_lines() const {
+    const std::lock_guard lock(mutex_);
+    return damaged_lines_;
+  }
 
   /// A lock on the file, so ranks that come to a problem together measure it once and go on alike.
   /// Waits for at most `milliseconds_most`, because the holder may be a peer that waits for this
