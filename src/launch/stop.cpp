@@ -204,9 +204,13 @@ std::string read_line(int descriptor, Clock::time_point deadline) {
   while (line.size() < kLineBytesMax && line.find('\n') == line.npos) {
     const auto left = std::chrono::duration_cast<milliseconds>(deadline - Clock::now());
     pollfd wanted{.fd = descriptor, .events = POLLIN, .revents = 0};
-    if (left.count() <= 0 || poll(&wanted, 1, int(left.count())) <= 0) return "";
+    if (left.count() <= 0) return "";
+    const int ready = poll(&wanted, 1, int(left.count()));
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready <= 0) return "";
     char bytes[kLineBytesMax];
     const ssize_t count = read(descriptor, bytes, sizeof bytes);
+    if (count < 0 && errno == EINTR) continue;
     if (count <= 0) break;
     line.append(bytes, size_t(count));
   }
