@@ -7,6 +7,7 @@
 #include <ucontext.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <deque>
@@ -30,6 +31,9 @@ class HostBlockThread {
   int warp() const { return thread_ / 32; }
   int lane() const { return thread_ % 32; }
   void sync() const;
+  /// Named barriers of the hardware: the one waits until `threads` have come, the other goes on.
+  void meet(int barrier, int threads) const;
+  void arrive(int barrier, int threads) const;
   void add(int64_t& sum, int64_t more) const { sum += more; }
   template <class Value>
   Value shuffle(Value value, int source) const;
@@ -66,7 +70,7 @@ class HostBlock {
 
  private:
   friend class HostBlockThread;
-  enum class State { ready, in_sync, in_shuffle, ended };
+  enum class State { ready, in_sync, in_shuffle, in_meeting, ended };
   static constexpr size_t kStackBytes = size_t(64) << 10;
   static constexpr float kPoison = 1e30f;
 
@@ -83,6 +87,7 @@ class HostBlock {
     bool begun = false;
     State state = State::ready;
     int turn = 0;
+    int barrier = 0;                        ///< at which it waits in a meeting
     std::vector<Copy> copies;               ///< in no group yet
     std::deque<std::vector<Copy>> pending;  ///< groups, the eldest first
   };
@@ -146,6 +151,23 @@ class HostBlock {
     for (size_t t = first; t < last; ++t) fibers_[t].state = State::ready;
   }
 
+  /// Counts a thread that comes to a named barrier; true if it was the last.
+  bool come(int barrier, int threads) {
+    int& come = come_[size_t(barrier)];
+    if (++come < threads) return false;
+    EXPECT_EQ(come, threads);
+    come = 0;
+    for (Fiber& fiber : fibers_)
+      if (fiber.state == State::in_meeting && fiber.barrier == barrier) fiber.state = State::ready;
+    return true;
+  }
+
+  void meet(int thread, int barrier, int threads) {
+    if (come(barrier, threads)) return;
+    fibers_[size_t(thread)].barrier = barrier;
+    wait(thread, State::in_meeting);
+  }
+
   void finish_copies(int thread, size_t pending) {
     auto& groups = fibers_[size_t(thread)].pending;
     for (; groups.size() > pending; groups.pop_front())
@@ -163,12 +185,19 @@ class HostBlock {
   Code code_;
   std::vector<Fiber> fibers_;
   std::vector<Slot> slots_;
+  std::array<int, 16> come_{};  ///< threads at each named barrier
   jmp_buf scheduler_;
 };
 
 inline int64_t HostBlockThread::index() const { return block_.index_; }
 inline float* HostBlockThread::shared() const { return block_.shared_.data(); }
 inline void HostBlockThread::sync() const { block_.wait(thread_, HostBlock::State::in_sync); }
+inline void HostBlockThread::meet(int barrier, int threads) const {
+  block_.meet(thread_, barrier, threads);
+}
+inline void HostBlockThread::arrive(int barrier, int threads) const {
+  block_.come(barrier, threads);
+}
 inline void HostBlockThread::copy_async(void* to, const void* from, size_t bytes) const {
   std::memset(to, 0x7f, bytes);
   block_.fibers_[size_t(thread_)].copies.push_back({to, from, bytes});

@@ -14,24 +14,15 @@
 #include <cutlass/pipeline/pipeline.hpp>
 
 #include "kernels/vendor/gemm.hpp"
+#include "kernels/vendor/lagged_block.hpp"
 #include "zero/device/gpu_runtime.hpp"
 
 namespace zero::kernels::vendor::lagged {
 
 using cute::_1, cutlass::layout::ColumnMajor, cutlass::layout::RowMajor;
 
-inline constexpr int kRows = 128, kColumns = 256;  ///< of a tile
-inline constexpr int kDepth = 32;                  ///< of a step along k
-inline constexpr int kStages = 6;                  ///< steps that shared memory holds
-inline constexpr int kGroup = 128;                 ///< threads of a warp group
-inline constexpr int kHalf = 64;                   ///< rows that a warp group multiplies
-inline constexpr int kCluster = 2;                 ///< blocks that share tiles of b
-inline constexpr int kRowBytes = 2 * kColumns;
-inline constexpr int kHalfBytes = kHalf * kRowBytes;
-inline constexpr int kThreads = 3 * kGroup;
-inline constexpr int kFinishers = 3;                ///< warps that finish
-inline constexpr int kFinishing = kFinishers * 32;  ///< threads that finish
-inline constexpr int kMeeting = kGroup + kFinishing;
+inline constexpr int kDepth = 32;  ///< of a step along k
+inline constexpr int kStages = 6;  ///< steps that shared memory holds
 
 using Element = cutlass::bfloat16_t;
 using ResultShape = cute::Shape<cute::Int<kRows>, cute::Int<kColumns>>;
@@ -77,7 +68,7 @@ struct Tiles {
 
   __host__ __device__ int count() const { return clusters_m * tiles_n; }
   /// Returns {cluster along m, tile along n}.
-  __device__ int2 operator[](int tile) const {
+  __device__ TilePlace operator[](int tile) const {
     const int whole = kBand * tiles_n, band = tile / whole, in_band = tile - band * whole;
     const int left = clusters_m - band * kBand, height = left < kBand ? left : kBand;
     return {band * kBand + in_band % height, in_band / height};
@@ -91,16 +82,12 @@ struct Walk {
 
   __device__ bool more() const { return tile < tiles.count(); }
   __device__ void next() { tile += int(gridDim.x) / kCluster; }
-  /// Returns the tile's place in c: {tile along m, tile along n}.
-  __device__ int2 place() const {
-    const int2 at = tiles[tile];
-    return {at.x * kCluster + int(cute::block_rank_in_cluster()), at.y};
+  /// Returns the tile's place in c.
+  __device__ TilePlace place() const {
+    const TilePlace at = tiles[tile];
+    return {at.m * kCluster + int(cute::block_rank_in_cluster()), at.n};
   }
 };
-
-/// Barriers between a warp group that multiplies and the warps that finish, one for each half, and
-/// one of these warps alone. The hardware's barrier 0 is __syncthreads'.
-enum Barrier : int { kFull = 1, kEmpty = 3, kFinished = 5 };
 
 __device__ __forceinline__ void wait_at(int barrier, int threads = kMeeting) {
   __syncwarp();
@@ -109,19 +96,6 @@ __device__ __forceinline__ void wait_at(int barrier, int threads = kMeeting) {
 __device__ __forceinline__ void arrive_at(int barrier) {
   __syncwarp();
   asm volatile("bar.arrive %0, %1;" ::"r"(barrier), "n"(kMeeting) : "memory");
-}
-
-/// A finishing thread's number. Its warp has every third row of a tile, from the warp's number on,
-/// and the thread a chunk of eight columns of each.
-struct Seat {
-  int lane = int(threadIdx.x % 32), warp = int(threadIdx.x / 32) - 1;
-  int index = int(threadIdx.x) - 32;
-};
-
-/// Returns the byte of 16-byte chunk `chunk` of a row of a half. Rows are turned against each
-/// other, so that eight of them meet in no bank.
-__device__ __forceinline__ int byte_of(int row, int chunk) {
-  return row * kRowBytes + ((chunk ^ (row & 7)) << 4);
 }
 
 __device__ __forceinline__ uint32_t packed(float low, float high) {
@@ -138,9 +112,9 @@ __device__ __forceinline__ void load_tiles(const typename P::Params& params,
   auto state = cutlass::make_producer_start_state<typename P::Pipeline>();
   const auto inputs = mainloop.load_init(problem, params);
   for (; walk.more(); walk.next()) {
-    const int2 at = walk.place();
+    const TilePlace at = walk.place();
     mainloop.load(params, pipeline, state, inputs,
-                  cute::make_coord(at.x, at.y, cute::Underscore{}, 0),
+                  cute::make_coord(at.m, at.n, cute::Underscore{}, 0),
                   cute::make_coord_iterator(steps), steps, int(threadIdx.x % 32),
                   cute::block_rank_in_cluster(), shared.operands);
     state.advance(steps);
@@ -195,9 +169,9 @@ __device__ __forceinline__ void multiply_tiles(const typename P::Params& params,
 }
 
 /// The first warp loads, the other three of its group finish, two groups multiply. A Finish has the
-/// extents m and n, what Parts asks for, kAddsBias, the registers of a thread of each kind, with
-/// which three groups have 168 a thread between them, and finish.tiles(walk, result, beside), by
-/// which finishing warps go over all tiles.
+/// extents of.m and of.n, what Parts asks for, kAddsBias, the registers of a thread of each kind,
+/// with which three groups have 168 a thread between them, and finish.tiles(walk, result, beside),
+/// by which finishing warps go over all tiles.
 template <class Finish>
 __global__ void __launch_bounds__(kThreads, 1)
     lagged_kernel(const __grid_constant__ typename Parts<Finish>::Params params,
@@ -223,7 +197,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   if (group == 0) {
     cutlass::arch::warpgroup_reg_dealloc<Finish::kFinishRegisters>();
     if (warp == 0) {
-      load_tiles<P>(params, pipeline, {finish.m, finish.n, k, 1}, walk, steps, shared);
+      load_tiles<P>(params, pipeline, {finish.of.m, finish.of.n, k, 1}, walk, steps, shared);
     } else {
       finish.tiles(walk, shared.result, shared.beside);
     }
@@ -270,8 +244,8 @@ bool launch_lagged(cudaStream_t stream, const GemmSpec& spec, const GemmOperands
   using P = Parts<Finish>;
   constexpr size_t kBytes = sizeof(typename P::Shared);
   static const int most = clusters_at_once<Finish>(kBytes);
-  const Tiles tiles{(finish.m + kCluster * kRows - 1) / (kCluster * kRows),
-                    (finish.n + kColumns - 1) / kColumns};
+  const Tiles tiles{(finish.of.m + kCluster * kRows - 1) / (kCluster * kRows),
+                    (finish.of.n + kColumns - 1) / kColumns};
   const int clusters = std::min(most, tiles.count());
   if (clusters == 0) return false;
   cudaLaunchAttribute cluster{};
