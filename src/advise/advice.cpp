@@ -1,4 +1,4 @@
-/// What a refused plan is told: the half of cheapest_change.hpp that is for people.
+/// The advice for a refused plan: the part of cheapest_change.hpp for people.
 
 #include <span>
 #include <string>
@@ -13,14 +13,14 @@
 namespace zero::advise {
 namespace {
 
-/// Whether a disk is, and nothing else.
+/// True if only a disk is too small.
 bool is_disk_short(const PlanReport& report) {
   MemoryLimit limit = report.limit;
   limit.disk = {};
   return !report.fits() && fits(*report.build, limit);
 }
 
-/// Texts can be written by a command of their own.
+/// Returns the advice to write texts with a separate command.
 std::string later_texts(const state::Build& build) {
   std::string out;
   for (const state::Texts& texts : build.texts) {
@@ -32,14 +32,14 @@ std::string later_texts(const state::Build& build) {
   return out;
 }
 
-/// A limit that somebody has written may be what is wrong.
+/// Returns the advice to raise a limit that the user has set.
 std::string larger_limit(const PlanReport& report) {
   const auto shortage = shortage_of(*report.build, report.limit);
   const std::string_view key = shortage ? shortage->need.key : "";
   return key.empty() ? "or a machine with more memory" : text("or write a larger ", key);
 }
 
-/// Returns those of the command line's settings whose keys a change has too.
+/// Returns the settings of the command line whose keys the change sets too.
 std::string replaced(const Change& change, std::span<const std::string> typed) {
   std::string words;
   for (const std::string& setting : typed) {

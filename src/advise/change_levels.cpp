@@ -10,7 +10,7 @@
 namespace zero::advise {
 namespace {
 
-/// States are brought back to the device in steps of one such part of those that leave it.
+/// States return to the device in steps of 1 / kParts of those that leave it.
 constexpr int kParts = 32;
 
 using Mode = Recompute::Mode;
@@ -20,7 +20,7 @@ Level recompute_level(Mode mode, const char* name) {
            [mode](RunConfig& c) { c.recompute = {.mode = mode, .layers = {}}; }}};
 }
 
-/// A folder of the input file; where it names none, a word for one.
+/// Returns a folder that the input file names, otherwise a placeholder.
 std::string folder_for(const RunConfig& config) {
   for (const std::string* folder :
        {&config.offload_optimizer.nvme_path, &config.offload_param.nvme_path,
@@ -39,7 +39,7 @@ std::string both(const std::string& a, const std::string& b) {
   return a.empty() || b.empty() ? a + b : a + " " + b;
 }
 
-/// The folder that a home needs, or drops: one that nothing goes to would be refused.
+/// A change of the folder that a home needs. A folder without use would be refused.
 struct Folder {
   Folder(Home home, const std::string& now, const std::string& section, const std::string& first)
       : changes((home == Home::nvme) == now.empty()), path(home == Home::nvme ? first : "") {
@@ -50,7 +50,7 @@ struct Folder {
   std::string path, words = {};
 };
 
-/// The home of what `of` picks. An "auto" stays, and may use a disk.
+/// Returns the change of the home in section `of`. An "auto" stays, and may get a disk.
 template <class Section>
 Level home_level(const RunConfig& config, const char* section, Section RunConfig::*of, Home home) {
   const Section& now = config.*of;
@@ -92,7 +92,7 @@ Level stage_level(const RunConfig& config, int64_t stage) {
   return stage > config.zero.stage ? Level{stage_setting(stage)} : Level{};
 }
 
-/// What stage 3 keeps and what it fetches ahead, taken away.
+/// Returns the settings of stage 3 without kept and prefetched units.
 Level lean_settings() {
   return {{"zero.stage3_max_reuse_distance=0",
            [](RunConfig& c) { c.zero.stage3_max_reuse_distance = 0; }},
@@ -119,7 +119,7 @@ Setting buffers_setting(int64_t count) {
           [count](RunConfig& c) { c.offload_optimizer.buffer_count = count; }};
 }
 
-/// One buffer, or as many more as there may be; none where "auto" comes down to one by itself.
+/// Returns one buffer, with larger numbers as weaker settings; empty if "auto" finds one by itself.
 Level buffers_level(const RunConfig& config) {
   const int64_t now = config.offload_optimizer.buffer_count;
   if (now <= 1 || config.offload_optimizer.device == Home::none) return {};
@@ -128,7 +128,8 @@ Level buffers_level(const RunConfig& config) {
   return {one};
 }
 
-/// `parts` of those that leave the device, rounded so that the typed number is the very same.
+/// Returns the setting for `parts` of the states that leave the device, rounded to the typed
+/// digits.
 Setting ratio_setting(const RunConfig& config, int parts) {
   constexpr double kDigits = 1e4;
   const double share = config.offload_optimizer.ratio * parts / kParts;
@@ -137,8 +138,9 @@ Setting ratio_setting(const RunConfig& config, int parts) {
           [ratio](RunConfig& c) { c.offload_optimizer.ratio = ratio; }};
 }
 
-/// More and more states on the device: how many it holds is found by trying, as host memory wants
-/// many there and the device few. None where none leave, or "auto" finds it by itself.
+/// Returns settings that keep more and more states on the device. The search tries them, because
+/// host memory requires many there and the device few. Empty if no states leave, or if "auto" finds
+/// the number.
 std::vector<Level> ratio_levels(const RunConfig& config) {
   const Home now = config.offload_optimizer.device;
   std::vector<Level> levels;
@@ -155,7 +157,7 @@ std::vector<Level> ratio_levels(const RunConfig& config) {
   return levels;
 }
 
-/// What host memory does not hold may have room on the device.
+/// Returns changes that move states from host memory back to the device.
 std::vector<Level> back_levels(const RunConfig& config) {
   std::vector<Level> levels;
   if (config.offload_optimizer.device == Home::cpu) levels = ratio_levels(config);
@@ -167,7 +169,7 @@ std::vector<Level> back_levels(const RunConfig& config) {
 
 bool is_slower(Home now, Home home) { return now != Home::automatic && now > home; }
 
-/// What rests on disk in host memory instead, then also as lean as can be.
+/// Returns changes from disk to host memory, then also the leanest settings.
 std::vector<Level> off_disk_levels(const RunConfig& config) {
   Level moved;
   if (config.offload_optimizer.device == Home::nvme) moved = optimizer_level(config, Home::cpu);
@@ -181,8 +183,8 @@ std::vector<Level> off_disk_levels(const RunConfig& config) {
   return {moved, join({stage_level(config, 3), lean_settings(), moved})};
 }
 
-/// Optimizer states, then also parameters, in one memory: at each stage that has such homes, then
-/// at stage 3 as lean as can be.
+/// Returns changes that move optimizer states, then also parameters, to one tier. They cover each
+/// stage with such homes, then the leanest stage 3.
 std::vector<Level> home_levels(const RunConfig& config, Home home) {
   std::vector<Level> levels;
   if (is_slower(config.offload_optimizer.device, home)) return levels;
@@ -208,13 +210,13 @@ std::vector<Level> joined_with(const std::vector<Level>& levels, const Level& mo
   return out;
 }
 
-/// Collects groups of levels, each with what may be added to it.
+/// A collector of groups of levels, with their variants.
 class Groups {
  public:
   explicit Groups(const RunConfig& config)
       : buffers_(buffers_level(config)), saves_(saves_level(config)) {}
 
-  /// The last of which is the leanest.
+  /// Adds a group whose last level is the leanest.
   void add(std::vector<Level> group) {
     if (group.empty()) return;
     if (!buffers_.empty()) group.push_back(join({group.back(), buffers_}));
@@ -222,7 +224,7 @@ class Groups {
     levels_.leanest.push_back(join({group.back(), saves_}));
   }
 
-  /// None of which is leaner than another.
+  /// Adds a group in which no level is leaner than another.
   void add_equals(const std::vector<Level>& group) {
     append(group);
     for (Level& level : joined_with(group, saves_)) levels_.leanest.push_back(std::move(level));
@@ -251,7 +253,7 @@ Setting evaluation_setting(int64_t micro) {
           [micro](RunConfig& c) { c.evaluation.micro_batch_size = micro; }};
 }
 
-/// Fewer samples at a time in evaluations, where these may take more than the training does.
+/// Returns smaller micro-batches for evaluations, if these may need more memory than training.
 Level evaluation_level(const RunConfig& config, const BatchSizes& batch) {
   const int64_t now = state::evaluation_micro_batch(config, batch);
   const bool writes = config.evaluation.generate || config.evaluation.show_samples > 0;

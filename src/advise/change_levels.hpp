@@ -9,43 +9,42 @@
 
 namespace zero::advise {
 
-/// One setting, and what to type for it.
+/// A setting with the text to type.
 struct Setting {
   std::string text;
   std::function<void(RunConfig&)> apply;
-  /// Settings that change less, the one that changes least first. Where one works, those after it
-  /// do.
+  /// Settings that change less, the smallest change first. If one works, those behind it work.
   std::vector<Setting> weaker = {};
 };
 
-/// Settings that are made together; none: as it is.
+/// Settings made together; empty: no change.
 using Level = std::vector<Setting>;
 
-/// Its settings, in words.
+/// Returns the texts of the settings.
 std::string words_of(const Level& settings);
 Level join(std::initializer_list<Level> levels);
 
-/// The present micro-batches, fewer samples at a time in evaluations, then smaller micro-batches
-/// that leave the samples of a step as they are.
+/// Returns the present micro-batches, smaller ones in evaluations, then smaller ones in training
+/// that keep the samples per step.
 std::vector<Level> micro_levels(const RunConfig& config, const BatchSizes& batch);
 
-/// The present recomputation, then more of it.
+/// Returns the present recomputation, then more of it.
 std::vector<Level> recompute_levels(const RunConfig& config);
-/// Recompute settings whose kept inputs move to this tier; empty if they already rest there or on a
-/// slower tier.
+/// Returns recompute settings whose kept inputs move to this tier; empty if they already have it or
+/// a slower tier as home.
 std::vector<Level> activation_levels(const RunConfig& config, Home home);
 
-/// Changes of how states are cut and where they rest, the cheapest first.
+/// The changes of sharding and homes, cheapest first.
 struct StateLevels {
   std::vector<Level> all;
-  /// Some of them: where none of these fits, none of all does.
+  /// Subset of `all`: if none of these fits, no change does.
   std::vector<Level> leanest;
 };
-/// Every stage from the present one on; at stage 3 no units kept, no prefetch. Then what rests in
-/// host memory is back on the device, and what rests on disk is in host memory. Then states, later
-/// also parameters, are in host memory, on disk, and there with some on the device. Each of these
-/// groups also with fewer buffers, where their number is said, and with checkpoint.async = false,
-/// where it is true.
+/// Returns every stage from the present one on; at stage 3 also without kept units and prefetch.
+/// Then states move from host memory back to the device, and from disk to host memory. Then states,
+/// later also parameters, move to host memory, to disk, and to disk with some on the device. Each
+/// group also comes with fewer buffers if their number is given, and with checkpoint.async = false
+/// if it is true.
 StateLevels state_levels(const RunConfig& config, int ranks);
 
 }  // namespace zero::advise

@@ -14,17 +14,17 @@ namespace zero::advise {
 namespace {
 
 constexpr int64_t kLargestMicroBatch = 65536;
-/// Micro-batches with texts are tried one by one, or in steps of such a share.
+/// Micro-batches with texts are tried in steps of 1 / kTextSteps, but at least one by one.
 constexpr size_t kTextSteps = 32;
 
-/// "auto" takes so few where more do not fit.
+/// Returns the configuration with the one buffer that "auto" takes if more do not fit.
 RunConfig with_one_buffer(RunConfig config) {
   if (chooses_buffers(config)) config.offload_optimizer.buffer_count = 1;
   return config;
 }
 
-/// Whether it fits with some home that "auto" may come to, with all or half of the states off the
-/// device.
+/// True if the plan fits with some home that "auto" may choose, with all or half of the states off
+/// the device.
 bool fits_somewhere(const RunConfig& config, const state::World& world, const Fits& fits) {
   if (!chooses_homes(config)) return fits(state::build(with_one_buffer(config), world));
   const std::vector<RunConfig> candidates = home_candidates(config);
@@ -38,7 +38,7 @@ bool fits_somewhere(const RunConfig& config, const state::World& world, const Fi
   return fits(state::build(with_one_buffer(candidates.back()), world));
 }
 
-/// Whether a configuration compiles and fits; one that cannot work does not.
+/// True if a configuration compiles and fits. An Error(kUsage) counts as no.
 bool works(const RunConfig& config, const state::World& world, const Fits& fits) {
   try {
     return fits_somewhere(config, world, fits);
@@ -54,7 +54,7 @@ double core_seconds() {
   return double(now.tv_sec) + double(now.tv_nsec) * 1e-9;
 }
 
-/// Ends the compile under which the time of a search does.
+/// An exception that ends a compile when the search runs out of time.
 struct OutOfTime {};
 
 class Search {
@@ -82,8 +82,8 @@ class Search {
     const StateLevels stages = state_levels(config_, ranks);
     const std::vector<Level> micros = micros_on(ranks);
     if (micros.empty() || recomputes.empty()) return std::nullopt;
-    // Saves trying every change on ranks that are too few for any. The smallest micro-batch has the
-    // least activations, but an fp32 sum of gradients that a single one does without.
+    // Skips ranks that are too few for any change. The smallest micro-batch has the least
+    // activations. A single large one needs no fp32 sum of gradients.
     const auto can_fit = [&](const Level& stage) {
       const Level leanest = join({stage, recomputes.back()});
       return fits_with(join({leanest, micros.back()}), world) ||
@@ -151,7 +151,7 @@ class Search {
       const auto enough =
           std::partition_point(strongest.weaker.begin(), strongest.weaker.end(), is_too_weak);
       setting = enough == strongest.weaker.end() ? strongest : *enough;
-      // Texts may fit beside more and not beside less.
+      // Texts may fit beside a larger plan but not beside a smaller one.
       if (!fits_with(settings, world)) setting = strongest;
     }
   }
@@ -181,7 +181,7 @@ class Search {
   const RunConfig& config_;
   const state::World& team_;
   const Fits& fits_;
-  SearchTime* const time_;  ///< null: all that it takes
+  SearchTime* const time_;  ///< null: no limit
   const double begun_ = core_seconds();
 };
 
@@ -195,10 +195,10 @@ std::vector<int64_t> micro_candidates(const RunConfig& config, const state::Worl
   return candidates;
 }
 
-/// Returns how many of the first of `count` candidates fit, of which each takes more memory than
-/// the one before it: doubled until one does not fit, then halved in between.
+/// Returns the number of first candidates that fit. Each needs more memory than the previous one.
+/// The search doubles until one does not fit, then bisects.
 size_t largest_fitting(size_t count, const std::function<bool(size_t)>& fits) {
-  size_t low = 0, high = 1;  // candidate low - 1 fits, candidate high - 1 is not known to
+  size_t low = 0, high = 1;  // candidate low - 1 fits; high - 1 is unknown
   while (high <= count && fits(high - 1)) {
     low = high;
     high *= 2;
@@ -234,8 +234,8 @@ int64_t largest_micro_batch(const RunConfig& config, const state::World& world, 
   };
   size_t fitting = largest_fitting(
       candidates.size(), [&](size_t candidate) { return fits_in_world(candidate, textless); });
-  // Texts may fit beside more samples and not beside fewer, since they lie in what steps leave
-  // free.
+  // Texts may fit beside more samples but not beside fewer, because they use the memory that steps
+  // leave free.
   while (world.texts && fitting > 0 && !fits_in_world(fitting - 1, world)) {
     fitting -= std::max<size_t>(1, fitting / kTextSteps);
   }

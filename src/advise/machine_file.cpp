@@ -16,7 +16,7 @@
 namespace zero::advise {
 namespace {
 
-/// One line of the file.
+/// A line of the file.
 struct Line {
   std::string_view key;  ///< with its section
   std::variant<int64_t MachineFigures::*, double MachineFigures::*, std::string MachineFigures::*>
@@ -59,7 +59,7 @@ const std::array kLines = {
     Line{"disk.mixed", &Figures::mixed},
 };
 
-/// What follows a section's name in the file.
+/// Returns the comment on a section's unit.
 std::string_view unit_of(std::string_view section) {
   if (section == "products") return "floating-point operations a second";
   if (section == "memory")
@@ -73,7 +73,7 @@ std::string_view unit_of(std::string_view section) {
   return "bytes a second; mixed: of both directions together";
 }
 
-/// Four digits: what is measured deserves no more.
+/// Rounds to four digits, the precision of measurements.
 double rounded(double value) {
   char digits[32];
   std::snprintf(digits, sizeof digits, "%.4g", value);
@@ -97,7 +97,7 @@ bool is_absent(const TomlValue& value) {
          value == TomlValue(std::string());
 }
 
-/// "" or what is wrong with the value.
+/// Stores a value. Returns the error text, "" on success.
 std::string take(Figures& figures, const Line& line, const TomlValue& value) {
   if (const auto* place = std::get_if<std::string Figures::*>(&line.place)) {
     if (!std::holds_alternative<std::string>(value)) return "must be a string";
@@ -117,7 +117,7 @@ std::string take(Figures& figures, const Line& line, const TomlValue& value) {
   return "";
 }
 
-/// Figures of kinds of op, "fp32.linear", each in a section of its type.
+/// A group of figures by kind of op, "fp32.linear", in a section per dtype.
 struct KindLines {
   std::string_view section;
   std::map<std::string, double> Figures::*figures;
@@ -129,7 +129,7 @@ constexpr KindLines kKindLines[] = {
      "seconds of each that ops of a kind take beside their products"}};
 constexpr std::string_view kTypes[] = {"fp32", "bf16", "fp16"};
 
-/// Returns where the key "kinds.fp32.linear" stands; null of a key that names no kind.
+/// Returns the section of the key "kinds.fp32.linear"; null if the key names no kind.
 const KindLines* kind_lines_of(std::string_view key) {
   const size_t dot = key.find('.');
   if (dot == key.npos) return nullptr;
@@ -156,7 +156,7 @@ std::string kinds_text(const Figures& figures, const KindLines& lines) {
   return out;
 }
 
-/// Reads a document and collects what is wrong with it, a line each.
+/// A reader that collects the faults of a document, a line each.
 class Reader {
  public:
   explicit Reader(const std::string& path) : path_(path) {}
@@ -219,13 +219,13 @@ double step_share(const Figures& figures, Dtype compute) {
   return or_default(measured, 1);
 }
 
-/// The part of a kind's key that names the type.
+/// Returns the dtype part of a kind's key.
 std::string type_prefix(Dtype compute) {
   return compute == Dtype::f32 ? "fp32." : compute == Dtype::f16 ? "fp16." : "bf16.";
 }
 
-/// Adds the figures of single kinds of ops. The share that all of a step reaches is in the rates of
-/// `machine` already.
+/// Adds the figures of kinds of ops. The rates of `machine` already include the share that a step
+/// reaches.
 void add_steps(const Figures& figures, Dtype compute, plan::Machine& machine) {
   const std::string prefix = type_prefix(compute);
   for (const auto& [key, share] : figures.kinds) {
@@ -241,8 +241,8 @@ void add_steps(const Figures& figures, Dtype compute, plan::Machine& machine) {
   machine.random_rate = figures.random;
 }
 
-/// One rate for both verbs, as a plan sends about as much by each. These rates were measured over
-/// all nodes, where there were several.
+/// Returns one rate for gather and reduce, because a plan sends about as much by each. With several
+/// nodes these were measured over all of them.
 double link_of(const Figures& figures) {
   if (figures.link_gb > 0) return 1e9 * figures.link_gb;
   if (figures.all_gather == 0 || figures.reduce_scatter == 0) return 0;
@@ -316,7 +316,7 @@ plan::Machine machine_of(const Figures& figures, Dtype compute, const std::strin
   machine.gpus_per_node = figures.gpus_per_node;
   machine.host_bytes = figures.host_bytes;
   machine.link_latency = or_default(figures.latency, machine.link_latency);
-  // States are read and written at one time, and a disk is shared by both directions.
+  // A disk shares its rate, because states are read and written at the same time.
   const double each = figures.mixed / 2;
   machine.disk_read_bandwidth =
       or_default(std::min(figures.read, each), machine.disk_read_bandwidth);
@@ -328,7 +328,8 @@ plan::Machine machine_of(const Figures& figures, Dtype compute, const std::strin
 
 namespace {
 
-/// Ranks share a machine: what one has of it depends on their number. "" if there are as many.
+/// Returns a warning if the plan has other ranks than measured, because ranks share a machine;
+/// otherwise "".
 std::string other_launch(const std::string& machine, int64_t measured, bool has_collectives,
                          int64_t ranks) {
   if (ranks > 1 && !has_collectives) {

@@ -19,12 +19,10 @@
 namespace zero::advise {
 namespace {
 
-/// A process with a limit of its own keeps so much of it for what is beside the plan, or half of
-/// what is left.
+/// Bytes of a process's own limit kept for use beside the plan, but at most half of the rest.
 constexpr int64_t kBesideArena = int64_t(256) << 20;
 
-/// What an arena may have of one of this process's own limits, by what of it is taken; that is not
-/// all: libraries, stacks and buffers beside the plan take their part.
+/// Returns the part of an own limit for arenas. Libraries, stacks and buffers take the other part.
 MemoryLimit left_of(const ProcessLimit& limit) {
   if (limit.most < 0) return {};
   const int64_t room = std::max<int64_t>(2, limit.most - limit.used);
@@ -37,7 +35,7 @@ MemoryLimit configured(const RunConfig& config) {
   return {.bytes = config.memory.device_limit, .source = kDeviceKey, .key = kDeviceKey};
 }
 
-/// Where a device has no memory of its own, what lies in host memory is a part of the same.
+/// Returns the limit of the machine's device. Without memory of its own, host memory counts too.
 MemoryLimit device_of(const plan::Machine& machine) {
   MemoryLimit limit{machine.device_bytes - machine.context_bytes, "machine " + machine.name,
                     !machine.has_memory};
@@ -61,7 +59,7 @@ CommunicatorShare communicators_of(const plan::Machine& machine, int64_t node_ra
           .gpus_per_node = machine.gpus_per_node};
 }
 
-/// Leaves room for communicators where nobody has said what a plan may have.
+/// Leaves room for communicators unless the user has set the plan's limit.
 MemoryLimit beside_communicators(MemoryLimit limit, bool said) {
   if (said) {
     limit.communicators.others = {};
@@ -175,7 +173,7 @@ DiskRoom disk_room(const RunConfig& config, int node_ranks) {
     RunConfig placed = config;
     placed.offload_optimizer.device = optimizer;
     placed.offload_param.device = parameters;
-    // A plan may be for another machine; a run that opens the folders refuses.
+    // A plan may be for another machine. A run refuses when it opens the folders.
     if (!chooses && !state::has_disk_folders(placed)) return DiskRoom::kUnknown;
     const std::vector<std::string> folders = state::disk_homes(placed).folders;
     if (folders.empty()) return DiskRoom::kUnknown;
@@ -197,7 +195,7 @@ DiskRoom disk_room(const RunConfig& config, int node_ranks) {
 
 MemoryLimit device_limit_from(const DeviceBytes& device, int device_ranks,
                               const MemoryLimit& host) {
-  // Workspaces of products, and code that is loaded when it is first used.
+  // For workspaces of products, and code loaded at first use.
   constexpr int64_t kLibraryBytes = int64_t(1) << 30;
   MemoryLimit limit{std::max<int64_t>(1, device.free / device_ranks - kLibraryBytes),
                     text("free device memory, beside ", bytes_text(double(device.used)),

@@ -18,11 +18,12 @@
 namespace zero::advise {
 namespace {
 
-/// A disk is warned of that takes so many times as long as a step computes, and that many seconds.
+/// A disk causes a warning if it takes this many times a step's compute, and this many seconds
+/// more.
 constexpr double kFarLonger = 3, kLeastSeconds = 0.5;
 
-/// A product is measured several times, as neighbours may slow any of them: at least twice, because
-/// the first one makes the library ready for its shape, and not again after kMostSeconds.
+/// Repeats of a product, because other programs may slow any of them. At least two, because the
+/// first one prepares the library for its shape. No more start after kMostSeconds.
 constexpr int kFewRepeats = 2, kRepeats = 6;
 constexpr double kMostSeconds = 0.1;
 
@@ -31,7 +32,7 @@ class Measurement {
  public:
   Measurement(int threads, int64_t width) : stream_(threads), width_(width) {
     adopt_threads(stream_);
-    // A GPU is faster on equal values, which cost it less power.
+    // A GPU is faster on equal values, which need less power.
     std::vector<T> values(size_t(width * width));
     for (size_t i = 0; i < values.size(); ++i) values[i] = T(float(i % 31) / 16.0f - 0.9f);
     for (Arena* arena : {&a_, &b_, &c_}) {
@@ -41,7 +42,7 @@ class Measurement {
     stream_.wait();
   }
 
-  /// Returns the mean seconds of `calls` products that are queued behind each other.
+  /// Returns the mean seconds of `calls` products queued in a row.
   double seconds(int calls) {
     using Clock = std::chrono::steady_clock;
     const Clock::time_point start = Clock::now();
@@ -61,22 +62,22 @@ class Measurement {
   Arena a_, b_, c_;
 };
 
-/// A GPU shows its rate on larger products only, and on several behind each other; larger still,
-/// they would want memory of the plan's.
+/// Returns the width of products. A GPU needs large ones, several in a row, to reach its rate.
+/// Larger ones would need the plan's memory.
 int64_t width_of_products() { return drives_devices() ? 4096 : 1024; }
 int calls_at_once() { return drives_devices() ? 10 : 1; }
 
 double operations_of(int64_t width) { return 2 * std::pow(double(width), 3); }
 
-/// Whether a large product would take too long, which a small one tells. A GPU is never too slow,
-/// and the start of a small one costs more than itself.
+/// True if a large product would take too long, judged by a small one. A GPU is never too slow, and
+/// starting a small product would cost more than running it.
 template <class T>
 bool is_too_slow(int threads, double patience) {
   if (drives_devices()) return false;
   constexpr int64_t kNarrow = 256;
   Measurement<T> small(threads, kNarrow);
-  small.seconds(1);  // makes the library ready for the shape
-  // Neighbours may slow one of them.
+  small.seconds(1);  // prepares the library for the shape
+  // Other programs may slow one of them.
   const double least = std::min({small.seconds(1), small.seconds(1), small.seconds(1)});
   return least * operations_of(width_of_products()) / operations_of(kNarrow) > patience;
 }

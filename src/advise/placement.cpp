@@ -14,7 +14,7 @@
 namespace zero::advise {
 namespace {
 
-/// The largest share of at most `wanted` that fits; whether none does is not asked.
+/// Lowers placement.shares.on_device until its plan fits. It does not check a share of 0.
 void take_share(const state::World& world, const MemoryLimit& limit, Placement& placement) {
   double& share = placement.shares.on_device;
   while (share > 0) {
@@ -40,7 +40,7 @@ std::string sites_text(const plan::UpdateSites& sites) {
 
 constexpr const char* kOptimizerKey = "zero.offload_optimizer.device";
 constexpr const char* kParametersKey = "zero.offload_param.device";
-/// More would tell apart what no model has units for.
+/// Steps of the share; models have too few units for finer ones.
 constexpr int kShares = 32;
 
 const char* word_of(Home home) {
@@ -57,10 +57,11 @@ std::vector<Home> homes_of(Home asked, const std::string& folder) {
   return homes;
 }
 
-/// Optimizer and parameters.
+/// Homes of optimizer states and parameters.
 using Pair = std::pair<Home, Home>;
 
-/// The slowest tier in use decides, then how few of the two are on it.
+/// True if `a` is faster: by the slowest tier in use, then by the parameters' tier, then by the
+/// optimizer's.
 bool is_faster(const Pair& a, const Pair& b) {
   const auto slowest = [](const Pair& pair) { return std::max(pair.first, pair.second); };
   if (slowest(a) != slowest(b)) return slowest(a) < slowest(b);
@@ -73,7 +74,7 @@ std::string ratio_text(const RunConfig& config) {
   return format(" with ratio %g", optimizer.ratio);
 }
 
-/// What was chosen, in the words of the input file.
+/// Returns the choice in the words of the input file.
 std::string optimizer_text(const RunConfig& config) {
   return text('"', word_of(config.offload_optimizer.device), '"', ratio_text(config));
 }
@@ -87,13 +88,13 @@ std::string both_texts(const RunConfig& asked, const RunConfig& config) {
   return text(optimizer_text(config), " and parameters ", parameters_text(config));
 }
 
-/// Tries one candidate, and how much of it the device can keep.
+/// A trial of one candidate, and of the share that the device can keep.
 class Attempt {
  public:
   Attempt(const RunConfig& candidate, const state::World& world, const MemoryLimit& limit)
       : config(candidate), team_(world), limit_(limit), most_(candidate.offload_optimizer.ratio) {}
 
-  /// Leaves in `config` the least share that works, if `shares`; false if none does.
+  /// Sets the least share that works in `config`, if `shares`. False if none does.
   bool works(bool shares) {
     const state::Build whole = state::build(config, team_);
     shortage = fits(whole, limit_) ? "" : shortage_text(whole, limit_);
@@ -119,7 +120,7 @@ class Attempt {
   void take_share(int parts) { config.offload_optimizer.ratio = most_ * parts / kShares; }
 
   int least_share() {
-    int low = 0, high = kShares;  // the device does not hold what `low` leaves there
+    int low = 0, high = kShares;  // the device cannot hold what `low` leaves there
     while (high - low > 1) {
       const int middle = (low + high) / 2;
       take_share(middle);
@@ -135,8 +136,8 @@ class Attempt {
 
 constexpr const char* kBuffersKey = "zero.offload_optimizer.buffer_count";
 
-/// More than the least are not needed for their own sake: they leave some of a memory whose limit
-/// nobody has given to others.
+/// True if the plan with `buffers` buffers fits. More buffers than the least are optional, so they
+/// leave part of a limit that the user has not set.
 bool fits_with(RunConfig config, int64_t buffers, const state::World& world,
                const MemoryLimit& limit) {
   config.offload_optimizer.buffer_count = buffers;

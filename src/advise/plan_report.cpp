@@ -24,7 +24,7 @@ int64_t parameters(const PlanReport& report) {
 }
 const plan::Request& request(const PlanReport& report) { return report.build->plan.request; }
 
-/// What ZeRO's formulas go by.
+/// The parameters for ZeRO's formulas.
 struct Counted {
   int64_t all, frozen;
 };
@@ -36,7 +36,7 @@ int64_t nodes(const PlanReport& report) {
   return plan::nodes_of(report.machine, request(report).ranks);
 }
 
-/// Says how many nodes the ranks take, to follow the machine's name; "" when they share one node.
+/// Returns the number of nodes, to follow the machine's name; "" if ranks share one node.
 std::string nodes_text(const PlanReport& report) {
   const plan::Machine& machine = report.machine;
   if (nodes(report) == 1) return "";
@@ -56,13 +56,13 @@ std::optional<double> formula_bytes(const StateFormula& formula, Use use) {
   }
 }
 
-/// The formula's elements for a verb of the step; none for the small all-reduce.
+/// Returns the formula's elements for a verb of the step; nothing for the small all-reduce.
 std::optional<double> formula_elements(const TrafficFormula& formula, size_t verb) {
   if (verb > 1) return std::nullopt;
   return verb == 0 ? formula.gathered : formula.reduced;
 }
 
-/// Elements of units, with what makes shards equal and begins tensors at round places.
+/// Returns elements of units, including padding for equal shards and alignment.
 Counted padded_parameters(const PlanReport& report) {
   Counted numel{0, 0};
   for (const plan::Unit& unit : report.build->plan.units) {
@@ -79,7 +79,7 @@ TrafficFormula traffic_of(const plan::Request& asked, const Counted& counted) {
   return traffic_formula(asked, counted.all, counted.frozen);
 }
 
-/// Why gradients at rest differ from the formula by more than padding.
+/// Returns the reason that gradients at rest differ from the formula by more than padding.
 const char* why_other_gradients(const plan::Request& asked) {
   if (asked.optimizer_home != plan::Tier::device) {
     return "those that wait on the host are rounded, and this rank's shard";
@@ -102,11 +102,11 @@ const char* why_fewer_gathered(const plan::Request& asked) {
                           : kUnexplained;
 }
 
-/// A formula's number beside the plan's, how much they differ, and why. `padded` is what the
-/// formula gives with padding.
+/// A formula's number for comparison with the plan's. `padded` is the formula's result with
+/// padding.
 struct Beside {
   double formula, padded;
-  const char* otherwise;  ///< why they differ where that is not the padding
+  const char* otherwise;  ///< reason for a difference beyond padding
 };
 
 std::string difference(double planned, const Beside& beside) {
@@ -128,7 +128,7 @@ int64_t bytes_on_all_tiers(const PlanReport& report, Use use) {
   return sum;
 }
 
-/// "  1.00 GiB on host" for what does not rest on the device.
+/// Returns "  1.00 GiB on host" for bytes beside the device.
 std::string off_device(const PlanReport& report, Use use) {
   std::string out;
   for (const plan::Tier tier : {plan::Tier::host, plan::Tier::nvme}) {
@@ -197,7 +197,7 @@ PlanReport report_plan(const state::Build& build, const plan::Machine& machine,
 }
 
 std::string memory_table(const PlanReport& report) {
-  // Threads of a host have scratch of their own.
+  // Each thread of a host has its own scratch.
   const std::string threads =
       text("   for ", counted(request(report).threads, "thread"), " a rank");
   std::string out = "memory a rank, and ZeRO's formula without padding\n";

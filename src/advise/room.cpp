@@ -22,7 +22,7 @@ const Need* unmet(const std::vector<Need>& needs) {
   return found == needs.end() ? nullptr : &*found;
 }
 
-/// ", 1.00 GiB of it for checkpoint.async"
+/// Returns ", 1.00 GiB of it for checkpoint.async".
 std::string part_text(int64_t bytes, const std::string& what) {
   return bytes == 0 ? "" : text(", ", bytes_text(double(bytes)), " of it for ", what);
 }

@@ -9,21 +9,21 @@
 
 namespace zero::advise {
 
-/// A need of memory under one limit of a rank.
+/// A need of memory under a limit of a rank.
 struct Need {
-  const char* row;     ///< of a table
-  const char* memory;  ///< as a sentence names it
+  const char* row;     ///< row of a table
+  const char* memory;  ///< as error texts name it
   int64_t bytes, most;
-  const std::string& source;  ///< of the limit
-  const char* key = "";       ///< of the input file that says the limit; "" where none does
-  int64_t saves = 0;          ///< bytes of it that checkpoint.async takes
-  int64_t texts = 0;          ///< bytes of it that texts take
+  const std::string& source;  ///< source of the limit
+  const char* key = "";       ///< key of the input file that sets the limit; "" if none
+  int64_t saves = 0;          ///< part for checkpoint.async, in bytes
+  int64_t texts = 0;          ///< part for texts, in bytes
 
   bool is_met() const { return bytes <= most; }
 };
 
-/// Returns the needs of a plan under every limit that is known, and of what texts take beside it.
-/// `limit` outlives them.
+/// Returns the needs of a plan, and of texts beside it, under every known limit. REQUIRES: `limit`
+/// outlives them.
 std::vector<Need> needs_of(const state::Build& build, const MemoryLimit& limit,
                            const plan::TierBytes& texts = {});
 std::vector<Need> needs_of(const state::Build& build, const MemoryLimit& limit,
@@ -31,17 +31,17 @@ std::vector<Need> needs_of(const state::Build& build, const MemoryLimit& limit,
 
 bool are_met(const std::vector<Need>& needs);
 
-/// Returns the limit of the device alone, without those of host memory and of disks.
+/// Returns the device's limit without those of host memory and disks.
 MemoryLimit of_device(MemoryLimit limit);
 
 /// A need that is not met.
 struct Shortage {
   Need need;
-  const char* texts_key = nullptr;  ///< of the texts without which it would be met; nullptr: none
+  const char* texts_key = nullptr;  ///< key of the texts that cause it; nullptr: none
 };
 
-/// Returns the first shortage of a plan, then of the texts beside it; none where all fits. `limit`
-/// outlives it.
+/// Returns the first shortage of a plan, otherwise of the texts beside it; nothing if all fits.
+/// REQUIRES: `limit` outlives the shortage.
 std::optional<Shortage> shortage_of(const state::Build& build, const MemoryLimit& limit);
 
 }  // namespace zero::advise

@@ -12,12 +12,12 @@
 namespace zero::advise {
 namespace {
 
-/// By forecast a step with second copies must be so much shorter that "auto" takes memory for them.
+/// Largest step time, relative to one without second copies, that makes "auto" spend memory on
+/// them.
 constexpr double kWorthSpeculating = 0.95;
 
-/// Takes as much of what the forecast wants as fits: device memory decides on updates there, host
-/// memory on second copies. Returns false, and leaves the placement as it is, if no speculation
-/// fits.
+/// Takes as much of the wanted shares as fits. Device memory limits updates on the device, host
+/// memory second copies. Returns false and leaves the placement unchanged if no speculation fits.
 bool take_speculation(const state::World& world, const MemoryLimit& limit,
                       plan::UpdateShares wanted, Placement& placement) {
   while (wanted.speculated > 0) {
@@ -39,7 +39,7 @@ bool pays(const state::Build& with, const state::Build& without, const plan::Mac
          kWorthSpeculating * plan::forecast(without.plan, machine).step_seconds;
 }
 
-/// Refuses speculate = true if homes that are "auto" were chosen such that nothing can speculate.
+/// Refuses speculate = true if the homes chosen for "auto" allow no speculation.
 void require_nothing_to_speculate(const RunConfig& config) {
   const OffloadOptimizerConfig& optimizer = config.offload_optimizer;
   if (!optimizer.speculate.value_or(false) || optimizer.device == Home::none) return;
@@ -55,7 +55,7 @@ void require_nothing_to_speculate(const RunConfig& config) {
 void choose_speculation(const state::World& world, const MemoryLimit& limit,
                         const plan::Machine& machine, Placement& placement) {
   const std::optional<bool> asked = placement.config.offload_optimizer.speculate;
-  // The rate of host memory decides if it pays, and published figures do not know that rate.
+  // Host memory's rate decides if speculation pays, and published figures lack that rate.
   if (!asked.value_or(machine.has_memory && machine.host_is_measured)) return;
   const plan::UpdateShares wanted = state::speculated_shares_for(placement.config, world, machine);
   if (wanted.speculated == 0) return require_nothing_to_speculate(placement.config);

@@ -4,9 +4,9 @@
 
 namespace zero::advise {
 
-/// Has units of a placement, whose other choices are made, updated before the norm is known, as
-/// zero.offload_optimizer.speculate says. Throws Error(kDoesNotFit) where `true` has no room, and
-/// SettingsError where homes leave it nothing to do.
+/// Chooses the units updated before the norm is known, by zero.offload_optimizer.speculate. Throws
+/// Error(kDoesNotFit) if `true` has no room, and SettingsError if homes allow no speculation.
+/// REQUIRES: all other choices of the placement are made.
 void choose_speculation(const state::World& world, const MemoryLimit& limit,
                         const plan::Machine& machine, Placement& placement);
 

@@ -3,7 +3,8 @@
 namespace zero::advise {
 namespace {
 
-/// Bytes of one parameter: the optimizer's states, and what completes a weight to its fp32 master.
+/// Returns bytes per parameter: optimizer states, and the low part that completes a weight to its
+/// fp32 master.
 double optimizer_bytes(const plan::Request& request) {
   double bytes = request.compute == Dtype::f32 ? 0 : request.compute == Dtype::bf16 ? 2 : 4;
   for (const OptimizerState& state : request.optimizer.states) {

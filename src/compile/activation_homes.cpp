@@ -5,7 +5,8 @@
 namespace zero::plan {
 namespace {
 
-/// Neighbouring ops of one unit: a block forward, the head both ways, a block backward.
+/// A division of a graph into stretches of adjacent ops of a unit: a block forward, the head in
+/// both passes, a block backward.
 class Stretches {
  public:
   explicit Stretches(const graph::Graph& graph) {
@@ -16,7 +17,7 @@ class Stretches {
     }
   }
 
-  /// Where the stretch begins that is so many after that of an op.
+  /// Returns the begin of the stretch that is `behind` stretches after the op's own.
   int32_t begin(int32_t op, int behind) const {
     const int32_t last = int32_t(begins_.size()) - 1;
     return begins_[size_t(std::clamp(of_[size_t(op)] + behind, 0, last))];
@@ -24,7 +25,7 @@ class Stretches {
 
  private:
   std::vector<int32_t> begins_;
-  std::vector<int32_t> of_;  ///< [ops]
+  std::vector<int32_t> of_;  ///< [ops] stretch of an op
 };
 
 /// The ops that touch a tensor.

@@ -8,11 +8,11 @@
 namespace zero::plan {
 namespace {
 
-/// Issues units ahead of their use: the update of what this rank owns, then the whole unit, fetched
-/// from its home and gathered.
+/// A writer that issues units ahead of their use. It updates this rank's part, fetches it from its
+/// home and gathers the whole unit.
 class UnitFeed {
  public:
-  /// `updater` is null where nothing is updated.
+  /// `updater` is null if the body updates nothing.
   UnitFeed(BodyWriter& writer, ComputeWriter& compute, std::vector<Gather> gathers,
            Updater* updater)
       : writer_(writer), compute_(compute), updater_(updater), gathers_(std::move(gathers)) {
@@ -20,7 +20,7 @@ class UnitFeed {
     buffers_.resize(gathers_.size(), -1);
   }
 
-  /// Everything that has to be issued before the op at this position.
+  /// Issues all that must be issued before the op at `position`.
   void reach(int32_t position) {
     for (; issued_ < gathers_.size() && gathers_[issued_].ahead <= position; ++issued_) issue();
     for (; begun_ < gathers_.size() && gathers_[begun_].first <= position; ++begun_) {
@@ -44,7 +44,8 @@ class UnitFeed {
     if (moves) slack_.end(writer_.size());
   }
 
-  /// What this rank owns of it, updated if it was not and is trained.
+  /// Returns this rank's part of the weight, updated now if the unit is trained and not yet
+  /// updated.
   Operand weight_of(int32_t u) {
     const Unit& unit = writer_.unit(u);
     if (updater_ == nullptr || unit.frozen) return writer_.whole(unit.weight, Mode::read);
@@ -53,8 +54,7 @@ class UnitFeed {
     return updater_->update(u);
   }
 
-  /// From what this rank owns of the weight to the whole unit on the device, whose buffer is
-  /// returned.
+  /// Brings the unit from this rank's part of the weight to the device, whole. Returns its buffer.
   int32_t fetch(int32_t u, Operand shard) {
     const Unit& unit = writer_.unit(u);
     const Dtype compute = writer_.request().compute;
@@ -86,12 +86,12 @@ class UnitFeed {
   size_t issued_ = 0, begun_ = 0;
 };
 
-/// The micro-batches that a body's list of ops has: all of them, or the first, the last and as many
-/// between them as show what all others do.
+/// The micro-batches in a body's list of ops: all, or the first, the last and a few between them
+/// that represent the others.
 struct MicroBatches {
   std::vector<int32_t> numbers;  ///< in a step of this rank
-  int32_t tail = 0;              ///< so many are written after those that stand for others
-  bool loops = false;            ///< those in the middle stand for others
+  int32_t tail = 0;              ///< micro-batches written after those that represent others
+  bool loops = false;            ///< true: those in the middle represent others
   bool is_short() const { return tail > 0; }
 };
 
@@ -101,16 +101,18 @@ MicroBatches all_micro_batches(int count) {
   return all;
 }
 
-/// Micro-batches of a loop's round: those of reproducible mode enter its counter in pairs, and what
-/// the second one gathers and reduces has other buffers, as each micro-batch has without a loop.
+/// Micro-batches per round of a loop. In reproducible mode pairs enter the counter. The second one
+/// of a round gathers into and reduces from other buffers, as every micro-batch does without a
+/// loop.
 constexpr int32_t kRound = 2;
 
-/// Whether every micro-batch waits for a disk, so that its lane is no place for other reads.
+/// True if every micro-batch waits for a disk, so other reads do not fit on its lane.
 bool reads_while_it_computes(const Request& request) {
   return request.weight_home == Tier::nvme || request.activation_home == Tier::nvme;
 }
 
-/// Stage 3 follows every stretch of use; below it a unit is only issued once, to be updated.
+/// Returns the gathers. Stage 3 gathers for every stretch of use; lower stages issue a unit once,
+/// for its update.
 std::vector<Gather> find_feed(BodyWriter& writer, const UnitUses& uses,
                               const MicroBatches& micro_batches) {
   const Request& request = writer.request();
@@ -119,14 +121,14 @@ std::vector<Gather> find_feed(BodyWriter& writer, const UnitUses& uses,
   std::vector<Gather> feed =
       fetches ? find_gathers(request, units, uses, int(micro_batches.numbers.size()))
               : find_first_uses(units, uses);
-  // Weights that are whole on the device cost no memory when they are looked ahead for: all updates
-  // come first and the other lanes never idle. Where nothing overlaps there is nothing to hide.
+  // Weights that are whole on the device need no memory for looking ahead. All updates then come
+  // first, and other lanes never idle. Without overlap there is nothing to hide.
   Prefetch prefetch{.ahead_numel = fetches ? request.prefetch_numel : INT64_MAX,
                     .live_numel = fetches ? request.live_numel : INT64_MAX};
   const bool gathers = request.ranks > 1 && request.stage > 0;
   const bool moves = request.optimizer_home != Tier::device || request.weight_home != Tier::device;
   if (!request.overlap || !(gathers || moves)) prefetch.ahead_numel = 0;
-  // A unit that is updated on the device holds compute up until its states are there.
+  // A unit that is updated on the device stops compute until its states arrive.
   const bool on_device = update_sites(writer.plan()).on_device > 0;
   if (on_device && !fetches) prefetch.ahead_numel = gathers ? request.prefetch_numel : 0;
   if (fetches && micro_batches.is_short()) prefetch.longest = int32_t(uses.reads.size());
@@ -134,7 +136,7 @@ std::vector<Gather> find_feed(BodyWriter& writer, const UnitUses& uses,
   return feed;
 }
 
-/// Where a graph's inputs for a micro-batch and its outputs rest.
+/// Sets the places of a micro-batch's inputs and of the outputs of a graph.
 void set_data(const Plan& plan, int32_t graph, int32_t micro, ComputeWriter& compute) {
   const graph::Graph& to = plan.graphs[size_t(graph)];
   for (const InputBuffer& input : plan.inputs) {
@@ -149,12 +151,13 @@ void set_data(const Plan& plan, int32_t graph, int32_t micro, ComputeWriter& com
   compute.set_data(to.step_state, plan.step_state);
 }
 
-/// Ops [begin, end), counted over a body's micro-batches.
+/// A range of ops [begin, end), counted over a body's micro-batches.
 struct Positions {
   int32_t begin, end;
 };
 
-/// One micro-batch: every op with what has to be issued before it and what becomes whole after it.
+/// A writer of micro-batches. It writes every op, issues before it what it needs, and finishes
+/// after it what it completes.
 class MicroBatchWriter {
  public:
   MicroBatchWriter(BodyWriter& writer, int32_t graph, const MicroBatches& micro_batches,
@@ -169,7 +172,7 @@ class MicroBatchWriter {
         updater_(updater),
         reads_(find_reads(micro_batches)) {}
 
-  /// `place` is its place among the body's, `micro` its number.
+  /// Writes a micro-batch. `place` is its index in the body, `micro` its number in the step.
   void write(int32_t place, int32_t micro) {
     const int32_t length = int32_t(uses_.reads.size());
     compute_.begin_micro(micro);
@@ -191,9 +194,9 @@ class MicroBatchWriter {
   }
 
  private:
-  /// Beside which ops the next step's states are read: those after the first forward pass, so that
-  /// other reads of the same lane, which compute waits for, come in between. A loop reads none of
-  /// them: they are read in front of it if its rounds leave the lane alone, else after it.
+  /// Returns the ops beside which the next step's states are read. They begin after the first
+  /// forward pass, so reads that compute waits for come in between. A loop contains none of them.
+  /// They come before it if its rounds leave the lane free, otherwise after it.
   Positions find_reads(const MicroBatches& micro_batches) const {
     const int32_t length = int32_t(uses_.reads.size());
     const int32_t all = length * int32_t(micro_batches.numbers.size());
@@ -233,7 +236,7 @@ class MicroBatchWriter {
   const Positions reads_;  ///< ops beside which the next step's states are read
 };
 
-/// Returns where each micro-batch begins in the body, and where the last one ends.
+/// Writes micro-batches. Returns the begin of each in the body, and the end of the last.
 std::vector<int32_t> write_micro_batches(BodyWriter& writer, int32_t graph,
                                          const MicroBatches& micro_batches, Updater* updater) {
   MicroBatchWriter one(writer, graph, micro_batches, updater);
@@ -257,7 +260,8 @@ std::vector<int32_t> write_step_of(Plan& plan, const MicroBatches& micro_batches
   return borders;
 }
 
-/// How many are in the tail after a loop. States that are read beside the tail have more time.
+/// Returns the length of the tail behind a loop. A longer tail gives more time to states that are
+/// read beside it.
 int32_t tail_of(const Plan& plan) {
   const bool copies = std::any_of(plan.buffers.begin(), plan.buffers.end(),
                                   [](const Buffer& buffer) { return buffer.copy_of >= 0; });
@@ -265,15 +269,15 @@ int32_t tail_of(const Plan& plan) {
   return least + (plan.request.micro_batches - least) % kRound;
 }
 
-/// By forecast a step with a loop then takes at most 2 % longer than one that is written out. Where
-/// every micro-batch waits for a disk that is 5 %.
+/// Returns the most micro-batches without a loop. Beyond it, a loop costs at most 2 % of a step by
+/// forecast, or 5 % if every micro-batch waits for a disk.
 int most_written(const Request& request) {
   if (request.most_written > 0) return request.most_written;
   return reads_while_it_computes(request) ? 64 : 16;
 }
 
-/// Writes the step with a loop over the micro-batches in its middle, after so many rounds; false,
-/// and nothing is written, if they are too few or differ.
+/// Writes the step with a loop over the micro-batches in its middle, after `lead` rounds. Returns
+/// false, and writes nothing, if rounds are too few or differ.
 bool write_looped_step(Plan& plan, int32_t lead) {
   const int32_t count = plan.request.micro_batches, tail = tail_of(plan);
   const int32_t written = (lead + 1) * kRound;
@@ -296,8 +300,8 @@ bool write_looped_step(Plan& plan, int32_t lead) {
   return false;
 }
 
-/// The ops of one chunk in program order, and what has to be issued before them; both bodies name
-/// the same weights, caches and outputs. A body may leave units alone: that of tokens an encoder's.
+/// Writes the ops of a chunk in program order, with units issued ahead. Both bodies use the same
+/// weights, caches and outputs. A body may skip units, as the body of tokens skips an encoder's.
 void write_chunk(Plan& plan, BodyId body, int32_t graph) {
   plan.bodies[body].graph = graph;
   BodyWriter writer(plan, body);
@@ -322,7 +326,8 @@ void write_chunk(Plan& plan, BodyId body, int32_t graph) {
 
 }  // namespace
 
-// What units are gathered for settles in the first micro-batches, most often in one.
+// Writes the step, with a loop if it is long. Gathered units settle in the first micro-batches,
+// mostly in the first, so the shortest lead that works is taken.
 void write_step(Plan& plan) {
   plan.bodies[kStep].name = "step";
   if (plan.request.micro_batches > most_written(plan.request)) {

@@ -1,7 +1,6 @@
 #pragma once
-/// The parts of which a step's body is made: when units are needed (gathers.cpp), what happens to
-/// gradients (reducer.cpp) and to states (updater.cpp), and what leaves the device between the
-/// passes (activation_homes.cpp).
+/// The parts of a step's body: times of need for units (gathers.cpp), gradients (reducer.cpp),
+/// states (updater.cpp), and moved activations (activation_homes.cpp).
 
 #include <vector>
 
@@ -10,21 +9,21 @@
 
 namespace zero::plan {
 
-// When units are needed: which ops read a unit's weights or write its gradients, and over which
-// stretches of the body a unit has to be gathered (stage 3).
+// Times of need: ops that read a unit's weights or write its gradients, and stretches over which a
+// unit must be gathered (stage 3).
 
 /// The units whose parameters each op of a graph reads, and whose gradients it writes.
 struct UnitUses {
   std::vector<std::vector<int32_t>> reads;
   std::vector<std::vector<int32_t>> gradients;
-  std::vector<int32_t> first_gradient;  ///< [units] op that first writes a gradient of the unit
-  std::vector<int32_t> last_gradient;   ///< [units] op after which the unit's gradients are whole
+  std::vector<int32_t> first_gradient;  ///< [units] first op that writes a gradient of the unit
+  std::vector<int32_t> last_gradient;   ///< [units] op that completes the unit's gradients
 };
 
 UnitUses find_uses(const graph::Graph& graph);
 
-/// Unit `unit` is gathered for the ops at positions first to last of the unrolled body; `ahead` is
-/// the position before which its collective is issued.
+/// A gather of `unit` for the ops at positions first to last of the unrolled body. Its collective
+/// is issued before position `ahead`.
 struct Gather {
   int32_t unit;
   int32_t first;
@@ -32,43 +31,45 @@ struct Gather {
   int32_t ahead = 0;
 };
 
-/// Stretches of use in order of `first`, over `micro_batches` runs of the graph's ops. A unit is
-/// kept from one use to the next if few enough elements are used in between (keep_distance_numel),
-/// if it is small (keep_below_numel), and while no more than live_numel elements are gathered.
+/// Returns the stretches of use over `micro_batches` runs of the graph's ops, in order of `first`.
+/// A unit stays gathered between two uses if few elements are used in between (keep_distance_numel)
+/// or if it is small (keep_below_numel). It does so only while at most live_numel elements are
+/// gathered.
 std::vector<Gather> find_gathers(const Request& request, const std::vector<Unit>& units,
                                  const UnitUses& uses, int micro_batches);
 
-/// One entry a unit, at its first use: where stages 0 to 2 update it.
+/// Returns an entry per unit at its first use, where stages 0 to 2 update it.
 std::vector<Gather> find_first_uses(const std::vector<Unit>& units, const UnitUses& uses);
 
 struct Prefetch {
   int64_t ahead_numel;  ///< elements issued before their use, at least one unit; 0: on demand
-  int64_t live_numel;   ///< gathered at one time, with those in use; nothing is issued beyond it
-  /// Positions from being issued to the last use at most: in a loop the bytes of a unit are needed
-  /// again then.
+  int64_t live_numel;   ///< limit of gathered elements, those in use included, for issuing
+  /// Most positions from issue to last use, because a loop needs the bytes of a unit again then.
   int32_t longest = INT32_MAX;
 };
 
-/// Sets `ahead`.
+/// Sets `ahead` of each gather.
 void place_prefetch(const std::vector<Unit>& units, const Prefetch& prefetch,
                     std::vector<Gather>& gathers);
 
-/// What happens to a unit's gradients between the backward pass and the optimizer: buckets, local
-/// sums, reduce-scatters, the binary counter of reproducible mode, the norm, the way to the host.
+/// A writer of the path of gradients from backward to the optimizer. It covers buckets, local sums,
+/// reduce-scatters, the binary counter of reproducible mode, the norm, and transfer to the host.
 class Reducer {
  public:
-  /// `loops`: the body becomes one with a loop, where a counter's ops say the number of their
-  /// micro-batch and every pair has a carry; else each has the buffers that it needs.
+  /// Begins a body. If `loops`, the body becomes one with a loop. The counter's ops then carry the
+  /// number of their micro-batch, and every pair has a carry. Otherwise each op has its own
+  /// buffers.
   Reducer(BodyWriter& writer, bool loops);
 
-  /// A bucket for the coming micro-batch's gradients of unit u, its gaps zeroed; returns the buffer
-  /// that backward writes to.
+  /// Returns the buffer that backward writes unit u's gradients of this micro-batch to, with its
+  /// gaps cleared.
   int32_t begin(int32_t u, int32_t micro);
-  /// Where the gradients of unit u end up over micro-batches.
+  /// Returns the buffer of unit u's gradients summed over micro-batches.
   int32_t sum(int32_t u) const { return sum_[size_t(u)]; }
-  /// All gradients of unit u of this micro-batch are written.
+  /// Reduces unit u's gradients, which this micro-batch has completed.
   void finish(int32_t u, int32_t micro);
-  /// After the body's last op: gives every reduction time until the next unit's bucket is full.
+  /// Gives every reduction time until the next unit's bucket is full. REQUIRES: called after the
+  /// body's last op.
   void spread();
 
  private:
@@ -97,56 +98,57 @@ class Reducer {
   BodyWriter& writer_;
   const bool loops_;
   std::vector<int32_t> bucket_;                ///< [units]
-  std::vector<int32_t> sum_;                   ///< [units] where the step's gradients end up
+  std::vector<int32_t> sum_;                   ///< [units] final gradients of the step
   std::vector<std::vector<int32_t>> counter_;  ///< [units][level] fp32 shard, -1: empty
-  std::vector<bool> in_products_;              ///< [parameters] products add its gradient
-  Slack slack_{0};                             ///< of each unit's reductions
+  std::vector<bool> in_products_;              ///< [parameters] true: products add its gradient
+  Slack slack_{0};                             ///< for each unit's reductions
 };
 
-/// Units in the order of their first use, in which every body updates them.
+/// Returns the trained units in order of first use, in which every body updates them.
 std::vector<int32_t> update_order(const Plan& plan);
 
-/// The optimizer's part of a body: what rests elsewhere is brought to where it runs, updated there
-/// and sent home.
+/// The optimizer's part of a body. It brings states from their home to the optimizer's site,
+/// updates them and sends them home.
 class Updater {
  public:
   explicit Updater(BodyWriter& writer);
 
-  /// About the last attempt. The host's optimizer gets a copy of what is decided.
+  /// Decides on the last attempt. The host optimizer gets a copy of the decision.
   void decide();
-  /// What this rank owns of unit u and, at stages 1 and 2, the gather of its weights. Returns where
-  /// the new weight can be fetched from soonest, its home or a copy.
+  /// Updates this rank's part of unit u and, at stages 1 and 2, gathers its weights. Returns the
+  /// place from which the new weight is available soonest: its home or a copy.
   Operand update(int32_t u);
-  /// The gradient of unit u is whole and on its way: makes the update of the next decision where
-  /// the unit is speculated.
+  /// Makes the update of the next decision for a speculated unit, whose whole gradient is on its
+  /// way.
   void speculate(int32_t u);
-  /// Where the weight of an updated unit can be fetched from again. On disk it is late where
-  /// a use soon follows: of the last units that are staged a copy in host memory serves the rest of
-  /// the body.
+  /// Returns the place to fetch an updated unit's weight from again. A disk is too slow for an
+  /// early use. Therefore the last staged units keep a copy in host memory for the rest of the
+  /// body.
   Operand weight(int32_t u) const { return weights_[size_t(u)]; }
-  /// After all updates: reads up to this share of what the next body updates first, in bytes.
+  /// Reads this share, in bytes, of the states that the next body updates first. REQUIRES: called
+  /// after all updates.
   void read_ahead(double share);
-  /// After the body's last op: keeps as many units on their way as the request asks for.
+  /// Keeps as many units staged as the request asks for. REQUIRES: called after the body's last op.
   void spread();
 
  private:
-  /// An operand at home, and where the optimizer finds it: the same unless it had to be brought.
+  /// An operand at home, and its place for the optimizer. They are equal unless it is moved.
   struct Staged {
     Operand home, here;
     bool is_away() const { return home.buffer != here.buffer; }
   };
-  /// A copy to be made true again.
+  /// A copy to be filled anew.
   struct Read {
     int32_t unit, copy;
     bool begins_unit;
   };
-  /// A unit's updated().
+  /// The states of a unit, in the order of Unit::updated().
   using States = std::vector<Staged>;
   void list_units();
   Operand update_now(int32_t u);
-  /// Returns the weight, as update() does, which the settled one is sent to.
+  /// Settles a unit. Returns the weight as update() does, after sending the settled one there.
   Operand settle(int32_t u);
-  /// An op on both copies of what an update changes.
+  /// Emits an op on both copies of the operands that an update changes.
   void run_with_second(int32_t u, Kind kind);
   /// Returns the part of the weight that this rank updates.
   Operand weight_at_home(int32_t u, Mode mode) const;
@@ -155,53 +157,53 @@ class Updater {
   const States& bring(int32_t u);
   States stage_unit(int32_t u);
   Staged stage(int32_t u, const Operand& home, int32_t copy);
-  /// Returns the copy that is nearest to where weights are used.
+  /// Returns the copy that is nearest to the use of weights.
   Operand send_home(int32_t u, const Staged& staged);
   void run(int32_t u, const States& states);
   void run_with_norms(const PlanOp& update);
   void gather(int32_t u);
 
   BodyWriter& writer_;
-  int32_t host_state_ = -1;     ///< the decision in host memory
-  std::vector<int32_t> order_;  ///< of the updates
-  int ahead_;                   ///< units that are brought before one is updated
+  int32_t host_state_ = -1;     ///< decision in host memory
+  std::vector<int32_t> order_;  ///< order of updates
+  int ahead_;                   ///< units brought before one is updated
   Slack slack_;
-  std::vector<States> states_;    ///< of order_, as far as they have been brought
-  std::vector<bool> is_last_;     ///< [units] whether it is among the last that are staged
-  std::vector<Operand> weights_;  ///< [units] once updated, where weight() has it
-  std::vector<Read> reads_;       ///< ahead of the next body
+  std::vector<States> states_;    ///< in the order of order_, as far as brought
+  std::vector<bool> is_last_;     ///< [units] true: among the last that are staged
+  std::vector<Operand> weights_;  ///< [units] result of weight(), once updated
+  std::vector<Read> reads_;       ///< reads ahead of the next body
   int64_t read_bytes_ = 0, ahead_bytes_ = 0;
   size_t read_ = 0;
 };
 
-/// An activation that rests beside the device between the passes of a micro-batch. All but the
-/// tensor are ops of the graph.
+/// An activation with a home beside the device between the passes of a micro-batch. All members but
+/// the tensor are ops of the graph.
 struct MovedActivation {
   graph::TensorId tensor;
-  int32_t away;   ///< after which it leaves the device
-  int32_t gone;   ///< before which its bytes there are wanted
-  int32_t ahead;  ///< before which it begins to come back
-  int32_t back;   ///< the first op of the block that reads it, which has to be waited for
+  int32_t away;   ///< op after which it leaves the device
+  int32_t gone;   ///< op before which its bytes on the device are reused
+  int32_t ahead;  ///< op before which its return begins
+  int32_t back;   ///< first op of the block that reads it, which waits for the return
 };
 
-/// What recomputation begins with, a block's input under full recompute: an op of the forward pass
-/// makes it, and one that runs again reads it. It comes back `blocks` blocks ahead of its use, and
-/// takes as long to leave. What would come back before the backward pass has left the head of the
-/// model stays: it would save no byte where the most are held. In the order of coming back.
+/// Returns the activations that recomputation begins with, in order of return. Under full recompute
+/// these are inputs of blocks. A forward op makes such a tensor, and a repeated op reads it. It
+/// returns `blocks` blocks before its use, and has as long to leave. A tensor stays if it would
+/// return before backward has left the head of the model. Moving it would save nothing at the peak.
 std::vector<MovedActivation> find_moved(const graph::Graph& graph, int blocks);
 
-/// Writes the moves of activations into one body.
+/// A writer of the moves of activations in a body.
 class ActivationHomes {
  public:
   ActivationHomes(BodyWriter& writer, ComputeWriter& compute, int32_t graph);
 
-  /// An op of the micro-batch in progress is about to be written, is written, was the last one.
+  /// Write the moves before and after an op of the current micro-batch, and at its end.
   void before(int32_t op);
   void after(int32_t op);
   void end_micro();
 
  private:
-  /// Ops of the body that have time until an op of the graph.
+  /// A range of the body's ops that have time until an op of the graph.
   struct Moves {
     int32_t begin, end, until;
   };
@@ -211,8 +213,8 @@ class ActivationHomes {
   BodyWriter& writer_;
   ComputeWriter& compute_;
   std::vector<MovedActivation> moved_;
-  std::vector<int32_t> places_;     ///< [moved] the buffer that holds it meanwhile
-  std::vector<int32_t> positions_;  ///< [ops of the graph] in the body
+  std::vector<int32_t> places_;     ///< [moved] buffer that holds it meanwhile
+  std::vector<int32_t> positions_;  ///< [ops of the graph] position in the body
   std::vector<Moves> moves_;
 };
 

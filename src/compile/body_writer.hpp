@@ -9,8 +9,8 @@
 
 namespace zero::plan {
 
-/// Gives ops of other lanes time to run beside compute: those of a group keep their bytes until
-/// some further groups have been written. Their number is how many are in flight at once, less one.
+/// A grant of time to ops of other lanes beside compute. The ops of a group keep their bytes until
+/// `further` more groups are written, so `further` + 1 groups are in flight.
 class Slack {
  public:
   explicit Slack(int further) : further_(size_t(further)) {}
@@ -18,7 +18,7 @@ class Slack {
   void begin(int32_t position) { groups_.push_back({position, position}); }
   void end(int32_t position) { groups_.back().end = position; }
 
-  /// After the body's last op.
+  /// Sets done_by of all groups. REQUIRES: called after the body's last op.
   void apply(std::vector<PlanOp>& ops) const {
     for (size_t g = 0; g < groups_.size(); ++g) {
       const size_t next = g + 1 + further_;
@@ -38,17 +38,17 @@ class Slack {
   std::vector<Group> groups_;
 };
 
-/// Elements [begin, begin + numel) of every shard travel in one collective.
+/// A range of elements [begin, begin + numel) of every shard, moved in one collective.
 struct PieceRange {
   int64_t begin;
   int64_t numel;
 };
 
-/// Cuts a shard so that no piece moves more than `bucket_numel` elements over all ranks (at least
-/// one element a rank), at multiples of 64 where the bucket allows it.
+/// Cuts a shard into pieces of at most `bucket_numel` elements over all ranks, but at least one
+/// element per rank. Cuts are at multiples of 64 if the bucket allows it.
 std::vector<PieceRange> cut_pieces(int64_t shard_numel, int ranks, int64_t bucket_numel);
 
-/// Appends ops to one body: the small vocabulary that the passes which write bodies share.
+/// A writer that appends ops to a body, shared by all passes that write bodies.
 class BodyWriter {
  public:
   BodyWriter(Plan& plan, BodyId body)
@@ -61,30 +61,29 @@ class BodyWriter {
   Unit& unit(int32_t u) { return plan_.units[size_t(u)]; }
   int32_t size() const { return int32_t(body_.ops.size()); }
 
-  /// A buffer that lives from its first to its last use in this body.
+  /// Returns a new buffer that lives from its first to its last use in this body.
   int32_t transient(const std::string& name, Use use, int64_t bytes, Tier tier = Tier::device);
 
   Operand whole(int32_t buffer, Mode mode) const;
-  /// `bytes` of a buffer that may hold just that, or that of every rank: then this rank's part.
+  /// Returns `bytes` of a buffer: all of it, or this rank's part if it holds those of every rank.
   Operand owned(int32_t buffer, int64_t bytes, Mode mode) const;
 
   void emit(PlanOp op) { body_.ops.push_back(std::move(op)); }
   void clear(int32_t buffer, Lane lane = Lane::compute);
   void all_reduce(int32_t buffer);
-  /// Every rank's shard of a unit-long array to every rank, in pieces of at most the bucket.
+  /// The arguments of all_gather: an array as long as a unit, in pieces of at most the bucket.
   struct Collection {
     Dtype element;
     Operand shard;  ///< read
-    Operand full;   ///< written, or updated where the shard lies inside
+    Operand full;   ///< written, or updated if the shard lies inside
     int64_t bucket_numel;
   };
   void all_gather(int32_t u, Collection parts);
 
   Tier tier_of(const Operand& operand) const { return plan_.buffers[size_t(operand.buffer)].tier; }
-  /// Bytes of unit u (-1: of none) to another tier; by way of host memory where the device and a
-  /// disk are the ends.
+  /// Moves bytes of unit u (-1: none) to another tier, through host memory between device and disk.
   void move(int32_t u, const Operand& from, const Operand& to);
-  /// The same into a new buffer, which is returned.
+  /// Moves the bytes into a new buffer and returns it.
   int32_t bring(int32_t u, const Operand& from, Tier to);
 
  private:
@@ -95,31 +94,29 @@ class BodyWriter {
   GradientLayout layout_;
 };
 
-/// Emits the ops of one graph, micro-batch by micro-batch, and knows in which buffer each tensor
-/// lies.
+/// A writer of a graph's ops, micro-batch by micro-batch, that tracks the buffer of each tensor.
 class ComputeWriter {
  public:
   ComputeWriter(BodyWriter& writer, int32_t graph);
 
-  /// Forgets the activations of the micro-batch before.
+  /// Begins a micro-batch and forgets the activations of the previous one.
   void begin_micro(int32_t micro);
   void emit(int32_t op);
 
-  /// A tensor that no unit and no activation holds lies here, in a persistent buffer.
+  /// Places a tensor outside units and activations in a persistent buffer.
   void set_data(graph::TensorId tensor, const Operand& place);
   void set_data(graph::TensorId tensor, int32_t buffer) {
     set_data(tensor, writer_.whole(buffer, Mode::read));
   }
-  /// Stage 3: unit u's weights are now read from this whole-unit buffer.
+  /// Lets ops read unit u's weights from this buffer of a whole unit. Stage 3.
   void set_weights(int32_t unit, int32_t buffer) { weights_[size_t(unit)] = buffer; }
-  /// Unit u's gradients are now written to this whole-unit buffer.
+  /// Lets ops write unit u's gradients to this buffer of a whole unit.
   void set_gradients(int32_t unit, int32_t buffer) { gradients_[size_t(unit)] = buffer; }
-  /// From here on products that can do so write unit u's weight gradients to this fp32 sum, or
-  /// `add` them.
+  /// Lets products that can write unit u's weight gradients to this fp32 sum, or `add` them.
   void set_sum(int32_t unit, int32_t buffer, bool add) { sums_[size_t(unit)] = {buffer, add}; }
-  /// The buffer of an activation of this micro-batch, made where there is none.
+  /// Returns the buffer of an activation of this micro-batch, creating it if needed.
   int32_t activation(graph::TensorId tensor);
-  /// It is now read from this buffer.
+  /// Lets ops read the activation from this buffer.
   void set_activation(graph::TensorId tensor, int32_t buffer) {
     activations_[size_t(tensor)] = buffer;
   }
@@ -142,8 +139,8 @@ class ComputeWriter {
   std::vector<int32_t> weights_;             ///< [units] buffer
   std::vector<int32_t> gradients_;           ///< [units] buffer
   std::vector<Sum> sums_;                    ///< [units]
-  std::vector<Operand> data_;                ///< [tensors] of no buffer: none
-  std::vector<int32_t> activations_;         ///< [tensors] buffer, -1: not made yet
+  std::vector<Operand> data_;                ///< [tensors] no buffer: none
+  std::vector<int32_t> activations_;         ///< [tensors] buffer; -1: not yet made
   int32_t micro_ = 0;
 };
 

@@ -40,8 +40,8 @@ void check_request(const Request& r) {
   check_bucket("zero.allgather_bucket_size", r.gather_bucket_numel, r.ranks);
 }
 
-/// Homes mean something only for what is sharded: on every rank the same state, or the same
-/// weights, would be moved.
+/// Checks that homes are only for sharded states. Otherwise every rank would move the same states
+/// or weights.
 void check_homes(const Request& r) {
   if (r.optimizer_home != Tier::device && r.stage == 0) {
     refuse(Exit::kUsage,
@@ -79,7 +79,7 @@ void run_pass(const Interrupt& interrupt, const std::function<void()>& pass) {
   pass();
 }
 
-/// The passes that follow those that write bodies.
+/// Runs the passes behind those that write bodies.
 void finish(Plan& plan, const Interrupt& interrupt = {}) {
   for (Body& body : plan.bodies) number_lanes(body);
   pack(plan, interrupt);
@@ -88,7 +88,7 @@ void finish(Plan& plan, const Interrupt& interrupt = {}) {
   }
 }
 
-/// Bodies that share buffers must mean the same by them.
+/// Requires equal shapes of the tensors in buffers that two bodies share.
 void check_same_state(const graph::Graph& a, const graph::Graph& b) {
   const auto shapes = [](const graph::Graph& graph) {
     std::vector<Shape> list;
@@ -106,10 +106,10 @@ void check_same_state(const graph::Graph& a, const graph::Graph& b) {
 constexpr double kWorthwhile = 1.05;
 constexpr double kWorthStreaming = 1.02;
 constexpr int kTries = 9;
-/// With more units in memory than this share, most of what was to leave it would stay there.
+/// Deeper staging would keep most of the states in the memory that they are to leave.
 constexpr double kMostShare = 0.75;
 
-/// Forecasts of one request under different depths.
+/// A source of forecasts of a request with different depths.
 class Depths {
  public:
   Depths(const Request& request, const graph::Graph& training, const Machine& machine)
@@ -117,7 +117,7 @@ class Depths {
 
   int all() const { return int(training_.unit_names.size()); }
 
-  /// Both directions at once take as long as compute.
+  /// Assumes that reads and writes each take as long as compute.
   void assume_slow_disk() {
     const Forecast made = forecast(plan(all()), machine_);
     const double compute = made.lane_seconds[size_t(Lane::compute)];
@@ -142,7 +142,7 @@ class Depths {
   Machine machine_;
 };
 
-/// Forecasts of one request under different shares, in steps of one of kDeviceUpdateParts.
+/// A source of forecasts of a request with different shares, in steps of 1 / kDeviceUpdateParts.
 class Shares {
  public:
   using Share = double Request::*;
@@ -153,8 +153,8 @@ class Shares {
   const Request& request() const { return request_; }
   void set(Share share, double value) { request_.*share = value; }
 
-  /// The least share of so many parts or more with which a step takes at most 2 % longer than with
-  /// the best of them.
+  /// Returns the least share of at least `first` parts whose step takes at most 2 % longer than the
+  /// best.
   double least_worthwhile(Share share, int first) const {
     std::vector<double> seconds;
     for (int part = first; part <= kDeviceUpdateParts; ++part) {

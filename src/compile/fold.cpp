@@ -5,7 +5,7 @@
 namespace zero::plan {
 namespace {
 
-/// Where ops name a buffer for the first and the last time.
+/// The first and last ops with a buffer.
 struct Named {
   int32_t first = -1, last = -1;
 };
@@ -58,7 +58,7 @@ class Folder {
     return true;
   }
 
-  /// In one buffer the places may differ, as those of inputs do.
+  /// True if operands match. In one buffer the offsets may differ, as for inputs.
   bool match(const Operand& a, Operand& b) {
     if (a.bytes != b.bytes || a.mode != b.mode || a.sharded != b.sharded) return false;
     if ((a.buffer < 0) != (b.buffer < 0)) return false;
@@ -68,7 +68,7 @@ class Folder {
     return follow(a.buffer, b.buffer);
   }
 
-  /// Notes that one round uses `b` where the one before uses `a`.
+  /// Notes that a round uses `b` where the previous one uses `a`. False if they cannot correspond.
   bool follow(int32_t a, int32_t b) {
     int32_t &next = next_[size_t(a)], &before = before_[size_t(b)];
     if (next >= 0 || before >= 0) return next == b && before == a;
@@ -91,7 +91,7 @@ class Folder {
     }
   }
 
-  /// What follows a buffer takes its bytes, so it has to wait for its end.
+  /// True if each buffer's successor, which takes its bytes, begins after its last use.
   bool take_turns() const {
     for (size_t b = 0; b < next_.size(); ++b) {
       const int32_t next = next_[b];
@@ -106,7 +106,7 @@ class Folder {
       const bool follows = before_[b] >= 0 && before_[b] != int32_t(b);
       const bool is_followed = next_[b] >= 0 && next_[b] != int32_t(b);
       if (!follows && !is_followed) continue;
-      // What begins in front of both stretches does so only once.
+      // A buffer that begins before both stretches begins only once.
       if (named_[b].first < pair_.first) continue;
       body_.ops[size_t(named_[b].first)].anew.push_back(root(int32_t(b)));
     }
@@ -149,8 +149,8 @@ class Folder {
   Plan& plan_;
   Body& body_;
   const MiddlePair pair_;
-  std::vector<int32_t> next_;    ///< [buffers] what the second stretch uses in its place
-  std::vector<int32_t> before_;  ///< [buffers] the other way round
+  std::vector<int32_t> next_;    ///< [buffers] counterpart in the second stretch
+  std::vector<int32_t> before_;  ///< [buffers] inverse of next_
   std::vector<Named> named_;     ///< [buffers]
 };
 

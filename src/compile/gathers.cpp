@@ -9,7 +9,7 @@ void add_once(std::vector<int32_t>& list, int32_t value) {
   if (std::find(list.begin(), list.end(), value) == list.end()) list.push_back(value);
 }
 
-/// Neighbouring uses of one unit.
+/// A sequence of adjacent uses of a unit.
 struct Run {
   int32_t unit;
   int32_t first;
@@ -31,7 +31,7 @@ std::vector<Run> find_runs(const UnitUses& uses, int micro_batches) {
   return runs;
 }
 
-/// Elements gathered while each run is in progress; grows as units are kept across other runs.
+/// The elements gathered during each run. They grow as units are kept across other runs.
 class LiveElements {
  public:
   LiveElements(const std::vector<Run>& runs, const std::vector<Unit>& units) : used_before_{0} {
@@ -41,12 +41,12 @@ class LiveElements {
     }
   }
 
-  /// Elements used by the runs between two runs.
+  /// Returns the elements used by the runs between two runs.
   int64_t between(size_t from, size_t to) const {
     return used_before_[to] - used_before_[from + 1];
   }
 
-  /// Keeps `numel` elements across the runs between, unless more than `limit` would be gathered.
+  /// Keeps `numel` elements across the runs between. False if more than `limit` would be gathered.
   bool keep(size_t from, size_t to, int64_t numel, int64_t limit) {
     for (size_t run = from + 1; run < to; ++run) {
       if (live_[run] + numel > limit) return false;
@@ -133,10 +133,10 @@ void place_prefetch(const std::vector<Unit>& units, const Prefetch& prefetch,
   for (size_t i = 0; i < gathers.size(); ++i) {
     size_t at = i;
     int64_t gathered = numel_of(i);
-    // What stays from one micro-batch to the next is not gathered in each.
+    // A unit that stays between micro-batches is not gathered in each.
     const bool recurs = gathers[i].last - gathers[i].first < prefetch.longest;
-    // Gather i may be issued when stretch `at` begins if all between, and what is in use there,
-    // fit.
+    // Gather i may be issued at the begin of stretch `at` if all elements gathered between, and
+    // those in use there, fit.
     while (prefetch.ahead_numel > 0 && at > 0) {
       const int64_t with_used = gathered + numel_of(at - 1);
       if (with_used > prefetch.live_numel || (at < i && gathered > prefetch.ahead_numel)) break;

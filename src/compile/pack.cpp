@@ -16,7 +16,7 @@ struct Range {
 
 bool begins_before(const Range& a, const Range& b) { return a.begin < b.begin; }
 
-/// What has been placed so far and when it lives.
+/// A placed buffer with a lifetime.
 struct Entry {
   Lifetime life;
   Range range;
@@ -25,8 +25,8 @@ struct Entry {
   }
 };
 
-/// Looks for the tightest gap that holds `bytes` between ranges that come in the order in which
-/// they begin. `borders`, in order too, are places that it must not lie across.
+/// A search for the tightest gap of `bytes` between ranges passed in order of begin. The gap must
+/// not cross `borders`, which are ordered too.
 class GapSearch {
  public:
   GapSearch(int64_t bytes, std::span<const Range> borders) : bytes_(bytes), borders_(borders) {}
@@ -37,12 +37,12 @@ class GapSearch {
       look_before(borders_[0]);
     look_before(range);
   }
-  /// After all ranges; -1 if no gap holds them.
+  /// Returns the best gap; -1 if none is large enough. REQUIRES: called after all ranges.
   int64_t best() {
     for (const Range& border : std::exchange(borders_, {})) look_before(border);
     return best_;
   }
-  /// The end of all ranges.
+  /// Returns the end of all ranges.
   int64_t top() const { return top_; }
 
  private:
@@ -60,8 +60,8 @@ class GapSearch {
   int64_t top_ = 0, best_ = -1, best_slack_ = 0;
 };
 
-/// By time: a step of many micro-batches has many buffers, few of which live at the same time.
-/// Buffers that live long are looked at each time.
+/// An index of entries by time. A long step has many buffers, of which few live at the same time.
+/// Long-lived entries are visited in every search.
 class ByTime {
  public:
   explicit ByTime(size_t positions) : windows_(positions / kWindow + 1) {}
@@ -75,7 +75,7 @@ class ByTime {
       windows_[size_t(w)].push_back(entry);
     }
   }
-  /// How many have to be looked at for those that meet a lifetime.
+  /// Returns the number of entries to visit for those that meet a lifetime.
   size_t candidates(const Lifetime& life) const {
     size_t count = long_.size();
     for (int32_t w = first(life); w <= last(life); ++w) count += windows_[size_t(w)].size();
@@ -93,7 +93,7 @@ class ByTime {
   }
 
  private:
-  static constexpr int32_t kWindow = 64;  ///< ops
+  static constexpr int32_t kWindow = 64;  ///< ops per window
   static constexpr int32_t kMostWindows = 256;
   static int32_t first(const Lifetime& life) { return life.birth / kWindow; }
   static int32_t last(const Lifetime& life) { return life.death / kWindow; }
@@ -101,7 +101,7 @@ class ByTime {
   std::vector<Entry> long_;
 };
 
-/// Entries in the order in which they lie, and what lets most of a block be passed at once.
+/// A block of entries in order of offset, with a summary that lets a search skip most blocks.
 class Block {
  public:
   bool begins_behind(const Range& range) const { return begins_before(range, entries_[0].range); }
@@ -114,7 +114,7 @@ class Block {
     entries_.insert(std::upper_bound(entries_.begin(), entries_.end(), entry, lies_before), entry);
     summarise();
   }
-  /// Leaves the lower half and returns the upper one.
+  /// Keeps the lower half and returns the upper one.
   Block split() {
     Block upper;
     const auto middle = entries_.begin() + ptrdiff_t(entries_.size() / 2);
@@ -125,7 +125,7 @@ class Block {
     return upper;
   }
 
-  /// Passes the ranges whose lifetimes meet one of these.
+  /// Passes the ranges whose lifetimes meet one of `lives`.
   void pass(const std::vector<Lifetime>& lives, GapSearch& search) const {
     if (entries_.empty() || std::ranges::none_of(lives, [&](const Lifetime& life) {
           return first_birth_ <= life.death && life.birth <= last_death_;
@@ -162,13 +162,13 @@ class Block {
 
   std::vector<Entry> entries_;
   int32_t first_birth_ = 0, last_birth_ = 0, first_death_ = 0, last_death_ = 0;
-  int64_t end_ = 0;         ///< of all ranges
-  int64_t widest_gap_ = 0;  ///< between them, if all are there
+  int64_t end_ = 0;         ///< end of all ranges
+  int64_t widest_gap_ = 0;  ///< widest gap between ranges, if all meet
 };
 
-/// By offset: what lives through much of a long step meets most others, and here they are in the
-/// order in which they lie. In blocks, most of which live at all of a buffer's times or at none and
-/// have no gap for it: thousands of layers are placed in seconds.
+/// An index of entries by offset. An entry that lives through much of a long step meets most
+/// others, and here they are in order. Most blocks meet a buffer at all of its times or at none and
+/// have no gap for it. Therefore thousands of layers are placed in seconds.
 class ByOffset {
  public:
   void add(const Entry& entry) {
@@ -183,7 +183,7 @@ class ByOffset {
     Block upper = block->split();
     blocks_.insert(block + 1, std::move(upper));
   }
-  /// About how many entries and blocks a search looks at.
+  /// Returns the approximate number of entries and blocks that a search visits.
   size_t candidates() const { return std::min(size_, blocks_.size() + kMostEntries); }
   void pass_meeting(const std::vector<Lifetime>& lives, GapSearch& search) const {
     for (const Block& block : blocks_) block.pass(lives, search);
@@ -191,11 +191,11 @@ class ByOffset {
 
  private:
   static constexpr size_t kMostEntries = 512;
-  std::vector<Block> blocks_;  ///< none empty but the first
+  std::vector<Block> blocks_;  ///< none empty except the first
   size_t size_ = 0;
 };
 
-/// Both, of which the sooner one is asked.
+/// A pair of both indices; a search uses the faster one.
 class Placed {
  public:
   explicit Placed(size_t positions) : by_time_(positions) {}
@@ -205,7 +205,7 @@ class Placed {
     by_offset_.add({life, range});
   }
 
-  /// From now on searches are among the ranges whose lifetimes meet one of these.
+  /// Prepares searches among the ranges whose lifetimes meet one of `lives`.
   void look_at(const std::vector<Lifetime>& lives) {
     taken_.clear();
     size_t candidates = 0;
@@ -228,8 +228,8 @@ class Placed {
   std::vector<Range> taken_;
 };
 
-/// Places a buffer between copies' borders if it fits, so that it lies on one copy and only that
-/// copy waits for it; else in the tightest gap, or at the end.
+/// Returns the offset of a buffer: between copies' borders if it fits, so only one copy waits for
+/// it. Otherwise the tightest gap, or the end.
 int64_t place_among(Placed& placed, const std::vector<Lifetime>& lives,
                     const std::vector<Range>& borders, int64_t bytes) {
   placed.look_at(lives);
@@ -243,13 +243,13 @@ int64_t place_among(Placed& placed, const std::vector<Lifetime>& lives,
   return anywhere.best() >= 0 ? anywhere.best() : anywhere.top();
 }
 
-/// A buffer with all the times at which it needs its bytes.
+/// A buffer with all its lifetimes.
 struct Tenant {
   int32_t buffer;
   std::vector<Lifetime> lives;
 };
 
-/// In the order of their first lives.
+/// Returns the tenants in order of their first lives.
 std::vector<Tenant> tenants_of(const Plan& plan, const std::vector<Lifetime>& lifetimes) {
   std::vector<Tenant> tenants;
   std::vector<int32_t> place(plan.buffers.size(), -1);
@@ -274,15 +274,15 @@ std::vector<Lifetime> lifetimes_in(const Plan& plan, const Body& body, Tier tier
 
 constexpr ptrdiff_t kTenantsOfInterrupt = 64;
 
-/// Where a body's transient buffers go.
+/// The place of a body's transient buffers.
 struct Place {
   const Body& body;
   Tier tier;
-  int64_t base;  ///< of its copies
+  int64_t base;  ///< offset of its copies
 };
 
-/// Offline best fit after the base, largest first; copies lie there already. Returns the bytes
-/// used.
+/// Packs transient buffers after the base by offline best fit, largest first. Copies are already
+/// placed there. Returns the bytes used.
 int64_t pack_transients(Plan& plan, const Place& place, const Interrupt& interrupt) {
   const std::vector<Lifetime> lifetimes = lifetimes_in(plan, place.body, place.tier);
   std::vector<Tenant> tenants = tenants_of(plan, lifetimes);
@@ -312,7 +312,8 @@ int64_t pack_transients(Plan& plan, const Place& place, const Interrupt& interru
   return top;
 }
 
-/// Persistent buffers in their order, copies or the others; returns the end of the last.
+/// Packs persistent buffers in their order, either copies or the others. Returns the end of the
+/// last.
 int64_t pack_persistent(Plan& plan, Tier tier, bool copies, int64_t top) {
   for (Buffer& buffer : plan.buffers) {
     const bool copy = buffer.copy_of >= 0;
@@ -323,8 +324,8 @@ int64_t pack_persistent(Plan& plan, Tier tier, bool copies, int64_t top) {
   return top;
 }
 
-/// One arena. Persistent buffers first; the last of them are copies, on and after which bodies
-/// place what is transient.
+/// Packs an arena: persistent buffers, then copies. Bodies place transient buffers on and behind
+/// the copies.
 void pack_tier(Plan& plan, Tier tier, const Interrupt& interrupt) {
   const int64_t base = pack_persistent(plan, tier, false, 0);
   int64_t& top = plan.arena_bytes[size_t(tier)];

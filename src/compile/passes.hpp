@@ -1,6 +1,6 @@
 #pragma once
-/// The passes of plan::compile(), in the order in which they run. Each works on the plan in place
-/// and leaves it complete up to its own fields. Behind them is what several of them share.
+/// The passes of plan::compile() in running order. Each works on the plan in place and leaves it
+/// complete except for fields of later passes. Shared parts follow.
 
 #include <algorithm>
 #include <array>
@@ -12,32 +12,32 @@
 
 namespace zero::plan {
 
-/// compile() without its proof, for a forecast alone.
+/// Compiles as compile() does, without the proof, for forecasts.
 Plan compile_unproved(const Request& request, const graph::Graph& training,
                       const graph::Graph& evaluation, const Interrupt& interrupt = {});
 
-/// Lays each unit's parameters out flat: every tensor at a multiple of 64 elements, the unit padded
-/// to a multiple of ranks * 2048, so that shard borders fall on blocks of the norm and of the disk.
+/// Lays each unit's parameters out flat, every tensor at a multiple of 64 elements. Pads units to a
+/// multiple of ranks * 2048, so shard borders fall on blocks of the norm and of the disk.
 std::vector<Unit> lay_out_units(const graph::Graph& graph, int ranks);
 
-/// Makes the persistent buffers: weights, optimizer state, gradients, step data. The ZeRO table.
+/// Makes the persistent buffers of the ZeRO table: weights, optimizer states, gradients, step data.
 void place_states(Plan& plan);
 
-/// Copies in host memory of what is on disk and updated first: as many units as are staged.
+/// Makes copies in host memory of disk states that are updated first, for as many units as are
+/// staged.
 void place_copies(Plan& plan);
 
-/// Second copies of what the host updates before the norm is known.
+/// Makes second copies for the units that the host updates before the norm is known.
 void place_speculation(Plan& plan);
 
-/// The persistent buffers of a plan that continues a text: weights, caches, what the host reads and
-/// writes.
+/// Makes the persistent buffers of a plan that continues texts: weights, caches, inputs and
+/// outputs.
 void place_decode_states(Plan& plan);
 
-/// Write the bodies' ops in their total order: micro-batches (Body::loop where there are many),
-/// collectives, optimizer, prefetch distance. Every operand names its buffer; offsets in the arena
-/// are still open.
+/// Write the bodies' ops in total order: micro-batches (Body::loop if there are many), collectives,
+/// optimizer, prefetch distance. Every operand has its buffer; offsets are not yet set.
 void write_step(Plan& plan);
-/// What write_step() says with a loop, every micro-batch written out: to check it by.
+/// Writes the step of write_step() without a loop, for checks.
 void write_step_in_full(Plan& plan);
 void write_finish(Plan& plan);
 void write_evaluate(Plan& plan);
@@ -45,63 +45,63 @@ void write_read_ahead(Plan& plan);
 void write_decode(Plan& plan);
 void write_prefill(Plan& plan);
 
-/// Numbers each op within its lane; an op without a done_by is done by its own position.
+/// Numbers each op within its lane. done_by is at least the op's own position.
 void number_lanes(Body& body);
 
-/// Finds offsets: persistent buffers first, then each body's transient buffers by lifetime, best
+/// Sets offsets: persistent buffers first, then each body's transient buffers by lifetime, best
 /// fit. No other pass takes as long.
 void pack(Plan& plan, const Interrupt& interrupt = {});
 
-/// The fewest waits that order every conflicting pair of accesses of a body.
+/// Sets the fewest waits that order every conflicting pair of accesses of a body.
 void place_waits(const Plan& plan, Body& body);
 
-/// Two equal stretches of a body, one after the other: ops [first, second) and [second, end).
+/// A pair of equal, adjacent stretches of a body: ops [first, second) and [second, end).
 struct MiddlePair {
   int32_t first, second, end;
-  int64_t rounds;         ///< that the second one is to be run
-  int32_t micro_batches;  ///< of each stretch
+  int64_t rounds;         ///< runs of the second stretch
+  int32_t micro_batches;  ///< in each stretch
 };
 
-/// Makes the second stretch a loop: both then use the same transient buffers, and what follows them
-/// uses what the last round leaves. Needs ops whose transient buffers live once, and no body after
-/// this one. Returns false if the stretches differ in more than buffers, numbers of micro-batches
-/// and places of inputs, or if a buffer of one is still in use where that of the next begins. The
-/// body is then to be written anew.
+/// Turns the second stretch into a loop. Both stretches then use the same transient buffers, and
+/// later ops use those of the last round. Returns false if the stretches differ in more than
+/// buffers, micro-batches and places of inputs, or if a buffer overlaps its successor in time. The
+/// body must then be written anew. REQUIRES: transient buffers of its ops live once, and no body
+/// comes after this one.
 bool fold(Plan& plan, Body& body, const MiddlePair& pair);
 
-// What they share: how gradients are laid out, and the clock by which waits are placed.
+// Shared parts: the layout of gradients, and the clock that places waits.
 
-/// How gradients rest between the passes over micro-batches and the optimizer, decided once from
-/// the request. A gradient of one micro-batch has the compute dtype; a sum of several has fp32.
+/// The layout of gradients between micro-batches and the optimizer, decided once from the request.
+/// A gradient of one micro-batch has the compute dtype, a sum of several fp32.
 struct GradientLayout {
-  Dtype element;        ///< of the persistent gradient that the optimizer reads
-  bool full;            ///< it covers the whole unit, else this rank's shard
-  bool direct;          ///< backward writes into it; else into a bucket of one micro-batch
+  Dtype element;        ///< dtype of the persistent gradient, which the optimizer reads
+  bool full;            ///< true: the whole unit; false: this rank's shard
+  bool direct;          ///< true: backward writes into it; false: into a bucket per micro-batch
   bool counter;         ///< reproducible sums: a binary counter of fp32 shards
-  bool local_sum;       ///< micro-batches add locally; ranks reduce after the last (stages 0 and 1)
-  bool in_products;     ///< local sums: products add gradients of weights to them themselves
-  bool gather_sums;     ///< stage 0: finished shards are gathered to every rank
-  bool round_gradient;  ///< the optimizer and the norm round fp32 to the compute dtype
-  bool wire_bf16;       ///< local sums are rounded to bf16 for their way between ranks
+  bool local_sum;       ///< stages 0 and 1: micro-batches add locally; ranks reduce after the last
+  bool in_products;     ///< local sums: products add weight gradients to them directly
+  bool gather_sums;     ///< stage 0: final shards are gathered to every rank
+  bool round_gradient;  ///< optimizer and norm round fp32 to the compute dtype
+  bool wire_bf16;       ///< local sums are rounded to bf16 for transfer between ranks
 };
 
 GradientLayout gradient_layout(const Request& request);
 
-/// [parameters] whether one op alone writes the gradient, and can add it to an fp32 sum.
+/// Returns [parameters]: true if a single op writes the gradient and can add it to an fp32 sum.
 std::vector<bool> summed_by_their_op(const graph::Graph& graph);
 
-/// What a finished gradient is where the optimizer runs. It crosses to the host rounded.
+/// The final gradient at the optimizer's site. It moves to the host rounded.
 struct RestingGradient {
   Dtype element;
-  bool full;            ///< the whole unit, else this rank's shard
-  bool round_gradient;  ///< the optimizer still has to round it
+  bool full;            ///< true: the whole unit; false: this rank's shard
+  bool round_gradient;  ///< true: the optimizer must still round it
 };
 RestingGradient resting_gradient(const Request& request, Tier site);
 
-/// How many ops of each lane are known to be finished.
+/// The number of ops of each lane that have certainly finished.
 using LaneClock = std::array<int32_t, kLanes>;
 
-/// Adds what another clock knows.
+/// Raises a clock to the knowledge of another.
 inline void raise(LaneClock& clock, const LaneClock& other) {
   for (size_t lane = 0; lane < clock.size(); ++lane) {
     clock[lane] = std::max(clock[lane], other[lane]);

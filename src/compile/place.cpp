@@ -18,7 +18,7 @@ int32_t keep(Plan& plan, const std::string& name, Use use, int64_t bytes,
 
 constexpr int64_t kDiskWindowBytes = int64_t(4) << 20;
 
-/// Through which the host reaches what rests on a disk.
+/// Makes the buffer through which the host accesses disk homes.
 void place_disk_window(Plan& plan) {
   const Request& request = plan.request;
   const Tier homes[] = {request.optimizer_home, request.weight_home, request.activation_home};
@@ -26,7 +26,8 @@ void place_disk_window(Plan& plan) {
   plan.disk_window = keep(plan, "disk.window", Use::staging, kDiskWindowBytes, Tier::host);
 }
 
-/// What completes a weight to its master: bf16 an int16, fp16 an fp32, fp32 nothing.
+/// Returns the bytes per element that complete a weight to its master: an int16 for bf16, an fp32
+/// for fp16, none for fp32.
 int64_t low_bytes(Dtype compute) {
   return compute == Dtype::bf16 ? 2 : compute == Dtype::f16 ? 4 : 0;
 }
@@ -66,8 +67,8 @@ void place_unit(Plan& plan, Unit& unit) {
            (full ? unit.numel : unit.shard_numel) * int64_t(bytes_of(gradient.element)), site);
 }
 
-/// Which units' states leave the device, and which of these come back to be updated: as many as
-/// their shares of the elements allow, taken evenly in the order of the graph.
+/// Chooses the units whose states leave the device, and, of these, the units that the device still
+/// updates. Each share of elements is spread evenly in graph order.
 void spread_homes(Plan& plan) {
   const Request& request = plan.request;
   double seen = 0, moved = 0, on_device = 0;
@@ -86,8 +87,8 @@ void spread_homes(Plan& plan) {
   }
 }
 
-/// Buffers, called by this prefix, for the inputs of a graph that `filled_by` writes. Inputs of
-/// so many micro-batches lie apart; 0: there is one for all.
+/// Makes buffers, named with `prefix`, for the inputs of a graph that `filled_by` writes.
+/// `micro_batches` inputs lie apart; 0: all share one.
 void place_inputs(Plan& plan, int32_t graph, graph::FilledBy filled_by, const std::string& prefix,
                   int64_t micro_batches = 0) {
   const graph::Graph& of = plan.graphs[size_t(graph)];
@@ -121,7 +122,7 @@ void place_evaluation(Plan& plan) {
   place_inputs(plan, 1, graph::FilledBy::data, "evaluation.");
 }
 
-/// The other graph of the two has these in the same buffers.
+/// Gives the other graph the same buffers.
 template <class Buffers>
 void share(Buffers& buffers, int32_t graph) {
   const Buffers before = buffers;
@@ -139,7 +140,7 @@ GradientLayout gradient_layout(const Request& request) {
   GradientLayout layout{};
   layout.counter = several && request.reproducible;
   layout.gather_sums = !alone && request.stage == 0;
-  // A counter holds shards only, so at stage 1 nothing needs the whole gradient at rest.
+  // A counter holds only shards, so stage 1 then needs no whole gradient at rest.
   layout.full = alone || request.stage == 0 || (request.stage == 1 && !layout.counter);
   const bool rounded_once = layout.counter && layout.gather_sums && !request.gradient_fp32;
   const bool one_micro_batch = !several && (alone || !request.gradient_fp32);

@@ -17,7 +17,7 @@ Reducer::Reducer(BodyWriter& writer, bool loops) : writer_(writer), loops_(loops
 
 Lane Reducer::lane() const { return writer_.request().ranks == 1 ? Lane::compute : Lane::reduce; }
 
-/// The persistent gradient, or what is sent to the host once it is finished.
+/// Returns the persistent gradient, or a buffer that is sent to the host once final.
 int32_t Reducer::make_sum(int32_t u) {
   const Unit& unit = writer_.unit(u);
   const GradientLayout& layout = writer_.layout();
@@ -32,7 +32,7 @@ int32_t Reducer::begin(int32_t u, int32_t micro) {
   if (micro == 0) sum_[size_t(u)] = make_sum(u);
   if (writer_.layout().direct) {
     bucket_[size_t(u)] = sum_[size_t(u)];
-    // At rest the gaps are zero from the start.
+    // The gaps of a persistent gradient are zero from the start.
     if (sum_[size_t(u)] != unit.gradient) clear_gaps(u);
     return bucket_[size_t(u)];
   }
@@ -43,7 +43,8 @@ int32_t Reducer::begin(int32_t u, int32_t micro) {
   return bucket_[size_t(u)];
 }
 
-// Backward writes the tensors; what lies between and after them travels and counts in the norm too.
+// Clears the gaps between tensors. Backward writes only the tensors, but the gaps are sent and
+// enter the norm too.
 void Reducer::clear_gaps(int32_t u) {
   const Unit& unit = writer_.unit(u);
   const int64_t element = int64_t(bytes_of(writer_.request().compute));
@@ -82,7 +83,7 @@ void Reducer::finish(int32_t u, int32_t micro) {
   slack_.end(writer_.size());
 }
 
-/// Stretches of a unit, in elements, that no product adds to the sum, gaps included.
+/// Returns the ranges of a unit, in elements and with gaps, that no product adds to the sum.
 std::vector<Reducer::Range> Reducer::ranges_to_sum(int32_t u) {
   std::vector<Range> ranges;
   int64_t begin = 0;
@@ -95,7 +96,7 @@ std::vector<Reducer::Range> Reducer::ranges_to_sum(int32_t u) {
   return ranges;
 }
 
-// Stages 0 and 1, default numerics: ranks meet once a step, in fp32.
+// Stages 0 and 1, default numerics: ranks reduce once per step, in fp32.
 void Reducer::sum_locally(int32_t u, int32_t micro) {
   const Unit& unit = writer_.unit(u);
   const int32_t sum = sum_[size_t(u)];
@@ -121,7 +122,7 @@ void Reducer::sum_locally(int32_t u, int32_t micro) {
          writer_.owned(sum, unit.shard_numel * 4, Mode::write), Dtype::f32, false);
 }
 
-// The bucket of the last micro-batch has been added, and takes what travels.
+// Rounds the sum into the bucket of the last micro-batch, which is already added.
 void Reducer::round_for_the_way(int32_t u) {
   writer_.emit({.kind = Kind::round_sum,
                 .lane = lane(),
@@ -132,7 +133,7 @@ void Reducer::round_for_the_way(int32_t u) {
                              writer_.whole(bucket_[size_t(u)], Mode::write)}});
 }
 
-// More ranks than one pass of the tree adds leave the sums of groups of them on its way.
+// Returns a buffer for the sums of rank groups, empty if one pass of the tree adds all ranks.
 Operand Reducer::group_sums(int32_t u, int64_t piece_numel) {
   const int64_t bytes = kernels::group_sums(writer_.request().ranks) * piece_numel * 4;
   if (bytes == 0) return {};
@@ -163,7 +164,7 @@ void Reducer::reduce(int32_t u, int32_t from, const Operand& to, Dtype out, bool
   }
 }
 
-// Micro-batch `micro` of every rank enters the counter as one leaf: the sum over ranks.
+// Puts the sum of unit u's bucket over ranks into slot `to` as a leaf, or adds it if `add`.
 void Reducer::leaf(int32_t u, int32_t to, bool add) {
   const int32_t bucket = bucket_[size_t(u)];
   if (writer_.request().ranks > 1) {
@@ -187,8 +188,8 @@ void Reducer::merge(int32_t u, int32_t from, int32_t to) {
                 .operands = {writer_.whole(from, Mode::read), writer_.whole(to, Mode::update)}});
 }
 
-/// A slot that takes in all others is where the whole sum ends up, so it is the sum itself wherever
-/// that is an fp32 shard.
+/// Returns a slot of the counter. A slot that takes in all others is the final sum itself, if that
+/// is an fp32 shard.
 int32_t Reducer::counter_slot(int32_t u, bool takes_all, int32_t number) {
   const Unit& unit = writer_.unit(u);
   const int64_t bytes = unit.shard_numel * 4;
@@ -200,8 +201,8 @@ int32_t Reducer::counter_slot(int32_t u, bool takes_all, int32_t number) {
                            bytes);
 }
 
-// A binary counter over micro-batches: level l holds the sum of 2^l neighbouring leaves. The older
-// slot receives, so slots never move.
+// Counts a micro-batch in binary: level l holds the sum of 2^l adjacent leaves. The older slot
+// receives, so slots never move.
 void Reducer::count(int32_t u, int32_t micro) {
   const bool alone = micro == writer_.request().micro_batches - 1 && micro % 2 == 0;
   if (loops_ && !alone) return count_in_slots(u, micro);
@@ -222,7 +223,7 @@ void Reducer::count(int32_t u, int32_t micro) {
   level[carries - 1] = -1;
 }
 
-/// Makes a slot for each level above the leaves. Slots that end the step full are the leftovers.
+/// Makes a slot for each level above the leaves. Slots that are full at the end are the leftovers.
 void Reducer::make_slots(int32_t u) {
   std::vector<std::vector<int32_t>>& counters = writer_.plan().counters;
   counters.resize(writer_.plan().units.size());
@@ -237,9 +238,8 @@ void Reducer::make_slots(int32_t u) {
   }
 }
 
-// Computes the same sums, with slots chosen in each round (SlotSchedule in src/plan/verify.hpp). A
-// pair of leaves is summed in the slot of the group that it completes, then the older slots are
-// added.
+// Computes the same sums with slots chosen per round (SlotSchedule in src/plan/verify.hpp). A pair
+// of leaves is summed in the slot of the group that it completes. Then the older slots are added.
 void Reducer::count_in_slots(int32_t u, int32_t micro) {
   if (micro == 0) make_slots(u);
   const std::vector<int32_t>& slots = writer_.plan().counters[size_t(u)];
@@ -295,8 +295,8 @@ void Reducer::finish_step(int32_t u) {
   if (gradient != unit.gradient) send_to_host(u);
 }
 
-// Stage 0. What reads the sum rounds it to bf16 anyway, so that nothing is lost by rounding it
-// before it travels.
+// Gathers the sum at stage 0. Rounding to bf16 before the transfer loses nothing, because readers
+// of the sum round it anyway.
 void Reducer::gather_sum(int32_t u) {
   const GradientLayout& layout = writer_.layout();
   const int32_t sum = sum_[size_t(u)], travels = layout.wire_bf16 ? bucket_[size_t(u)] : sum;
@@ -326,7 +326,7 @@ void Reducer::gather_sum(int32_t u) {
                 .operands = {writer_.whole(travels, Mode::read), writer_.whole(sum, Mode::write)}});
 }
 
-// Rounded on the device, so that as few bytes cross as the optimizer reads.
+// Rounds on the device, so only the bytes that the optimizer reads are moved.
 void Reducer::send_to_host(int32_t u) {
   const GradientLayout& layout = writer_.layout();
   const Unit& unit = writer_.unit(u);

@@ -7,7 +7,7 @@
 namespace zero::plan {
 namespace {
 
-/// Units that the host updates, in the order in which their gradients are whole.
+/// Returns the units that the host updates, in the order in which their gradients are complete.
 std::vector<int32_t> updated_on_host(const Plan& plan) {
   std::vector<int32_t> units;
   for (int32_t u = 0; u < int32_t(plan.units.size()); ++u) {
@@ -51,8 +51,8 @@ void place_second(Plan& plan, Unit& unit) {
 
 }  // namespace
 
-// Spread evenly, as the host takes longer for a unit than backward does: what it cannot keep up
-// with is updated during forward, by which time the units in front of it have been settled.
+// Spreads speculated units evenly, because the host needs longer for a unit than backward. The host
+// updates the others during forward, when earlier units are already settled.
 void place_speculation(Plan& plan) {
   if (plan.request.speculated_share == 0) return;
   double seen = 0, left = 0;

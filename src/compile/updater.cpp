@@ -9,16 +9,16 @@ namespace {
 
 bool runs_on_host(const Unit& unit) { return unit.optimizer_site() == Tier::host; }
 
-/// How many units that are moved are on their way at once.
+/// Returns the number of moved units that are staged at the same time.
 int staged_units(const Plan& plan) {
   const auto moved = std::count_if(plan.units.begin(), plan.units.end(),
                                    [](const Unit& unit) { return unit.is_moved(); });
   return int(std::clamp<ptrdiff_t>(moved, 1, plan.request.staged_units));
 }
 
-/// How many units are brought ahead of the one that is updated. What the device updates must be on
-/// its way before the results of units in front of it are, or the lanes would take turns: each
-/// carries its ops in one order. Half of those on their way come, half go.
+/// Returns the number of units brought ahead of the updated one. A unit for the device must be on
+/// its way before results of earlier units leave. Otherwise lanes would take turns, because each
+/// runs its ops in one order. Half of the staged units come and half go.
 int units_ahead(const Plan& plan) {
   return update_sites(plan).on_device > 0 ? staged_units(plan) / 2 : 0;
 }
@@ -49,7 +49,7 @@ std::vector<int32_t> update_order(const Plan& plan) {
   return order;
 }
 
-// Where nothing overlaps there is nothing to read ahead of.
+// Makes no copies without overlap, because there is nothing to read ahead of.
 void place_copies(Plan& plan) {
   if (!plan.request.overlap) return;
   int left = staged_units(plan);
@@ -70,8 +70,8 @@ Updater::Updater(BodyWriter& writer)
   weights_.resize(is_last_.size());
 }
 
-// As many units move at once as there are copies. Copies rotate, so the slots that follow the last
-// unit's are free first.
+// Lists the last staged units, and the copies to read. As many units move at the same time as there
+// are copies. Copies rotate, so the slots after the last unit's are free first.
 void Updater::list_units() {
   std::vector<int32_t> moved = order_;
   std::erase_if(moved, [&](int32_t u) { return !writer_.unit(u).is_moved(); });
@@ -165,7 +165,7 @@ Operand Updater::send_home(int32_t u, const Staged& staged) {
     from = writer_.whole(writer_.bring(u, from, Tier::host), Mode::read);
   }
   writer_.move(u, from, to);
-  // A shard on the device can be gathered as it lies there.
+  // A shard on the device can be gathered in place.
   const bool gathers = writer_.unit(u).weight_sharded;
   if (gathers && writer_.tier_of(staged.here) == Tier::device) return staged.here;
   return home == Tier::nvme ? from : staged.home;
@@ -212,7 +212,7 @@ PlanOp Updater::optimizer_op(int32_t u, Kind kind, int32_t state,
   return op;
 }
 
-// Norms of whole tensors are known after a small all-reduce, so there is a pass on each side of it.
+// Norms of whole tensors need a small all-reduce, so one pass comes before it and one after.
 void Updater::run_with_norms(const PlanOp& update) {
   const Unit& unit = writer_.unit(update.unit);
   const int64_t tensors = stored_tensors(writer_.plan().graphs[0], unit);

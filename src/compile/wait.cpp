@@ -8,17 +8,18 @@
 namespace zero::plan {
 namespace {
 
-/// The ops that touched a stretch of the arena last.
+/// The last ops that touched a stretch of the arena.
 struct Touched {
   int64_t end;
-  int32_t writer;                         ///< position in the body, -1: nobody
-  std::array<int32_t, kLanes> readers{};  ///< since the write, the latest a lane; -1: nobody
+  int32_t writer;                         ///< position in the body; -1: none
+  std::array<int32_t, kLanes> readers{};  ///< latest per lane since the write; -1: none
 };
 
-/// Walks a body in its total order and tells which earlier ops each op conflicts with.
+/// A record of a body's accesses in total order, to find the earlier ops that an op conflicts with.
 class ConflictMap {
  public:
-  /// Earlier ops that must be done before `op` touches [extent) in this mode; then records it.
+  /// Appends to `before` the earlier ops that must finish before `op` touches the extent, then
+  /// records `op`.
   void touch(const Extent& extent, Mode mode, int32_t op, Lane lane, std::vector<int32_t>& before) {
     cut(extent.begin);
     cut(extent.end);
@@ -72,8 +73,8 @@ class ConflictMap {
   std::map<int64_t, Touched> map_;
 };
 
-/// Adds the waits that `before` demands and `known` does not imply. Latest first: whatever an op
-/// that is waited for has itself waited for is implied, so no wait added is redundant.
+/// Adds the waits that `before` requires and `known` does not imply. It takes the latest op first.
+/// Later waits imply the waits of the op waited for, so none is redundant.
 void add_waits(const Body& body, const std::vector<LaneClock>& done, std::vector<int32_t>& before,
                LaneClock& known, std::vector<Wait>& waits) {
   std::sort(before.begin(), before.end(), std::greater<>());

@@ -8,7 +8,7 @@
 namespace zero {
 namespace {
 
-/// A string that would be another value without its quotes.
+/// True if the value is a string that would be another value without its quotes.
 bool is_quoted_value(const TomlValue& value) {
   const auto* word = std::get_if<std::string>(&value);
   TomlValue inside;
@@ -29,7 +29,7 @@ bool is_auto(const TomlValue& value) { return is_word(value, "auto"); }
 
 std::string check_range(const Range& range, const TomlValue& value, double number) {
   const bool low = range.above_low ? number > range.low : number >= range.low;
-  // Kernels take it in fp32, in which it must not reach its bound either.
+  // Kernels take the number in fp32, where it must not reach the bound either.
   const bool high = range.below_high ? float(number) < range.high : number <= range.high;
   if (low && high) return "";
   return text(to_text(value), " is out of range; write ", to_text(range), range.hint);
@@ -105,7 +105,7 @@ struct Assign {
     if (!is_line_of_text(*word)) return "a string with a control character or no UTF-8";
     return *out = *word, "";
   }
-  /// Each as a string alone, and none that is empty.
+  /// Stores each item as a single string; empty strings are errors.
   std::string operator()(std::vector<std::string>* out) const {
     const auto* items = std::get_if<TomlArray>(&value);
     if (!items) return wrong_type(value, kWords);
@@ -182,7 +182,7 @@ struct Assign {
     return text(to_text(value), " is ", type_name(value),
                 is_quoted_value(value) ? " (remove the quotes)" : "", ": ", binding.reason);
   }
-  /// Kept nowhere: the value has to be one of its kind, and is as good as any other.
+  /// Checks that the value is one of the key's type. No member stores it.
   std::string operator()(const Hint& binding) const {
     bool flag = false;
     int64_t integer = 0;

@@ -22,7 +22,7 @@ std::string equation(const RunConfig& c, int64_t ranks) {
       equation(c, ranks), ": train = micro x accumulation x ranks does not hold; ", advice);
 }
 
-/// total / part, which must be whole.
+/// Returns total / part. Throws SettingsError if it is not whole.
 int64_t divide(const RunConfig& c, int64_t ranks, int64_t part) {
   const int64_t below = c.train_batch_size / part * part, above = below + part;
   if (c.train_batch_size % part != 0) {
@@ -55,7 +55,7 @@ BatchSizes infer(const RunConfig& c, int64_t ranks) {
   return {c.train_batch_size, divide(c, ranks, steps * ranks), steps};
 }
 
-/// As many of either as the keys themselves may say.
+/// Largest micro-batch and accumulation, as the keys themselves allow.
 constexpr int64_t kMostOfBatch = 1'000'000;
 
 BatchSizes within_bounds(const RunConfig& c, int64_t ranks, const BatchSizes& batch) {

@@ -13,7 +13,7 @@ bool validates(const RunConfig& c) {
   return !c.data.validation.empty() || c.data.validation_fraction > 0;
 }
 
-/// Whether a home is or may become a disk: "auto" may only where there is a disk to choose.
+/// True if a home is or may become a disk. "auto" may only if a disk is named.
 bool may_use_disk(Home home, const std::string& path) {
   return home == Home::nvme || (home == Home::automatic && !path.empty());
 }
@@ -24,7 +24,7 @@ bool uses_disk(const RunConfig& c) {
          c.offload_activations.home() == Home::nvme;
 }
 
-/// key = "A", "B" or "C".
+/// Returns: key = "A", "B" or "C".
 std::string any_of(const std::string& key, const std::vector<TomlValue>& values) {
   std::string words = key + " = ";
   for (size_t i = 0; i < values.size(); ++i) {
@@ -33,7 +33,7 @@ std::string any_of(const std::string& key, const std::vector<TomlValue>& values)
   return words;
 }
 
-/// Keys that act where another key has one of `values`.
+/// Returns the condition of keys that act if another key has one of `values`.
 Condition acts_with(std::vector<std::string> keys, const std::string& because,
                     std::vector<TomlValue> values, const std::string& wanted = "") {
   return {.keys = std::move(keys),
@@ -81,7 +81,7 @@ std::vector<Condition> schedule_conditions() {
   };
 }
 
-/// A key that only some optimizers have acts with these alone.
+/// Returns the conditions of keys that only some optimizers have.
 std::vector<Condition> optimizer_conditions() {
   const auto reads = [](const OptimizerRow& row, std::string_view key) {
     return std::ranges::find(row.keys, key) != row.keys.end();
@@ -151,7 +151,7 @@ std::vector<Condition> data_conditions() {
   };
 }
 
-/// Where the families are not known, neither is what they learn from.
+/// True if the model learns from pairs of texts, or if the families are unknown.
 bool learns_pairs(const RunConfig& c) {
   return !c.model.table || c.model.table->empty() || family_of(c.model).learns_pairs;
 }

@@ -11,9 +11,9 @@ namespace {
 using C = RunConfig;
 using Lines = std::vector<std::string>;
 
-const std::string kFine;  // what a rule says of settings that it has nothing against
+const std::string kFine;  // returned by a rule that holds
 
-/// Settings that cannot stand together whatever the numbers beside them.
+/// Returns a rule against settings that contradict each other.
 Rule clash(Lines keys, bool (*holds)(const C&), const char* what, Lines example) {
   return {.keys = std::move(keys),
           .broken = [=](const C& c) { return holds(c) ? std::string(what) : kFine; },
@@ -30,7 +30,8 @@ std::string two_lengths(const C& c) {
               counted(c.run.epochs, "epoch"), "; write run.steps = 0 or run.epochs = 0");
 }
 
-/// Synthetic data have as many samples as are asked for, and their tokens are counted.
+/// Refuses too many synthetic samples: any number can be requested, but their tokens must be
+/// countable.
 std::string uncountable_samples(const C& c) {
   constexpr int64_t kMostTokens = int64_t(1) << 60;
   const int64_t most = kMostTokens / (c.data.sequence_length + 1);
@@ -139,7 +140,7 @@ std::string other_type(const C& c) {
               " here; write communication_data_type = \"auto\", or bf16.enabled = true");
 }
 
-/// On how gradients travel between ranks.
+/// Returns the rules on the dtype of gradients between ranks.
 std::vector<Rule> wire_rules() {
   return {
       {.keys = {"communication_data_type", "bf16.enabled", "fp16.enabled"},
@@ -211,7 +212,7 @@ std::string resident_parameters(const C& c) {
               "3");
 }
 
-/// A home on a disk whose folder is not named.
+/// Returns the rule that a home on a disk needs a named folder.
 Rule no_folder(const std::string& section, const char* device, bool (*holds)(const C&),
                const char* condition) {
   const std::string key = section + ".nvme_path", home = section + "." + device;
@@ -325,7 +326,7 @@ std::string unmeasured_best(const C& c) {
               evaluates);
 }
 
-/// These metrics count texts, which are generated for a validation set of pairs alone.
+/// Refuses a metric of generated texts without a validation set of pairs to generate them for.
 std::string ungenerated_best(const C& c) {
   const BestMetric metric = c.checkpoint.best_metric;
   const bool is_of_texts = metric == BestMetric::bleu || metric == BestMetric::exact_match;

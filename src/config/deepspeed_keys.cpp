@@ -169,7 +169,7 @@ bool is_about(const DeepSpeedKeys& keys, std::string_view key) {
   return names_one(keys.names, below.substr(0, below.find('.')));
 }
 
-/// A key of other programs, beside the flags of training_rules() and script_rules(), and advice.
+/// A key of another program, with advice. It is no flag of training_rules() or script_rules().
 struct Habit {
   std::string_view key, advice;
 };
@@ -194,7 +194,7 @@ const Habit kHabits[] = {
     {"num_processes", "mpirun or srun says how many ranks run; remove it"},
 };
 
-/// The name here of a key that an input file has under another name.
+/// Returns our name of a DeepSpeed key that an input file has under another name; "" if none.
 std::string name_here(std::string_view key) {
   const ImportRule* rule = find_rule(deepspeed_rules(), key);
   return rule && rule->values.empty() && !rule->convert ? rule->target(key) : "";
@@ -226,7 +226,7 @@ std::string habit_advice(std::string_view key) {
   const ImportRule* flag = find_rule(training_rules(), "--" + word);
   if (!flag) flag = find_rule(script_rules(), "--" + word);
   const std::string to = flag ? flag->target("--" + word) : "";
-  // fp16 is a section here, whose keys have names.
+  // fp16 is a section of ours, so the advice names its keys.
   return to.empty() || lies_in(to, word) ? "" : "write " + to;
 }
 

@@ -10,7 +10,7 @@
 namespace zero {
 namespace {
 
-/// What each "auto" that other keys decide comes to, by its key.
+/// Returns, by key, the derived value of each "auto" that other keys decide.
 std::map<std::string, std::string> derived_values(const RunConfig& c) {
   std::map<std::string, std::string> values;
   const auto add = [&values](bool automatic, const std::string& key, std::string_view source,

@@ -18,7 +18,7 @@ bool as_count(std::string_view digits, int64_t& out) {
   return error == std::errc() && end == last && digits[0] != '-';
 }
 
-/// A number with one of `units`, each of which is `step` times the one before it.
+/// Parses a number with one of `units`. Each unit is `step` times the previous one.
 bool as_size(std::string_view word, std::span<const std::string_view> units, double step,
              int64_t& out) {
   double number = 0;
@@ -36,7 +36,7 @@ bool as_size(std::string_view word, std::span<const std::string_view> units, dou
 
 std::string blocks(int64_t count) { return count > 0 ? counted(count, "block") : "the blocks"; }
 
-/// 0 and not 0.0, 500000000 and not 5e+08.
+/// Returns a number as 0, not 0.0, and 500000000, not 5e+08.
 std::string plain(double number) {
   const bool whole = number == std::floor(number) && std::fabs(number) < 1e15;
   return to_text(whole ? TomlValue(int64_t(number)) : TomlValue(number));
@@ -132,7 +132,7 @@ bool as_decimal_bytes(std::string_view word, int64_t& out) {
 }
 
 bool as_clock(std::string_view word, int64_t& out) {
-  constexpr size_t kTail = 6;  // of ":MM:SS"
+  constexpr size_t kTail = 6;  // Bytes of ":MM:SS".
   if (word.size() <= kTail || word.size() > kTail + 4) return false;
   const std::string_view tail = word.substr(word.size() - kTail);
   int64_t hours = 0, minutes = 0, seconds = 0;

@@ -52,7 +52,7 @@ void batch_fields(Table& table, RunConfig& c) {
                 "updated weights are always all-gathered, never broadcast");
 }
 
-/// "auto", which is kept as 0, or one of the words of a number.
+/// Returns the choice of a count with words: "auto", stored as 0, or a word.
 OneOf words_of(const ModelCount& count, int64_t& place) {
   OneOf choice{.names = {"auto"},
                .get = [&place] { return int(place); },
@@ -62,7 +62,7 @@ OneOf words_of(const ModelCount& count, int64_t& place) {
   return choice;
 }
 
-/// Keys of the same name in several families are one.
+/// Adds the numbers of all families. Families share a key of equal name.
 void number_fields(Table& table, const ModelTable& families, ModelConfig& c) {
   std::vector<std::string_view> names;
   for (const ModelFamily& family : families) names.push_back(family.name);
@@ -111,7 +111,7 @@ void data_fields(Table& table, DataConfig& c) {
   table.flag("changed", c.changed);
 }
 
-/// Keys of models that learn from pairs of texts.
+/// Adds the keys of models that learn from pairs of texts.
 void pair_fields(Table& table, DataConfig& c) {
   const Range id{.low = -1, .high = 1 << 24};
   table.word("source_field", c.source_field);
@@ -267,7 +267,7 @@ void report_fields(Table& table, RunConfig& c) {
   table.flag("at_end", c.export_model.at_end);
 }
 
-/// The last word is an earlier one for the first metric.
+/// Returns the names of the metrics. The last is a synonym of the first metric.
 OneOf best_metrics(BestMetric& metric) {
   std::vector<std::string_view> names(std::begin(kBestMetrics), std::end(kBestMetrics));
   names.push_back("eval_loss");

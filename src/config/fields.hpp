@@ -15,20 +15,20 @@
 
 namespace zero {
 
-/// One of some names; the enumerators count from 0 in the same order.
+/// A choice between names. Enumerators count from 0 in their order.
 struct OneOf {
   std::vector<std::string_view> names;
   std::function<int()> get;
   std::function<void(int)> set;
-  std::string_view hint;  ///< added to every refusal
+  std::string_view hint;  ///< text added to every refusal
 };
 
-/// A key without a member: the values that ask for what this program does by construction, the
-/// default first, and why it does nothing else and what to write.
+/// A key without a member, for behaviour that is fixed: its accepted values, the default first,
+/// with the reason and the advice of a refusal.
 struct Fixed {
   std::vector<TomlValue> accepted;
   std::string reason;
-  bool warns = false;  ///< an accepted value other than the default does nothing and says so
+  bool warns = false;  ///< accepted values other than the default do nothing, with a warning
 };
 
 struct Integer {
@@ -39,72 +39,73 @@ struct Real {
   double* value;
   Range range;
 };
-/// Bytes: an integer, or text such as "24GiB"; "auto" is kept as 0.
+/// A number of bytes, or text such as "24GiB"; "auto" is stored as 0.
 struct Size {
   int64_t* value;
 };
 
-/// Seconds, or "HH:MM:SS"; 0 = none.
+/// A number of seconds, or "HH:MM:SS"; 0 = no limit.
 struct Duration {
   int64_t* value;
 };
 
-/// A key without a member of which every legal value is taken: the plan decides instead, and a line
-/// says how. The default's type is the key's.
+/// A key without a member that accepts every legal value. The plan decides, and a line reports its
+/// decision. The type is that of the default.
 struct Hint {
   TomlValue fallback;
-  Range range;  ///< of a number
+  Range range;  ///< legal values of a number
   std::string_view reason;
 };
 
-/// A setting that others may say where nobody writes it: "auto", which is kept as none.
+/// A setting whose "auto", stored as none, lets another file decide.
 struct Open {
   std::variant<std::optional<bool>*, std::optional<int64_t>*, std::optional<double>*,
                std::optional<BeamEnd>*, std::optional<std::vector<int64_t>>*>
       value;
-  Range range = {.automatic = true};  ///< of a number, or of each in a list
+  Range range = {.automatic = true};  ///< legal values of a number, or of each in a list
 };
 
 using Binding =
     std::variant<bool*, Integer, Real, Size, Duration, std::string*, std::vector<std::string>*,
                  std::array<double, 2>*, Recompute*, OneOf, Fixed, Hint, Open>;
 
-/// What somebody who knows the key from DeepSpeed may expect of it.
+/// The relation of a key to DeepSpeed's key of the same name.
 enum class Standing {
   ours,     ///< DeepSpeed has no such key
-  same,     ///< acts as there
-  cap,      ///< an upper limit: the plan may do with less
-  always,   ///< always done, or without an effect to choose: its legal values ask for the same
-  refused,  ///< another value is refused for good
-  hint,     ///< every legal value is taken, and a line says what the plan does instead
+  same,     ///< acts as in DeepSpeed
+  cap,      ///< an upper limit: the plan may use less
+  always,   ///< always on, or without effect: legal values ask for nothing else
+  refused,  ///< other values are refused
+  hint,     ///< every legal value is accepted, and a line reports the plan's decision
 };
 
 struct Field {
   std::string key;
   Binding binding;
   Standing standing;
-  std::string alias_of = {};   ///< the key whose member this one sets as well
-  std::string_view note = {};  ///< what inputs/keys.md adds
+  std::string alias_of = {};   ///< key with the same member; "" if none
+  std::string_view note = {};  ///< addition to inputs/keys.md
 };
 
-/// Every key of the input file, once, with the place in `config` that it fills. Gives the numbers
-/// of model.table's families that `config` has not yet their defaults.
+/// Returns every key of the input file once, bound to its member of `config`. Gives numbers of
+/// model.table's families their defaults if `config` lacks them.
 std::vector<Field> fields_of(RunConfig& config);
 
-/// Stores `value`; returns "" or what is wrong with it and what would work.
+/// Stores `value`. Returns "" on success, otherwise the error text.
 std::string assign(const Field& field, const TomlValue& value);
 
-/// Whether the values are the same, numbers of one type being those of the other: 1e9, 1000000000.
+/// True if the values are equal. Integers and reals of equal size are: 1e9, 1000000000.
 bool same_value(const TomlValue& a, const TomlValue& b);
 
-/// Whether a key without a member could mean something by `value`, done or not: it is of the type
-/// of the accepted one, where numbers are of one type, or a number where "auto" is accepted.
+/// True if `value` could be meant for a key without a member, supported or not. It has the type of
+/// the accepted values, or is a number where "auto" is accepted. All numbers are of one type.
 bool could_be_of(const Fixed& fixed, const TomlValue& value);
 
-/// The member as it would stand in a file; of a Fixed key its default.
+/// Returns the member as a file writes it; for a Fixed key, the default.
 TomlValue value_of(const Field& field);
 
-/// "0 to 3", "true or false": what a refusal and the table of keys say.
+/// Returns the legal values in words, for error texts and the table of keys: "0 to 3", "true or
+/// false".
 std::string legal_values(const Field& field);
 std::string to_text(const Range& range);
 std::string to_text(const OneOf& choice);
@@ -117,24 +118,24 @@ inline constexpr std::string_view kIdLists = "a list of token ids, [1, 2], or on
 inline constexpr std::string_view kRecomputes =
     "\"none\", \"selective\", \"full\" or a list of blocks, [0, 2, 5]";
 
-/// The section of a key, "" at the top: "zero.offload_param" of "zero.offload_param.device".
+/// Returns the section of a key, "" at the top level: "zero.offload_param" for
+/// "zero.offload_param.device".
 std::string_view section_of(std::string_view key);
 
-/// An input file's lines, those of `line(field, name in its section)` below the names of their
-/// sections; "" leaves a field out.
+/// Returns the lines of an input file under their section headers. `line` returns a field's line;
+/// "" omits the field.
 std::string by_section(
     std::span<const Field> fields,
     const std::function<std::string(const Field& field, std::string_view name)>& line);
 
-/// `words` after a value; a file's name may hold what no comment can.
+/// Returns `words` as a comment behind a value. Replaces bytes that a comment cannot hold.
 std::string comment(std::string words);
 
 inline constexpr std::string_view kNumberCheckpoints =
     "activation_checkpointing.number_checkpoints";
 
-/// What activation_checkpointing.recompute keeps between the passes, in words with its counts:
-/// "recompute = \"full\" keeps the inputs of 12 blocks". Without counts where the model's layers
-/// are not known.
+/// Returns the activations that recompute keeps between the passes: "recompute = \"full\" keeps the
+/// inputs of 12 blocks". Omits the counts if the number of blocks is unknown.
 std::string kept_activations(const RunConfig& config);
 
 }  // namespace zero

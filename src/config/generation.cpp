@@ -23,7 +23,7 @@ std::vector<Field> own_fields(GenerationConfig& config) {
 
 bool is_auto(const Field& field) { return value_of(field) == TomlValue("auto"); }
 
-// What is wrong with settings, "" if nothing is.
+// The following functions return an error text, "" if the settings are consistent.
 
 std::string drawn_beams(const GenerationConfig& c) {
   if (c.num_beams.value_or(1) == 1 || !c.do_sample.value_or(false)) return "";
@@ -40,7 +40,7 @@ std::string short_texts(const GenerationConfig& c) {
   const auto exceeds = [](const auto& least, const auto& most) {
     return least && most && *least > *most;
   };
-  // The end is one of the tokens.
+  // The end token counts towards the length.
   if (exceeds(c.min_length, c.max_length) && !c.min_new_tokens) {
     return text("no text ends before ", *c.min_length, " tokens, and none has more than ",
                 *c.max_length, "; write min_length = ", *c.max_length, " or less");
@@ -76,12 +76,12 @@ std::vector<std::string> keys_of(const GenerationRule& rule) {
   return keys;
 }
 
-/// A key that acts under a switch.
+/// A group of keys that act only under a switch.
 struct Switched {
   std::vector<const char*> names;
   const char* by;
   const char* wanted;
-  const char* off;  ///< the value under which they do not act
+  const char* off;  ///< value under which they have no effect
   bool (*holds)(const GenerationConfig&);
 };
 
@@ -98,7 +98,7 @@ const Switched kSwitched[] = {
      [](const GenerationConfig& c) { return c.num_beams.value_or(1) > 1; }},
 };
 
-/// The first of some keys that is not "auto", with its value; none if all are.
+/// Returns the first of the named keys that is not "auto"; nothing if all are.
 std::optional<Field> said_of(std::span<const Field> fields, const std::vector<const char*>& names) {
   const auto is_said = [&](const Field& field) {
     return std::ranges::any_of(names,
@@ -109,7 +109,7 @@ std::optional<Field> said_of(std::span<const Field> fields, const std::vector<co
   return found == fields.end() ? std::nullopt : std::optional(*found);
 }
 
-/// A file of the model may say what the switch's key leaves open.
+/// True if the switch is on, or if it is open and a file of the model may turn it on.
 bool may_hold(const Switched& row, const RunConfig& config) {
   if (row.holds(config.generation)) return true;
   if (config.model.init_from.empty()) return false;

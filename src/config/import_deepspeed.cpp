@@ -24,7 +24,7 @@ void translate_files(Translation& translation, ImportFiles& files) {
   translation.translate(files.deepspeed, deepspeed_rules(), true);
 }
 
-/// What a run would say to the result, so that it is known here.
+/// Adds the warnings and errors that a run would report for the result.
 void check(const ModelTable& models, DeepSpeedImport& result, const ImportOptions& options) {
   try {
     const ConfigInput input =

@@ -10,8 +10,8 @@
 
 namespace zero {
 
-/// Collects fields under a section's name; one is as its section stands to DeepSpeed unless it says
-/// otherwise. A section's keys without a member follow those with one.
+/// A collector of fields, section by section. A field has its section's standing unless it sets its
+/// own. Keys with a member come first in a section.
 class Table {
  public:
   void section(const std::string& name, Standing standing) {
@@ -40,17 +40,17 @@ class Table {
     return fields_.back();
   }
 
-  /// Keys without a member; `more` follows the value that the reason advises.
+  /// Adds a key without a member and with one legal value. `more` follows that value in the advice.
   void refused(std::string_view key, TomlValue only, std::string_view reason,
                std::string_view more = "") {
     fixed(key, Standing::refused, {only},
           text(reason, reason.empty() ? "" : "; ", "write ", to_text(only), more));
   }
-  /// What is always done, so that false would ask for what is not.
+  /// Adds a key for behaviour that is always on; false is refused.
   void always(std::string_view key, std::string_view reason) {
     fixed(key, Standing::always, {true}, text(reason, "; write true"));
   }
-  /// Where neither value changes anything.
+  /// Adds a key whose two values have the same effect.
   void either(std::string_view key, bool usual, std::string_view reason,
               std::string_view more = "") {
     fixed(key, Standing::always, {usual, !usual}, text(reason, "; write true or false", more));
@@ -72,10 +72,10 @@ class Table {
   std::vector<Field> fields_;
 };
 
-/// [generation].
+/// Adds the keys of [generation].
 void generation_fields(Table& table, GenerationConfig& config);
 
-/// [zero] with the sections below it, and [aio].
+/// Adds the keys of [zero], of the sections below it, and of [aio].
 void zero_fields(Table& table, RunConfig& config);
 
 }  // namespace zero

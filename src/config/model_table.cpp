@@ -38,7 +38,7 @@ Named find(const ModelTable* table, std::string_view name) {
   return {};
 }
 
-const std::string kFine;  // what a rule says of settings that it has nothing against
+const std::string kFine;  // returned by a rule that holds
 
 bool is_named(const RunConfig& c) { return !c.model.name.empty(); }
 
@@ -59,13 +59,13 @@ int64_t written_count(const RunConfig& c, const std::string& name) {
   return found == c.model.numbers.counts.end() ? 0 : found->second;
 }
 
-/// "model.name = \"small\"", the least of them; "" of a family without names.
+/// Returns the line for the smallest size, "model.name = \"small\""; "" for a family without sizes.
 std::string size_line(const ModelFamily& family) {
   if (family.sizes.empty()) return "";
   return text("model.name = \"", family.sizes.front().name, "\"");
 }
 
-/// The names of the numbers without which there is no model.
+/// Returns the names of the required numbers.
 std::vector<std::string> needed_by(const ModelFamily& family) {
   std::vector<std::string> names;
   for (const ModelCount& count : family.counts) {
@@ -74,7 +74,7 @@ std::vector<std::string> needed_by(const ModelFamily& family) {
   return names;
 }
 
-/// "layers, width and heads"
+/// Returns "layers, width and heads", with `last` before the last name.
 std::string listed(const std::vector<std::string>& names, const char* last) {
   std::string all;
   for (size_t i = 0; i < names.size(); ++i) {
@@ -83,7 +83,7 @@ std::string listed(const std::vector<std::string>& names, const char* last) {
   return all;
 }
 
-/// model.name and the keys of some numbers.
+/// Returns model.name and the keys of the numbers in `names`.
 std::vector<std::string> with_name(const std::vector<std::string>& names) {
   std::vector<std::string> keys = {"model.name"};
   for (const std::string& name : names) keys.push_back(key_of(name));
@@ -141,7 +141,7 @@ std::string absent_block(const RunConfig& c) {
               ", counted from 0; write at most ", blocks - 1);
 }
 
-/// The rule for a number that only other families have; `untouched` is its default.
+/// Returns the rule against a number that only other families have. `untouched` is its default.
 Rule foreign_number(const ModelFamily& family, const ModelFamily& other, std::string_view name,
                     double untouched, const std::string& touched) {
   const auto broken = [&family, &other, name, untouched](const RunConfig& c) {

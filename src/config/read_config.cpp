@@ -42,7 +42,7 @@ class Reader {
     }
   }
 
-  /// An override replaces what the file says; two of the same key contradict each other.
+  /// Reads an override, which replaces the value of the file. A key overridden twice is an error.
   void read_override(const std::string& argument, int position) {
     const Location location{Location::Origin::command, position};
     const size_t equals = argument.find('=');
@@ -57,7 +57,7 @@ class Reader {
     }
   }
 
-  /// An optimizer may have betas of its own.
+  /// Sets the optimizer's own default betas if the input has none.
   void take_betas(OptimizerConfig& optimizer) {
     const std::array<double, 2> own = row_of(optimizer.type).betas;
     const bool written = report_.location_of("optimizer.betas").origin != Location::Origin::nowhere;
@@ -66,7 +66,7 @@ class Reader {
     report_.derived("optimizer.betas", "optimizer.type");
   }
 
-  /// Fills what is not written of [model] by what the run begins with.
+  /// Fills the keys that [model] omits with the numbers of the model that the run begins from.
   void take_start(ModelConfig& model, const StartNumbers& start) {
     const bool named = !model.name.empty();
     const ModelFamily* family = &family_of(model);
@@ -135,7 +135,7 @@ class Reader {
  private:
   static constexpr const char* kStart = "model.init_from";
 
-  /// The place of a key of [model], or of the name that says its number.
+  /// Returns the place of a key of [model], or of model.name if the key is not written.
   Location location(std::string_view name) const {
     const Location own = report_.location_of(text("model.", name));
     return own.origin == Location::Origin::nowhere ? report_.location_of("model.name") : own;
@@ -150,7 +150,7 @@ class Reader {
     for (const auto& [name, rate] : start.numbers.rates) {
       const std::string key = text("model.", name);
       if (!find(key)) {
-        // No key sets a constant of a family.
+        // A constant of a family has no key.
         model.numbers.rates[name] = rate;
         continue;
       }
@@ -174,7 +174,7 @@ class Reader {
     }
   }
 
-  /// One line for an unknown section, not one for each key below it.
+  /// Reports an unknown section once, instead of each key below it.
   void check_section(const TomlSection& section) {
     if (sections_.count(section.name)) return;
     strange_sections_.insert(section.name);
@@ -203,7 +203,7 @@ class Reader {
     report_.written(twin->key, location);
   }
 
-  /// A legal value of a key without a member that asks for something else than what is done.
+  /// Notes a legal value of a key without a member if the value is not the program's behaviour.
   void note_vain(const Field& field, const TomlValue& value) {
     if (const auto* hint = std::get_if<Hint>(&field.binding)) {
       vain_.erase(field.key);
@@ -217,7 +217,7 @@ class Reader {
     vain_[field.key] = text(to_text(value), " changes nothing: ", fixed->reason);
   }
 
-  /// A section that is a hint as a whole is told of once, whatever it holds.
+  /// Notes a section that is a hint as a whole. True if `key` lies in one.
   bool note_hint_section(Location location, const std::string& key) {
     const std::string section(hint_section(key));
     if (section.empty()) return false;
@@ -232,7 +232,7 @@ class Reader {
     return found == by_key_.end() ? nullptr : found->second;
   }
 
-  /// The other key of the same member; nullptr for nearly all.
+  /// Returns the other key of the same member; nullptr if none.
   const Field* twin_of(const Field& field) const {
     if (!field.alias_of.empty()) return find(field.alias_of);
     for (const Field& other : fields_) {
@@ -241,7 +241,7 @@ class Reader {
     return nullptr;
   }
 
-  /// The names of all keys, which only a misspelt one needs.
+  /// Returns the names of all keys. They are made on demand, for misspelt keys.
   const std::vector<std::string>& names() {
     if (!names_.empty()) return names_;
     for (const Field& field : fields_) names_.push_back(field.key);
@@ -263,7 +263,7 @@ class Reader {
 
   std::string unknown(const std::string& what, const std::string& key,
                       const std::vector<std::string>& names, const std::string& otherwise) {
-    constexpr int kMostSearches = 50;  // a file of nothing else must not take long
+    constexpr int kMostSearches = 50;  // keeps a file of misspelt keys fast
     if (++searches_ > kMostSearches) return what;
     const std::string deepspeeds = deepspeed_advice(key);
     if (!deepspeeds.empty()) return deepspeeds;
@@ -279,13 +279,13 @@ class Reader {
   std::vector<std::string> names_;
   std::set<std::string> sections_;
   std::set<std::string> strange_sections_;
-  std::map<std::string, std::string> overrides_;  // as they were typed
-  std::map<std::string, std::string> vain_;       // why a key's value changes nothing
+  std::map<std::string, std::string> overrides_;  // as typed
+  std::map<std::string, std::string> vain_;       // by key: the reason that its value has no effect
   Report& report_;
   int searches_ = 0;
 };
 
-/// The folder that a run without run.output writes.
+/// Derives the folder of a run without run.output.
 void derive_output(const std::string& file, RunConfig& config, Report& report) {
   std::string& output = config.run.output;
   if (!output.empty()) return;
@@ -297,7 +297,7 @@ void derive_output(const std::string& file, RunConfig& config, Report& report) {
   }
 }
 
-/// Why a path cannot be read as a file, by the errno, and which file may be meant.
+/// Returns the error text for an unreadable file by its errno, with a likely file if one exists.
 std::string why_unread(const ModelTable& models, const std::filesystem::path& path, int reason) {
   namespace fs = std::filesystem;
   constexpr size_t kLongestName = 80;

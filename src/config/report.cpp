@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kMostErrors = 30;  // a file of more is another kind of file
 
-/// The file first, then the command line, then what was written nowhere.
+/// Orders the file first, then the command line, then keys that are not written.
 std::pair<int, int> rank_of(Location location) {
   const bool nowhere = location.origin == Location::Origin::nowhere;
   return {nowhere ? 3 : int(location.origin), location.line};

@@ -10,14 +10,14 @@
 
 namespace zero {
 
-/// Where a key was written.
+/// The place of a key in the input.
 struct Location {
   enum class Origin { nowhere, file, command };
   Origin origin = Origin::nowhere;
-  int line = 0;  ///< of the file, or the position on the command line
+  int line = 0;  ///< line of the file, or position on the command line
 };
 
-/// Collects everything that is wrong with a configuration, in the order of the file.
+/// A collector of all errors of a configuration, in the order of the file.
 class Report {
  public:
   explicit Report(std::string file, Writer writer = Writer::user)
@@ -28,27 +28,27 @@ class Report {
   bool failed(const std::string& key) const { return failed_.count(key) != 0; }
   bool any_failed() const { return !failed_.empty(); }
 
-  /// Says of a key that was left to the program what it follows from.
+  /// Notes that the value of `key` is derived from `source`.
   void derived(const std::string& key, const std::string& source) {
     derived_[key] = "derived from " + source;
   }
 
-  /// "default", "train.toml:14", "command line" or "derived from ...".
+  /// Returns "default", "train.toml:14", "command line" or "derived from ...".
   std::string origin_of(const std::string& key) const;
 
-  /// "train.toml:14", "command line", or the file alone.
+  /// Returns "train.toml:14", "command line", or the file alone if the key is not written.
   std::string where(Location location) const;
 
-  /// `key` may be "" where none could be read.
+  /// Adds an error. `key` is "" if none could be read.
   void error(Location location, const std::string& key, const std::string& what);
 
-  /// Keys that cannot work together. Reported once, at the one written last; not at all if one of
-  /// them has an error of its own.
+  /// Adds an error for keys that contradict each other, once, at the key written last. Adds nothing
+  /// if a key has an error of its own.
   void clash(const std::vector<std::string>& keys, const std::string& what);
 
-  /// `key` has no effect because of the keys in `because`. This is an error. If it stands in the
-  /// file and the last of them on the command line, or the reverse, it is a warning that names
-  /// both. In the file of a run it is allowed. Returns whether it keeps its default.
+  /// Reports that `key` has no effect because of the keys in `because`. This is an error. If one
+  /// stands in the file and the other on the command line, it is a warning that names both. In a
+  /// file that a run wrote it is allowed. True if the key keeps its default.
   bool idle(const std::string& key, const std::vector<std::string>& because,
             const std::string& what);
 
@@ -56,11 +56,11 @@ class Report {
 
   std::vector<std::string> take_warnings() { return std::move(warnings_); }
 
-  /// Throws Error(kUsage) with a line for each error, if there is one.
+  /// Throws Error(kUsage) with a line for each error, if any.
   void finish() const;
 
  private:
-  /// The key that was written last, on the command line if one is.
+  /// Returns the key written last; keys of the command line are the latest.
   std::string last_of(const std::vector<std::string>& keys) const;
   bool any_failed(const std::vector<std::string>& keys) const;
   std::string line_of(Location location, const std::string& key, const std::string& what) const;

@@ -24,7 +24,7 @@ bool acts(const Condition& condition, const RunConfig& config, std::span<const F
   return std::ranges::find(condition.values, value) != condition.values.end();
 }
 
-/// What a condition wants, with the families that it speaks of.
+/// Returns the wanted settings of a condition, with the names of the families that it refers to.
 std::string wanted_of(const Condition& condition, const RunConfig& config) {
   std::string wanted = condition.wanted;
   const size_t at = wanted.find(kLearnsPairs);
@@ -52,7 +52,8 @@ void warn_of_long_warmup(const RunConfig& config, Report& report) {
   if (!what.empty()) report.warning("scheduler.warmup_num_steps", what);
 }
 
-/// Sums are trees over micro-batches, whose size therefore has to stay where bytes have to.
+/// Warns of a derived micro-batch size under numerics.reproducible. Sums are trees over
+/// micro-batches, so equal bytes need a fixed size.
 void warn_of_derived_micro_batch(const RunConfig& config, Report& report) {
   const std::string key = "train_micro_batch_size_per_gpu";
   const int64_t micro = config.train_micro_batch_size_per_gpu;
@@ -64,7 +65,7 @@ void warn_of_derived_micro_batch(const RunConfig& config, Report& report) {
                            "only with the same micro-batch size; write it as a number"));
 }
 
-/// A gradient of one micro-batch is a 16-bit number already.
+/// Warns that "fp32" acts as "auto", because a gradient of one micro-batch already has 16 bits.
 void warn_of_the_wire(const RunConfig& config, Report& report) {
   const bool halves = config.bf16.enabled || config.fp16.enabled;
   if (config.communication_data_type != CommunicationDtype::fp32 || !halves) return;

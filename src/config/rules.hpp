@@ -11,47 +11,46 @@
 
 namespace zero {
 
-/// Keys that act only under a setting of another key.
+/// A condition under which keys act: a setting of another key.
 struct Condition {
   std::vector<std::string> keys;
-  std::vector<std::string> because;  ///< the keys that decide
-  std::string wanted;                ///< the settings under which they act, as text
+  std::vector<std::string> because;  ///< keys that decide
+  std::string wanted;                ///< settings under which `keys` act, as text
   std::function<bool(const RunConfig&)> holds = {};
-  std::vector<TomlValue> values = {};     ///< without `holds`: those of the key that decides
-  std::vector<std::string> example = {};  ///< with `holds`: lines under which they do not act
+  std::vector<TomlValue> values = {};     ///< without `holds`: such values of the key that decides
+  std::vector<std::string> example = {};  ///< with `holds`: lines under which `keys` do not act
 };
 
-/// In what a condition wants: the families that do so are named after it.
+/// Text in Condition::wanted that is completed by the names of these families.
 inline constexpr std::string_view kLearnsPairs = "that learns from pairs of texts";
 
-/// Whether there is a validation set of pairs, whose sources have answers to be compared with.
+/// True if the validation set holds pairs, whose targets can be compared with answers.
 bool holds_pairs_out(const RunConfig& config);
 
-/// The rules of [model], whatever its family.
+/// Returns the rules of [model] for every family.
 std::vector<Rule> model_rules(const ModelConfig& model);
 
-/// The rules of [generation], and conditions under which its keys act.
+/// Returns the rules of [generation], and the conditions under which its keys act.
 std::vector<Rule> generation_rules();
 std::vector<Condition> generation_conditions();
 
-/// With those of the model's family.
+/// Returns all rules, including those of the model's family.
 std::vector<Rule> rules_for(const ModelConfig& model);
 std::span<const Condition> conditions();
 
-/// A setting that does nothing because of another key's value.
+/// A setting without effect because of another key's value.
 struct IdleSetting {
   std::string key;
   std::vector<std::string> because;
-  std::string what;  ///< its value, and with which setting it would act
+  std::string what;  ///< value, and the setting under which it would act
 };
 
-/// In a configuration whose single values are legal, `fields` being fields_of(config). Nothing at
-/// its default is among them.
+/// Returns the settings without effect, except those at their defaults. REQUIRES: single values are
+/// legal and `fields` is fields_of(config).
 std::vector<IdleSetting> idle_settings(const RunConfig& config, std::span<const Field> fields);
 
-/// Reports what is missing, what contradicts and what has no effect in a configuration whose single
-/// values are legal, `fields` being fields_of(config). A setting without effect that is only a
-/// warning goes back to its default.
+/// Reports missing, contradictory and ineffective settings. An ineffective setting that only warns
+/// returns to its default. REQUIRES: single values are legal and `fields` is fields_of(config).
 void check_rules(const RunConfig& config, std::span<const Field> fields, Report& report);
 
 }  // namespace zero

@@ -28,21 +28,21 @@ double linear_rate(const ScheduleConfig& c, double t, double steps) {
   return c.warmup_min_lr + delta * share;
 }
 
-/// The rate's ratio to optimizer.lr.
+/// Returns the rate divided by optimizer.lr.
 double cosine_ratio(const ScheduleConfig& c, double t, double steps) {
   if (t < 0) return 0;
   if (t < steps) {
     return c.warmup_min_ratio + warmup(c, t, steps) * (1 - c.warmup_min_ratio);
   }
   const double span = std::max(1.0, double(c.total_num_steps) - steps);
-  // After its end the cosine would rise again.
+  // Beyond its end the cosine would rise again.
   const double progress = std::min(1.0, (t - steps + 1) / span);
   const double share = (1 + std::cos(std::numbers::pi * progress)) / 2;
   return std::max(0.0, c.cos_min_ratio + (1 - c.cos_min_ratio) * share);
 }
 
-/// The place of an update in a half of the cycle, which has `steps`: 0 at its low end. Stairs are
-/// counted in integers, since a quotient a bit too small would drop a whole one.
+/// Returns the height of an update in one half of the cycle, 0 at its low end and 1 at its high
+/// end. Stairs are counted in integers, because rounding a quotient could lose a stair.
 double height(int64_t place, int64_t steps, int64_t stairs) {
   if (stairs == 0) return double(place) / double(steps);
   const auto climbed = int64_t(static_cast<__int128>(place) * stairs / steps);
@@ -71,13 +71,13 @@ double range_test_rate(const ScheduleConfig& c, int64_t updates) {
   return c.lr_range_test_min_lr * (1 + c.lr_range_test_step_rate * intervals);
 }
 
-/// What is left of the rate after `progress` of its decay.
+/// Returns the share of the rate that is left after `progress` of the decay.
 double left_after(DecayType type, double progress) {
   if (type == DecayType::cosine) return (1 + std::cos(std::numbers::pi * progress)) / 2;
   return 1 - (type == DecayType::sqrt ? std::sqrt(progress) : progress);
 }
 
-/// Whichever of rise and fall is lower: a warm-up that is too long has no jump at its end.
+/// Returns the lower of rise and fall, so a long warm-up ends without a jump.
 double stable_rate(const ScheduleConfig& c, int64_t updates, double steps) {
   const double rise = linear_rate(c, double(updates) - 1, steps);
   const double into = double(updates) - double(c.total_num_steps - c.wsd_decay_steps);
@@ -199,7 +199,7 @@ std::string resolve_steps(RunConfig& config, int64_t samples, int64_t train_batc
   check_fits(config, text(counted(run.epochs, "epoch"), " of ", counted(samples, "sample"), " are ",
                           counted(run.steps, "step"), done.steps ? ", those to come of " : " of ",
                           train_batch_size));
-  // A schedule that says its own length was judged when it was read.
+  // read_config() has checked a schedule with an explicit length.
   if (config.scheduler.total_num_steps > 0) return "";
   const std::string warning = long_warmup(config);
   return warning.empty() ? "" : "scheduler.warmup_num_steps: " + warning;

@@ -7,8 +7,8 @@
 namespace zero {
 namespace {
 
-/// Names the encoding of a text of characters of two or four bytes, by its mark or by the zeros
-/// beside its first letters; "" for any other text.
+/// Returns the name of an encoding with characters of two or four bytes, recognized by its mark or
+/// by zeros beside the first letters; "" for any other text.
 std::string_view wide_encoding(std::string_view text) {
   if (text.starts_with(std::string_view("\xFF\xFE\0\0", 4))) return "UTF-32";
   if (text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF")) return "UTF-16";
@@ -92,7 +92,7 @@ void append_utf8(std::string& out, uint32_t point) {
 
 bool is_surrogate(uint32_t point) { return point >= 0xD800 && point < 0xE000; }
 
-/// After \u or \U. In JSON two \u make a character above U+FFFF.
+/// Reads the digits after \u or \U. In JSON two \u form a character above U+FFFF.
 uint32_t read_code_point(TextCursor& cursor, Escapes escapes, size_t digits) {
   uint32_t point = take_hexadecimal(cursor, digits);
   const bool json = escapes == Escapes::json;
@@ -110,7 +110,7 @@ uint32_t read_code_point(TextCursor& cursor, Escapes escapes, size_t digits) {
   return point;
 }
 
-/// After a backslash.
+/// Reads an escape after its backslash.
 void read_escape(TextCursor& cursor, Escapes escapes, std::string& out) {
   const std::string_view names = "btnfr\"\\/", values = "\b\t\n\f\r\"\\/";
   const bool json = escapes == Escapes::json;

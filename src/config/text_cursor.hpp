@@ -1,5 +1,5 @@
 #pragma once
-/// What the readers of TOML, JSON and YAML share.
+/// Shared parts of the readers of TOML, JSON and YAML.
 
 #include <cstdint>
 #include <optional>
@@ -11,12 +11,12 @@
 
 namespace zero {
 
-/// Thrown inside the readers only, which catch it and add the place.
+/// A syntax error. The readers catch it and add the place.
 struct SyntaxError {
   std::string what;
 };
 
-/// A position in the text. peek() is '\0' at the end, which no text contains.
+/// A position in a text. peek() returns '\0' at the end; texts never contain it.
 struct TextCursor {
   std::string_view text;
   size_t at = 0;
@@ -36,7 +36,7 @@ struct TextCursor {
   void skip_comment() {
     if (peek() == '#') skip_line();
   }
-  /// Up to the next line break, which stays.
+  /// Moves to the next line break, without consuming it.
   void skip_line() {
     while (!done() && peek() != '\n') ++at;
   }
@@ -47,35 +47,35 @@ struct UnfitText {
   std::string what;
 };
 
-/// The text behind a UTF-8 byte order mark, which editors write at the start of a file.
+/// Returns the text without a UTF-8 byte order mark, which editors write at the start of a file.
 inline std::string_view without_mark(std::string_view text) {
   constexpr std::string_view kMark = "\xEF\xBB\xBF";
   return text.starts_with(kMark) ? text.substr(kMark.size()) : text;
 }
 
-/// Returns the fault of a text that no grammar reads: its length, its encoding, its lines, bytes
-/// that no text has.
+/// Returns the fault of a text that no grammar accepts: length, encoding, long lines or control
+/// bytes.
 std::optional<UnfitText> unfit_text(std::string_view text, size_t max_bytes, size_t max_line);
 
-/// Reads one value. Throws SyntaxError.
+/// Reads a value. Throws SyntaxError.
 TomlValue read_toml_value(TextCursor& cursor);
 
-/// An integer or a float of the whole word. Throws SyntaxError.
+/// Parses the whole word as an integer or a float. Throws SyntaxError.
 TomlScalar read_toml_number(std::string_view word);
 
-/// A word of digits, letters, signs, points, colons and underscores; may be empty.
+/// Takes a word of digits, letters, signs, points, colons and underscores; may be empty.
 std::string_view take_word(TextCursor& cursor);
 
-/// Which escapes a string in double quotes may have; in single quotes there are none.
+/// The legal escapes in double quotes. Single quotes allow none.
 enum class Escapes { toml, json };
 
-/// A string in the quotes that the cursor stands at, on one line. Throws SyntaxError.
+/// Reads a quoted string that starts at the cursor and ends on its line. Throws SyntaxError.
 std::string read_quoted(TextCursor& cursor, Escapes escapes);
 
-/// Below the blank, or 127: what no line of text holds.
+/// True for control characters, which no line of text contains: below the blank, or 127.
 inline bool is_control(char c) { return uint8_t(c) < ' ' || c == 127; }
 
-/// 'x', or its number where it cannot be printed.
+/// Returns the character in quotes, 'x', or its number if it is not printable.
 std::string quoted(char c);
 
 template <class... Parts>

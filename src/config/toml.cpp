@@ -12,7 +12,7 @@ namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// Takes digits and single underscores between them; false if there is no digit at the front.
+/// Takes digits with single underscores between them. False if the word has no leading digit.
 bool take_digits(std::string_view& word, std::string& digits) {
   if (word.empty() || !is_digit(word[0])) return false;
   while (!word.empty() && (is_digit(word[0]) || word[0] == '_')) {
@@ -30,8 +30,8 @@ bool take_sign(std::string_view& word, std::string& digits) {
   return true;
 }
 
-/// Cleans a decimal number of underscores and a plus; false if it is none. `real` is set by a
-/// fraction or an exponent.
+/// Removes underscores and a plus from a decimal number. False if the word is not a number. Sets
+/// `real` for a fraction or an exponent.
 bool clean_number(std::string_view word, std::string& digits, bool& real) {
   take_sign(word, digits);
   if (word.size() > 1 && word[0] == '0' && (is_digit(word[1]) || word[1] == '_')) return false;
@@ -80,7 +80,7 @@ TomlScalar read_scalar(TextCursor& cursor) {
   syntax("a value cannot begin with ", quoted(c));
 }
 
-/// Blanks, comments and line breaks between the items of an array.
+/// Skips blanks, comments and line breaks between the items of an array.
 void skip_space(TextCursor& cursor) {
   for (;;) {
     cursor.skip_blanks();
@@ -161,7 +161,7 @@ class Parser {
   }
 
  private:
-  /// One line: blank, a comment, a section or key = value. Stops at the line break.
+  /// Reads a line: blank, a comment, a section or key = value. Stops at the line break.
   void read_statement() {
     cursor_.skip_blanks();
     if (cursor_.peek() == '[') {
@@ -247,9 +247,9 @@ class Parser {
 
   TextCursor cursor_;
   TomlDocument document_;
-  std::map<std::string, int> sections_;  // the line of every one so far
-  std::map<std::string, int> lines_;     // of every key so far
-  std::string section_;                  // with its dot
+  std::map<std::string, int> sections_;  // line of every section so far
+  std::map<std::string, int> lines_;     // line of every key so far
+  std::string section_;                  // current section, with its dot
   std::string key_;
   int line_ = 1;
 };

@@ -88,8 +88,7 @@ TensorId GraphBuilder::input(const InputSpec& spec) {
 }
 
 Graph GraphBuilder::finish() {
-  // A unit that was begun twice has its parameters apart; plans and initialisation want them
-  // together.
+  // Sorts parameters by unit, because a unit begun twice has its parameters apart.
   std::stable_sort(graph_.parameters.begin(), graph_.parameters.end(),
                    [](const Parameter& a, const Parameter& b) { return a.unit < b.unit; });
   if (continues()) drop_unread_inputs();

@@ -15,7 +15,7 @@ bool names_any(const std::vector<TensorId>& tensors, const std::vector<bool>& ma
       tensors, [&](TensorId tensor) { return tensor != kNone && marks[size_t(tensor)]; });
 }
 
-/// The tensors that trained parameters go into, and these. [tensors]
+/// Returns [tensors]: true for trained parameters and tensors that depend on them.
 std::vector<bool> trained_into(const Graph& graph) {
   std::vector<bool> wanted(graph.tensors.size(), false);
   for (const Parameter& parameter : graph.parameters) {
@@ -38,7 +38,7 @@ TensorId GradientTape::take(TensorId tensor) {
 }
 
 void GradientTape::contribute(TensorId tensor, TensorId gradient) {
-  // What plans reduce is a gradient of its own, which an op writes into its unit's bytes.
+  // Plans reduce a parameter's gradient from its own tensor in the bytes of the unit.
   ZERO_REQUIRE(graph_[tensor].role != Role::parameter, "parameter ", graph_[tensor].name,
                " is used where only activations have a gradient");
   if (!wants(tensor)) return;
@@ -48,7 +48,7 @@ void GradientTape::contribute(TensorId tensor, TensorId gradient) {
     return;
   }
   const TensorId earlier = pending;
-  // Not in place: a gradient may be pending for several tensors, as both branches of a residual.
+  // Not in place, because tensors may share a gradient, as both branches of a residual do.
   const TensorId sum = like(tensor);
   append(addition(earlier, gradient, sum));
   pending_[size_t(tensor)] = sum;
@@ -92,7 +92,7 @@ void GradientTape::append(Op op) { graph_.ops.push_back(std::move(op)); }
 
 namespace {
 
-/// Appends what `op`'s rule says, as code of the same unit.
+/// Appends the ops of `op`'s gradient rule to its unit.
 void append_gradient(GradientTape& tape, Graph& graph, const Op& op) {
   ZERO_REQUIRE(op.kind->gradient != nullptr, "no gradient rule for ", op.kind->name);
   const size_t before = graph.ops.size();
@@ -104,14 +104,14 @@ void append_gradient(GradientTape& tape, Graph& graph, const Op& op) {
   }
 }
 
-/// Whether the loss depends on an output of `op`, and that on something trained.
+/// True if the loss depends on an output of `op`, and the output on a trained parameter.
 bool depends_on(const GradientTape& tape, const Op& op) {
   return std::ranges::any_of(op.outputs,
                              [&](TensorId output) { return tape.gradient(output) != kNone; });
 }
 
-/// Removes backward ops of whose outputs neither an op nor a plan reads any: rules write gradients
-/// of frozen parameters, and of what leads to these alone, where an op of its own makes them.
+/// Removes backward ops whose outputs are not read. Rules append them for frozen parameters and for
+/// activations that only these need.
 void drop_unread(Graph& graph) {
   std::vector<bool> read(graph.tensors.size(), false);
   for (size_t i = 0; i < read.size(); ++i) read[i] = graph.tensors[i].role != Role::activation;

@@ -4,7 +4,7 @@
 namespace zero::graph {
 namespace {
 
-/// How many ops read a tensor. [tensors]
+/// Returns [tensors]: the number of ops that read each tensor.
 std::vector<int> count_readers(const Graph& graph) {
   std::vector<int> readers(graph.tensors.size());
   for (const Op& op : graph.ops) {
@@ -15,13 +15,13 @@ std::vector<int> count_readers(const Graph& graph) {
   return readers;
 }
 
-/// Whether both are code of one unit and one pass: what chooses by these sees no difference.
+/// True if both ops belong to one unit and pass, because callers choose by these.
 bool belong_together(const Op& first, const Op& second) {
   return first.unit == second.unit && first.backward == second.backward &&
          first.repeated == second.repeated;
 }
 
-/// The op that does what two neighbours do; none where no kernel does.
+/// Returns the op that replaces two neighbours; nothing if no kernel does both.
 std::optional<Op> fuse_pair(const Op& first, const Op& second, const std::vector<int>& readers) {
   if (first.kind->fuse == nullptr || !belong_together(first, second)) return std::nullopt;
   const bool shared = readers[size_t(main_output(first))] > 1;
@@ -34,7 +34,7 @@ std::optional<Op> fuse_pair(const Op& first, const Op& second, const std::vector
   return both;
 }
 
-/// Ops of a graph, of which each may join one in front of it.
+/// A copier of a graph's ops that fuses each op with an earlier one if possible.
 class Joiner {
  public:
   explicit Joiner(const Graph& graph)
@@ -54,7 +54,7 @@ class Joiner {
   std::vector<Op> take() { return std::move(ops_); }
 
  private:
-  /// Whether an op that writes what `op` reads gives the outputs of `op`, too.
+  /// True if the writer of an input of `op` now also writes the outputs of `op`.
   bool is_taken_in(const Op& op) {
     for (TensorId input : op.inputs) {
       const int32_t writer = input == kNone ? kNone : writer_[size_t(input)];
@@ -71,7 +71,7 @@ class Joiner {
   }
 
   std::vector<int> readers_;     ///< [tensors]
-  std::vector<int32_t> writer_;  ///< [tensors] place in ops_
+  std::vector<int32_t> writer_;  ///< [tensors] index in ops_
   std::vector<Op> ops_;
 };
 

@@ -5,13 +5,13 @@
 namespace zero::graph {
 namespace {
 
-/// Heads that a tensor holds side by side in its rows.
+/// The heads side by side in the rows of a tensor.
 struct Heads {
-  int64_t count = 0;            ///< 0: none, or they do not grow
-  int64_t width = 0, wide = 0;  ///< elements of each before and after
+  int64_t count = 0;            ///< 0: no heads that grow
+  int64_t width = 0, wide = 0;  ///< elements per head before and after
 };
 
-/// The heads that grow, by the tensors that hold them.
+/// The heads that grow, by tensor.
 class WiderHeads {
  public:
   WiderHeads(const Graph& graph, int64_t unit) : held_(graph.tensors.size(), Heads{}) {
@@ -33,7 +33,7 @@ class WiderHeads {
   std::vector<Heads> held_;  ///< [tensors]
 };
 
-/// The graph with wider heads. Ops keep their order, and tensors their numbers.
+/// A builder of the graph with wider heads. Ops keep their order, and tensors their ids.
 class Padder {
  public:
   Padder(Graph graph, int64_t unit) : graph_(std::move(graph)), wider_(graph_, unit) {}
@@ -52,7 +52,7 @@ class Padder {
   }
 
  private:
-  /// Gives a product that makes heads, or reads them, a wider copy of its weight.
+  /// Gives a product that writes or reads heads a wider copy of its weight.
   void widen_linear(Op& op) {
     TensorId &weight = op.inputs[1], &bias = op.inputs[2];
     const Heads made = wider_[main_output(op)], read = wider_[op.inputs[0]];
@@ -67,7 +67,7 @@ class Padder {
     }
   }
 
-  /// Appends the op that makes a wider copy of a weight, which `user` reads.
+  /// Appends the op that makes a wider copy of a weight for `user`.
   TensorId widened(const Op& user, TensorId weight, int64_t heads, const Shape& shape) {
     const Tensor& from = graph_[weight];
     const auto wide = TensorId(graph_.tensors.size());
@@ -90,7 +90,7 @@ class Padder {
   const WiderHeads wider_;
 };
 
-/// Every tensor that holds heads comes out of a product, and goes into attention or one product.
+/// Requires that only products and attention touch the tensors with heads that grow.
 void require_products_around(const Graph& graph, const WiderHeads& wider) {
   for (const Op& op : graph.ops) {
     for (const std::vector<TensorId>* list : {&op.inputs, &op.outputs}) {

@@ -6,7 +6,7 @@
 namespace zero::graph {
 namespace {
 
-/// Copies a graph op by op, with repeated forward ops in front of the backward ops that read them.
+/// A copier of a graph that repeats forward ops before the backward ops that read them.
 class Copier {
  public:
   Copier(const Graph& graph, const std::vector<Recompute>& policy);
@@ -21,8 +21,8 @@ class Copier {
   const Graph& graph_;
   std::vector<Recompute> policy_;  ///< [units]
   Graph out_;
-  std::vector<int32_t> maker_;       ///< op that a tensor's copy comes from; kNone: it is kept
-  std::vector<TensorId> copy_;       ///< of a tensor, once it was made
+  std::vector<int32_t> maker_;       ///< [tensors] op to repeat for a copy; kNone: kept
+  std::vector<TensorId> copy_;       ///< [tensors] copy, once made
   std::vector<bool> unit_repeated_;  ///< Recompute::full
 };
 
@@ -57,8 +57,8 @@ Graph Copier::run() {
   return std::move(out_);
 }
 
-/// Repeats at once all that the backward ops of a unit will read, `first` being the first of them:
-/// here fewest gradients are alive beside the activations.
+/// Repeats all tensors that the backward ops of a unit read, before its first backward op `first`.
+/// There the fewest gradients are alive beside the activations.
 void Copier::repeat_unit(size_t first) {
   const int32_t unit = graph_.ops[first].unit;
   if (unit_repeated_[size_t(unit)]) return;
@@ -69,8 +69,8 @@ void Copier::repeat_unit(size_t first) {
   }
 }
 
-/// What backward code of `unit` reads in place of `tensor`. What another unit made is kept: it is
-/// this unit's input.
+/// Returns the tensor that backward code of `unit` reads instead of `tensor`. Tensors of other
+/// units are kept, because they are inputs of this unit.
 TensorId Copier::again(TensorId tensor, int32_t unit) {
   if (tensor == kNone || maker_[size_t(tensor)] == kNone) return tensor;
   const Op& maker = graph_.ops[size_t(maker_[size_t(tensor)])];

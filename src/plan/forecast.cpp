@@ -10,10 +10,10 @@
 namespace zero::plan {
 namespace {
 
-/// What a hop over a network costs by NCCL's own table (graph/tuning.cc).
+/// Seconds of a network hop in NCCL's own table (graph/tuning.cc).
 constexpr double kHopSeconds = 1.4e-5;
 
-/// A collective over several nodes whose link is known.
+/// A collective over several nodes, with known links.
 class BetweenNodes {
  public:
   BetweenNodes(const Sending& sending, const Machine& machine)
@@ -60,12 +60,12 @@ double seconds_between(const Sending& sending, const Machine& machine) {
   }
 }
 
-/// A number for each tier and use, at place tier * kUses + use.
+/// Bytes by tier and use, at index tier * kUses + use.
 using UseBytes = std::array<int64_t, size_t(kTiers* kUses)>;
 size_t place_of(const Buffer& buffer) { return size_t(buffer.tier) * kUses + size_t(buffer.use); }
 
-/// The largest sum, over a body, of the transient buffers and copies of one use that live at the
-/// same time.
+/// Returns, for each use, the peak sum of transient buffers and copies that live at the same time
+/// in a body.
 UseBytes transient_peaks(const Plan& plan, const Body& body) {
   std::vector<UseBytes> change(body.ops.size() + 1);
   for (const Lifetime& lifetime : find_lifetimes(plan, body)) {
@@ -102,7 +102,7 @@ int64_t sent_elements(const Plan& plan, const PlanOp& op) {
   return peers * op.piece_numel;
 }
 
-/// Row of Forecast::collectives.
+/// Returns the index in Forecast::collectives.
 size_t row_of(Kind collective) {
   if (collective == Kind::all_gather) return 0;
   return collective == Kind::reduce_scatter ? 1 : 2;
@@ -126,7 +126,7 @@ void count_disk(const Plan& plan, Forecast& forecast) {
   }
 }
 
-/// Bytes a second of an op that does nothing but touch them, by its lane.
+/// Returns the bytes per second of an op that only moves bytes on its lane.
 double bandwidth_of(Lane lane, const Machine& machine) {
   switch (lane) {
     case Lane::h2d:
@@ -152,7 +152,7 @@ std::string_view kind_name(const Plan& plan, const PlanOp& op) {
   return graph_op(plan, op).kind->name;
 }
 
-/// Returns a number that the kind of an op of the graph counts; 0 of other ops.
+/// Returns a count of the graph op's kind; 0 for other ops.
 int64_t counted(const Plan& plan, const PlanOp& op,
                 int64_t (*graph::Operation::*count)(const graph::Graph&, const graph::Op&)) {
   if (op.kind != Kind::compute) return 0;
@@ -181,7 +181,7 @@ double work_seconds(const Plan& plan, const PlanOp& op, int carries, const Machi
   if (is_transfer(op.kind)) {
     return double(op.operands[kSource].bytes) / bandwidth_of(op.lane, machine);
   }
-  // If the guess was right, settle changes one word. The forecast assumes that it was.
+  // After a right guess, settle changes one word. The forecast assumes right guesses.
   if (op.kind == Kind::settle) return 0;
   const int passes = op.kind == Kind::speculate ? 1 : 2;
   double bytes = 0;
@@ -208,7 +208,8 @@ double seconds_of(const Plan& plan, const PlanOp& op, int carries, const Machine
   return seconds;
 }
 
-/// Replays the step's lanes on a clock: an op starts when its lane is free and its waits are over.
+/// A replay of the step's lanes on a clock. An op starts when its lane is free and its waits are
+/// over.
 class Replay {
  public:
   Replay(const Plan& plan, const Machine& machine, Forecast& forecast)
@@ -236,7 +237,7 @@ class Replay {
   }
 
  private:
-  /// With more rounds the last half of these stand for the rest.
+  /// Longer loops are extrapolated from the second half of these rounds.
   static constexpr int64_t kMostRounds = 16;
 
   void run_op(const Rounds& turns, const Turn& turn) {
@@ -259,7 +260,8 @@ class Replay {
     }
   }
 
-  /// All that has grown since grows by so many times as much; clocks go on from there.
+  /// Adds `times` the growth since the snapshot `since`, and advances the clocks of the loop's
+  /// lanes.
   void skip(const Forecast& since, double since_free, double times) {
     const auto grow = [&](double& value, double from) { value += times * (value - from); };
     for (size_t lane = 0; lane < kLanes; ++lane) {
@@ -275,7 +277,7 @@ class Replay {
     }
   }
 
-  /// Lanes that the loop leaves alone finish what was in front of it in the meantime.
+  /// Lanes outside the loop finish their earlier ops in the meantime.
   bool is_in_loop(Lane lane) const {
     return std::any_of(body_.ops.begin() + body_.loop.begin, body_.ops.begin() + body_.loop.end,
                        [&](const PlanOp& op) { return op.lane == lane; });

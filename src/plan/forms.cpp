@@ -6,7 +6,7 @@
 namespace zero::plan {
 namespace {
 
-/// Whether a form may have fewer rows of a tensor: what a sample holds, and what is made of it.
+/// True if a form may have fewer rows of a tensor: inputs from data and activations.
 bool may_be_shorter(const graph::Graph& graph, graph::TensorId tensor) {
   if (graph[tensor].role == graph::Role::activation) return true;
   for (const graph::Input& input : graph.inputs) {
@@ -75,7 +75,7 @@ class FormCheck {
     return true;
   }
 
-  /// What parameters and gradients have is what collectives send.
+  /// True if tensors, parameters and samples are equal, so collectives send the same.
   bool has_same_tensors() {
     const bool same = all_same(form_.tensors, longest_.tensors, same_storage) &&
                       all_same(form_.parameters, longest_.parameters, same_parameter) &&

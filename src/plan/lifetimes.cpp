@@ -13,7 +13,7 @@ class Lives {
     }
   }
 
-  /// What was in the buffer is over, whether or not there would have been more time for it.
+  /// Ends the buffer's content before `position`, even if it had more time, and begins anew.
   void begin_anew(int32_t buffer, int32_t position) {
     const int32_t before = place_[size_t(buffer)];
     if (before >= 0) {
@@ -33,7 +33,7 @@ class Lives {
     life.death = std::max(life.death, done_by);
   }
 
-  /// Copies are kept to the end.
+  /// Returns the lives. Copies live to the end.
   std::vector<Lifetime> take(int32_t end) {
     for (size_t b = 0; b < place_.size(); ++b) {
       if (plan_.buffers[b].copy_of >= 0) lives_[size_t(place_[b])].death = end;
@@ -49,7 +49,7 @@ class Lives {
   }
 
   const Plan& plan_;
-  std::vector<int32_t> place_;  ///< [buffers] of the present life
+  std::vector<int32_t> place_;  ///< [buffers] index of the current life
   std::vector<Lifetime> lives_;
 };
 

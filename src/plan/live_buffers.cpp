@@ -8,7 +8,7 @@
 namespace zero::plan {
 namespace {
 
-/// Buffers in use at one place of a body, by offset; no two may share a byte.
+/// The buffers in use at a place of a body, by offset. No two may share a byte.
 class LiveBuffers {
  public:
   LiveBuffers(const Plan& plan, const std::string& body, Findings& findings)
@@ -42,7 +42,7 @@ class LiveBuffers {
   std::array<std::multimap<int64_t, int32_t>, kTiers> live_;
 };
 
-/// When buffers come into use and go out of it. A loop's first two rounds show how it goes on.
+/// The positions where the use of each buffer begins and ends. Two rounds of a loop represent all.
 class Uses {
  public:
   Uses(const Plan& plan, BodyId id)
@@ -68,7 +68,7 @@ class Uses {
   }
 
   size_t turns() const { return begins_.size() - 1; }
-  /// As op i is about to run, and when it has run.
+  /// Returns the buffers whose use begins before op i, or ends after it.
   const std::vector<int32_t>& begins(size_t i) const { return begins_[i]; }
   const std::vector<int32_t>& ends(size_t i) const { return ends_[i]; }
 
@@ -90,7 +90,7 @@ class Uses {
     since_[b] = i;
   }
 
-  /// `last` is -1 for what is kept.
+  /// Adds a use. `last` is -1 if the buffer is kept.
   void add(int32_t buffer, int32_t first, int32_t last) {
     begins_[size_t(first)].push_back(buffer);
     if (last >= 0) ends_[size_t(last)].push_back(buffer);
@@ -99,8 +99,8 @@ class Uses {
   const Plan& plan_;
   const Rounds rounds_;
   std::vector<std::vector<int32_t>> begins_, ends_;  ///< [turns + 1]
-  std::vector<int32_t> since_;  ///< [buffers] first op of the present use; -1: none
-  std::vector<int32_t> last_;   ///< [buffers] last op that names it
+  std::vector<int32_t> since_;  ///< [buffers] first op of the current use; -1: none
+  std::vector<int32_t> last_;   ///< [buffers] last op with the buffer
 };
 
 }  // namespace

@@ -8,35 +8,33 @@ namespace zero::plan {
 namespace {
 
 constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
-/// What CUDA's context and the workspaces of its libraries take of a card before any plan does.
-/// Users report 300 to 400 MB of a bare context on a V100 and 320 MB on a Titan V (pytorch issues
-/// 20532 and 28394), and the same with modules that are loaded as they are called (107667). The
-/// rest is for products and attention.
+/// Device memory of CUDA's context and its libraries' workspaces, outside plans. Users report 300
+/// to 400 MB for a bare context on a V100 (pytorch issue 20532) and 320 MB on a Titan V (28394).
+/// Lazily loaded modules take the same (107667). The rest is for products and attention.
 constexpr double kContextGib = 0.5;
 
-/// NCCL's buffers beside a plan, of cards whose links reach as many channels as it has. On 8 H100 a
-/// first all-to-all takes 3.28 GB of each (nccl issue 1685): 32 channels to each of 7 peers, with
-/// blocks of 10 and 2 MiB. A group that adds takes 688 MB of an A100 (issue 964). Both are linear
-/// in the channels, which follow from the links' rate, and no longer grow beyond a node (issue
-/// 986).
+/// NCCL's buffers outside plans, for cards whose links use all channels. On 8 H100 a first
+/// all-to-all takes 3.28 GB of each (nccl issue 1685): 32 channels to each of 7 peers, with blocks
+/// of 10 and 2 MiB. A group that adds takes 688 MB of an A100 (issue 964). Both are linear in the
+/// channels, which follow the links' rate, and do not grow beyond a node (issue 986).
 constexpr double kPeerBytes = 3.28e9 / 7, kRingBytes = 688e6;
 constexpr double kPeerLinkGb = 360, kRingLinkGb = 240;
-/// Where the shards of a reduce_scatter arrive.
+/// Buffer for arriving shards of a reduce_scatter.
 constexpr int64_t kStagingBytes = int64_t(64) << 20;
 
-/// A node as it is sold or as an article describes it.
+/// A node as sold, or as described in an article.
 struct Node {
   int64_t gpus;
-  double host_gb;  ///< memory of its host, in 1e9 bytes
-  double link_gb;  ///< to other nodes, of the whole node in one direction
+  double host_gb;  ///< host memory, in 1e9 bytes
+  double link_gb;  ///< link of the whole node to others, in one direction
 };
 
-/// A card as its maker describes it: dense products in fp32 and in 16 bits, memory, link to other
-/// cards; and its host: copies in one direction, and a card's part of the memory's rate.
+/// A card with its maker's figures: dense products in fp32 and 16 bits, memory, link to other
+/// cards. For its host: copies in one direction, and the card's part of the memory rate.
 struct Card {
   const char* name;
-  const char* model;    ///< part of what its driver calls it
-  const char* variant;  ///< another part, where cards of one model differ in memory; "" = any
+  const char* model;    ///< part of its driver's name
+  const char* variant;  ///< further part, if cards of a model differ in memory; "" = any
   double gib;
   double fp32_tflops;
   double half_tflops;
@@ -47,18 +45,20 @@ struct Card {
   Node node;
 };
 
-// Memory of the 24 GB cards as the articles' own failure reports print it. Memory of the others as
-// PyTorch's failure reports print it (vllm issue 4408 for the A100 of 80 GB, torchao pull request
-// 4002 for the B200, which is sold with 192 GB of which a program sees 178).
-// Rates: data sheets (Titan RTX, RTX 3090, V100 SXM2, A100 SXM4, H100 SXM, H200, B200), the B200's
-// memory as that pull request computes it from its bus. Links: PCIe 3 and 4 x16, four fifths of a
-// direction of NVLink 2 to 5. Copies go by PCIe 3, 4 and 5 x16. Hosts: a card's part, as triads
-// reach it, of four channels of memory for two cards, of eight for eight, and of sixteen of DDR4 or
-// DDR5 for eight.
-// Nodes: the articles' two Titan RTX with 60 GB and one RTX 3090 with 96 GB, on Ethernet of 10
-// Gb/s; NVIDIA's DGX-1, A100, H100, H200 and B200 with eight cards each. A tenth of their memory
-// (512 GB, 1 TB, then 2 TB) is left to the system and its page cache. Their links, 4 x 100, 8 x 200
-// and 8 x 400 Gb/s of InfiniBand, reach four fifths.
+// Sources of the figures:
+// - Memory: the 24 GB cards as the articles' failure reports print it, the others as PyTorch's do.
+//   These are vllm issue 4408 for the A100 of 80 GB and torchao pull request 4002 for the B200. The
+//   B200 is sold with 192 GB but shows programs 178.
+// - Rates: data sheets (Titan RTX, RTX 3090, V100 SXM2, A100 SXM4, H100 SXM, H200, B200). The
+//   B200's memory rate follows from its bus, as in that pull request.
+// - Links: PCIe 3 and 4 x16, four fifths of a direction of NVLink 2 to 5. Copies: PCIe 3, 4 and 5
+//   x16.
+// - Hosts: a card's part, as triads reach it. Two cards share four memory channels; eight share
+//   eight, or sixteen of DDR4 or DDR5.
+// - Nodes: the articles' two Titan RTX with 60 GB and one RTX 3090 with 96 GB, on 10 Gb/s Ethernet;
+//   NVIDIA's DGX-1, A100, H100, H200 and B200 with eight cards each. A tenth of their memory (512
+//   GB, 1 TB, then 2 TB) is left to the system and its page cache. Their links, 4 x 100, 8 x 200
+//   and 8 x 400 Gb/s of InfiniBand, reach four fifths.
 constexpr Node kTwoTitans{2, 60, 1}, kOne3090{1, 96, 1}, kDgx1{8, 460, 40}, kDgxA100{8, 900, 160},
     kDgxA100Large{8, 1800, 160}, kDgxH100{8, 1800, 320};
 constexpr std::array kCards{

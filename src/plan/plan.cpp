@@ -113,7 +113,7 @@ bool is_transfer(Kind kind) { return kind == Kind::copy || is_disk_transfer(kind
 
 namespace {
 
-/// FNV-1a over the numbers of a plan.
+/// An FNV-1a hash of a plan's numbers.
 class Digest {
  public:
   template <class T>
@@ -164,14 +164,14 @@ void add(Digest& digest, const PlanOp& op) {
 
 void add(Digest& digest, const graph::Op& op) {
   digest.add_name(op.kind->name);
-  // Hashes of plans count eight numbers of an op at least, with zeros behind those that it has.
+  // A plan's hash counts at least eight numbers per op, padded with zeros.
   constexpr size_t kLeast = 8;
   const std::span<const uint64_t> words = op.attributes.words();
   for (const uint64_t number : words) digest.add(number);
   for (size_t i = words.size(); i < kLeast; ++i) digest.add(uint64_t(0));
 }
 
-/// A form differs from another by the extents of its tensors.
+/// Adds a form. Forms differ in the extents of their tensors.
 void add_form(Digest& digest, const graph::Graph& graph) {
   for (const graph::Op& op : graph.ops) add(digest, op);
   for (const graph::Tensor& tensor : graph.tensors) digest.add(tensor.bytes());

@@ -49,7 +49,7 @@ std::vector<Operand> operands_in(const Plan& plan, const PlanOp& op, int carries
 
 namespace {
 
-/// Names the slots that an op counts in. What a slot held before is over when it is written.
+/// Lists the slots that an op counts in. Writing a slot ends its earlier content.
 void settle_slots(const Plan& plan, const Body& body, int64_t round, PlanOp& op) {
   op.operands = operands_in(plan, op, carries_of(body, op, round));
   op.counts = false;
@@ -59,7 +59,7 @@ void settle_slots(const Plan& plan, const Body& body, int64_t round, PlanOp& op)
   if (!plan.buffers[size_t(slot)].persistent) op.anew.push_back(slot);
 }
 
-/// A turn as an op of a body without a loop.
+/// Returns a turn as an op of a body without a loop.
 PlanOp as_it_runs(const Plan& plan, const Body& body, const Rounds& rounds, int64_t n) {
   const Turn turn = rounds.turn(n);
   PlanOp op = body.ops[size_t(turn.op)];

@@ -43,7 +43,8 @@ std::string TurnClocks::add(const Turn& turn) {
   return "";
 }
 
-/// What is not in the round before follows no seam that an induction over rounds looks at.
+/// True if an op of a loop waits for an op older than the previous round. The induction over rounds
+/// covers no such wait.
 bool TurnClocks::reaches_too_far(const Wait& wait, const Turn& turn) const {
   const int32_t inside = rounds_.inside(wait.lane);
   return rounds_.is_in_loop(turn.op) && inside > 0 &&
@@ -63,9 +64,9 @@ void TurnClocks::mark_seam() {
   }
 }
 
-// Waits of a round reach back to the round before at most, so of what is older only those ops of
-// that round that know of it make a difference. What one op of a lane knows, all that follow it
-// know.
+// Appends the distance of a turn, or its witnesses. A wait reaches back at most to the previous
+// round. Older turns therefore matter only through the ops of that round that know they have
+// finished. Later ops of a lane know all that earlier ones know.
 void TurnClocks::add_seen(int32_t i, std::vector<int64_t>& key) const {
   if (i < 0) return key.push_back(0);
   const size_t lane = size_t(op(i).lane);
@@ -168,7 +169,7 @@ std::string SlotSchedule::fault(const Contents& contents, const Operand& operand
 std::vector<int64_t> SlotSchedule::one_for_each_carry(int64_t begin) const {
   std::vector<int64_t> rounds;
   for (size_t carries = 1; carries <= levels_; ++carries) {
-    // The number of such a pair ends in a zero and carries - 1 ones.
+    // Such a pair's number ends in a zero and carries - 1 ones.
     const int64_t period = int64_t(1) << carries, wanted = period / 2 - 1;
     const int64_t ahead = ((wanted - first_pair_ - begin) % period + period) % period;
     if (begin + ahead < rounds_) rounds.push_back(begin + ahead);

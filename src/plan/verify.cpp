@@ -6,8 +6,8 @@
 namespace zero::plan {
 namespace {
 
-/// Whether an op of a lane can read, or write, bytes of a tier. The small lane adds a few words,
-/// wherever they are made.
+/// True if an op of `lane` can read, or write, bytes of `tier`. The small lane adds a few words on
+/// any tier.
 bool reaches(Lane lane, Tier tier, bool reads) {
   switch (lane) {
     case Lane::h2d:
@@ -27,8 +27,8 @@ bool reaches(Lane lane, Tier tier, bool reads) {
   }
 }
 
-/// Replays one body in its total order against the clocks that lanes and waits give, its
-/// micro-batches in these forms.
+/// A replay of a body in total order, against the clocks from lanes and waits. Its micro-batches
+/// run in the given forms.
 class BodyCheck {
  public:
   BodyCheck(const Plan& plan, BodyId id, const FormPair& forms, Findings& findings)
@@ -59,7 +59,7 @@ class BodyCheck {
   }
 
  private:
-  /// Returns whether what follows can be checked.
+  /// Checks ops [begin, end). Returns false if later ops cannot be checked.
   bool check_ops(int32_t begin, int32_t end, int64_t round = 0) {
     for (int32_t op = begin; op < end; ++op) {
       const std::string wrong = clocks_.add({.op = op, .round = round});
@@ -72,8 +72,8 @@ class BodyCheck {
     return true;
   }
 
-  /// Where a round begins as the one before did, so do all further ones, and nothing that they do
-  /// is new: by induction the rest need not be looked at.
+  /// Checks rounds until one begins in the same state as the previous one. By induction the others
+  /// then do nothing new.
   bool check_loop() {
     slots_.cut(contents_);
     int64_t round = 0;
@@ -89,10 +89,10 @@ class BodyCheck {
     return true;
   }
 
-  /// In a loop that counts, which slots are full differs from round to round; all else is as in
-  /// `last` wherever a round begins. A round uses no other slots than its number of carries says.
-  /// So one round of each number shows what all do that carry as often, whichever is in front of
-  /// them: from the same state to the same state, with the slots full that the next one expects.
+  /// Checks the rounds of a loop that counts. Full slots differ between rounds; all other state
+  /// equals `last` at each start of a round. A round uses only the slots of its number of carries.
+  /// Therefore one round for each number of carries represents all. It returns to that state and
+  /// leaves the full slots that the next round expects.
   bool check_carries(int64_t& round, const std::vector<int64_t>& last) {
     if (!is_right(slots_.wrong()) || !is_right(slots_.fault(contents_, round))) return false;
     for (const int64_t shown : slots_.one_for_each_carry(round)) {
@@ -112,9 +112,8 @@ class BodyCheck {
     return fault.empty();
   }
 
-  /// All that later ops can find: what lies where, and who may still be touching it. Which
-  /// micro-batch an activation belongs to does not matter here, because it is always an earlier
-  /// one.
+  /// Returns the state that later ops can observe: contents of bytes, and ops that may still touch
+  /// them. The micro-batch of an activation is irrelevant, because it is always an earlier one.
   std::vector<int64_t> seam() {
     clocks_.mark_seam();
     std::vector<int64_t> key;
@@ -133,8 +132,8 @@ class BodyCheck {
 
   const PlanOp& op(int32_t i) const { return clocks_.op(i); }
   std::string describe(int32_t i) const { return clocks_.describe(i); }
-  /// The extent over all rounds. Bytes that differ between rounds are only read, and nothing else
-  /// touches them.
+  /// Returns the extent over all rounds. Bytes that differ between rounds are only read, and no
+  /// other op touches them.
   Extent extent(const Operand& operand) const {
     return extent_of(plan_, operand, body_.loop.rounds);
   }
@@ -153,7 +152,7 @@ class BodyCheck {
     const bool transfers = is_transfer(op(i).kind);
     if (!transfers) check_versions(i, operands);
     if (!transfers) check_computed(i, operands);
-    // What arrives of a transfer is what was sent.
+    // A transfer delivers the content that was sent.
     const Content sent = transfers ? content_at(extent(operands[kSource])) : Content{};
     for (size_t k = 0; k < operands.size(); ++k) {
       const Operand& operand = operands[k];
@@ -173,14 +172,14 @@ class BodyCheck {
     end_groups(i, operands);
   }
 
-  /// In the round that runs.
+  /// Returns the operands in the current round.
   std::vector<Operand> operands_of(int32_t i) const {
     const Turn& turn = clocks_.turn(i);
     if (!op(i).counts) return operands_in_form(plan_, body_, op(i), forms_.of(clocks_.micro(i)));
     return operands_in(plan_, op(i), carries_of(body_, op(i), turn.round + ahead_));
   }
 
-  /// What a carry has added up is no sum of its own any more.
+  /// Ends the sums that a carry has added up.
   void end_groups(int32_t i, const std::vector<Operand>& operands) {
     if (op(i).kind != Kind::carry) return;
     if (op(i).counts) last_carry_[size_t(op(i).unit)] = i;
@@ -189,7 +188,7 @@ class BodyCheck {
     }
   }
 
-  /// The bytes are nobody's from here on; who may still be touching them stays.
+  /// Marks the bytes of a buffer as undefined. Ops that may still touch them stay recorded.
   void forget(int32_t i, int32_t b) {
     const Buffer& buffer = plan_.buffers[size_t(b)];
     if (buffer.persistent || buffer.offset < 0) {
@@ -249,7 +248,7 @@ class BodyCheck {
                   describe(earlier));
   }
 
-  /// What an op computes with must not be a copy from before an update.
+  /// Reports an op that reads a copy older than the latest update.
   void check_versions(int32_t i, const std::vector<Operand>& operands) {
     for (size_t k = 0; k < operands.size(); ++k) {
       const Operand& operand = operands[k];
@@ -263,7 +262,7 @@ class BodyCheck {
     }
   }
 
-  /// True if an operand is of a second copy, which holds a guess or what is left of one.
+  /// True if the operand belongs to a second copy, which holds a guess or its remains.
   bool is_room(int32_t i, size_t operand) const {
     return has_second(op(i).kind) && operand >= second_operand(plan_.request.optimizer);
   }
@@ -272,7 +271,7 @@ class BodyCheck {
     return computed_of(plan_, body_, op(i), clocks_.micro(i), operand);
   }
 
-  /// An op of the graph computes with the activations that it names, wherever they have been.
+  /// Reports an op of the graph that reads another tensor than it names, also after transfers.
   void check_computed(int32_t i, const std::vector<Operand>& operands) {
     for (size_t k = 0; k < operands.size(); ++k) {
       const Computed wanted = computed(i, k);
@@ -285,7 +284,7 @@ class BodyCheck {
     }
   }
 
-  /// Version and tensor of all stretches; none where they differ.
+  /// Returns the common version and tensor of all stretches; empty if they differ.
   Content content_at(const Extent& extent) const {
     std::optional<Content> all;
     contents_.visit(extent, [&](const Content& content) {
@@ -304,7 +303,8 @@ class BodyCheck {
     return sent;
   }
 
-  /// A speculated update is a version of nothing until it is settled, which makes it the weight's.
+  /// Returns the version that an operand's write makes. A speculated update has none until settle
+  /// makes it the weight's.
   Version written(int32_t i, size_t operand, const Operand& to) {
     if (is_room(i, operand)) {
       const bool is_weight = operand == second_operand(plan_.request.optimizer);
@@ -346,11 +346,11 @@ class BodyCheck {
   Contents contents_;
   Versions versions_;
   const SlotSchedule slots_;
-  std::vector<int32_t> last_carry_;  ///< [units] the turn
-  int64_t ahead_ = 0;                ///< the round that runs is so much later than the turns say
+  std::vector<int32_t> last_carry_;  ///< [units] turn of the last carry
+  int64_t ahead_ = 0;                ///< rounds between the turns' round and the simulated one
 };
 
-/// In all its forms, up to the first of which something is wrong.
+/// Checks a body in all pairs of forms, up to the first that fails.
 void check_body(const Plan& plan, BodyId id, Findings& findings) {
   const Body& body = plan.bodies[id];
   for (const FormPair& forms : form_pairs(plan, body)) {

@@ -16,7 +16,7 @@
 
 namespace zero::plan {
 
-/// What verify has found, up to a limit.
+/// The findings of verify, up to a limit.
 class Findings {
  public:
   explicit Findings(int limit) : limit_(size_t(limit)) {}
@@ -33,44 +33,43 @@ class Findings {
   std::vector<std::string> list_;
 };
 
-/// Finds buffers that share bytes while both are in use. A transient one is in use from the first
-/// to the last op that names it. What rests between bodies always is, also where a body writes it
-/// anew: the gaps between a unit's tensors stay zero. A copy (Buffer::copy_of) is not in use
-/// between the last op that names it and the one that then fills it anew.
+/// Reports buffers that share bytes while both are in use. A transient buffer is in use from the
+/// first to the last op with it. A persistent buffer always is, even if a body writes it anew,
+/// because gaps between a unit's tensors stay zero. A copy (Buffer::copy_of) is unused from the
+/// last op with it to the op that fills it anew.
 void check_apart(const Plan& plan, BodyId body, Findings& findings);
 
-// The forms of a graph (Plan::shorter) as verify sees them.
+// Forms of a graph (Plan::shorter) in verify.
 
-/// Two forms whose micro-batches take turns: those of even number run in one, the others in the
-/// other.
+/// A pair of forms: micro-batches of even number run in one, the others in the other.
 struct FormPair {
   size_t even = 0, odd = 0;
   size_t of(int32_t micro) const { return micro % 2 == 0 ? even : odd; }
 };
 
-/// The pairs that show all that a body may run, that of the longest form first. What one
-/// micro-batch finds of others is what the one before left, so each ordered pair of forms is
-/// enough; where a body has one micro-batch, each form.
+/// Returns the pairs that represent all runs of a body, the longest form's first. A micro-batch
+/// sees only state of the previous one, so all ordered pairs suffice, or all forms if a body has
+/// one micro-batch.
 std::vector<FormPair> form_pairs(const Plan& plan, const Body& body);
 
-/// What an op touches in a form of its graph.
+/// Returns the operands of an op in a form of its graph.
 std::vector<Operand> operands_in_form(const Plan& plan, const Body& body, const PlanOp& op,
                                       size_t form);
 
-/// Finds what makes a shorter form other work than the longest: another op, tensor, parameter or
-/// gradient, or an op of a body that reaches further than the body says.
+/// Reports a shorter form that differs from the longest in an op, tensor, parameter or gradient.
+/// Also reports an op that reaches beyond its operands in the body.
 void check_forms(const Plan& plan, Findings& findings);
 
-/// What is known of a body's ops as they run one after the other: of each, which ops of all lanes
-/// have finished for sure when it starts. Turns are numbered from 0 in the order in which they are
-/// added; a loop may be added with fewer rounds than it has.
+/// The clocks of a body's ops in order. For each op they hold the ops of all lanes that have
+/// certainly finished when it starts. Turns are numbered from 0 as added. A loop may be added with
+/// fewer rounds than it has.
 class TurnClocks {
  public:
   explicit TurnClocks(const Body& body);
 
-  /// Adds a turn. Returns what is wrong with its waits or its number; "" if nothing is.
+  /// Adds a turn. Returns the fault of its waits or its number; "" if none.
   std::string add(const Turn& turn);
-  /// What is added from here on follows the loop, of which so many rounds were added.
+  /// Declares that later turns follow the loop, of which `rounds` rounds were added.
   void leave_loop(int64_t rounds) { rounds_ = Rounds(body_, rounds); }
 
   const Turn& turn(int32_t i) const { return turns_[size_t(i)]; }
@@ -81,13 +80,14 @@ class TurnClocks {
   }
   std::string describe(int32_t i) const;
 
-  /// A round begins.
+  /// Marks the begin of a round.
   void mark_seam();
-  /// Adds to `key` what later turns can know about turn i (-1: none) when a round begins. Equal
-  /// keys mean equal knowledge: how far back the turn is or, for a turn that is older than the
-  /// round before, from where on each lane knows that it has finished.
+  /// Appends to `key` the knowledge of later turns about turn i (-1: none) at the begin of a round.
+  /// Equal keys mean equal knowledge. The key holds the distance of the turn. For a turn older than
+  /// the previous round it holds the first op of each lane that knows its end.
   void add_seen(int32_t i, std::vector<int64_t>& key) const;
-  /// Adds in this way what the ops of the round before know, because later ops may wait for them.
+  /// Appends in this form the knowledge of the previous round's ops, because later ops may wait for
+  /// them.
   void add_knowledge(std::vector<int64_t>& key) const;
 
  private:
@@ -99,24 +99,24 @@ class TurnClocks {
   const Body& body_;
   Rounds rounds_;
   std::vector<Turn> turns_;
-  std::vector<int64_t> number_;  ///< [turns] finished ops of its lane when it has
+  std::vector<int64_t> number_;  ///< [turns] finished ops of its lane after it
   std::vector<Clock> started_;   ///< [turns]
   std::array<std::vector<int32_t>, kLanes> of_lane_;
-  std::array<Clock, kLanes> known_{};  ///< after the last op of each lane
+  std::array<Clock, kLanes> known_{};  ///< after each lane's last op
   Clock counts_{}, last_counts_{};     ///< ops of each lane at the last two seams
 };
 
-// What bytes hold as verify follows a body: activations of a micro-batch, versions of states.
+// Contents of bytes as verify follows a body: activations of micro-batches, versions of states.
 
-/// Which activation some bytes are of, and of which micro-batch.
+/// The activation and micro-batch that bytes belong to.
 struct Computed {
-  graph::TensorId tensor = graph::kNone;  ///< kNone: bytes that are not followed
+  graph::TensorId tensor = graph::kNone;  ///< kNone: bytes not followed
   int32_t micro = 0;
   bool operator==(const Computed&) const = default;
 };
 
-/// What the graph says of an operand of an op of a micro-batch: none of an op that computes
-/// nothing, nor of scratch.
+/// Returns the graph's tensor for an operand of an op; empty for scratch and for ops outside the
+/// graph.
 inline Computed computed_of(const Plan& plan, const Body& body, const PlanOp& op, int32_t micro,
                             size_t operand) {
   if (op.kind != Kind::compute) return {};
@@ -130,16 +130,16 @@ inline Computed computed_of(const Plan& plan, const Body& body, const PlanOp& op
   return follows ? Computed{tensor, micro} : Computed{};
 }
 
-/// Which update of a state some bytes are of.
+/// The update of a state that bytes belong to.
 struct Version {
-  int32_t state = -1;  ///< the buffer where it rests; -1: bytes that are not followed
+  int32_t state = -1;  ///< home buffer; -1: bytes not followed
   int32_t number = 0;  ///< updates in this body
   bool operator==(const Version&) const = default;
 };
 
-/// Follows weights and states of the optimizer through a body, wherever they are copied to: every
-/// op that writes them makes a new version. So an update that does not come home, a copy from
-/// before an update, and a copy of something else are all told from what should be there.
+/// A tracker of weights and optimizer states through a body and all their copies. Every write makes
+/// a new version. This exposes updates that are not stored, copies older than an update, and copies
+/// of something else.
 class Versions {
  public:
   explicit Versions(const Plan& plan) : plan_(plan), newest_(plan.buffers.size(), kIgnored) {
@@ -150,7 +150,7 @@ class Versions {
   }
 
   bool follows(int32_t buffer) const { return newest_[size_t(buffer)] != kIgnored; }
-  /// What a persistent buffer must hold whenever no body runs.
+  /// Returns the version that a persistent buffer must hold while no body runs.
   Version latest(int32_t buffer) const {
     const int32_t copied = plan_.buffers[size_t(buffer)].copy_of;
     const int32_t state = copied < 0 ? buffer : copied;
@@ -159,7 +159,7 @@ class Versions {
   bool is_latest(const Version& version) const {
     return version.state < 0 || version.number == newest_[size_t(version.state)];
   }
-  /// The version that writing a state makes; none for -1.
+  /// Returns the version that a write of a state makes; empty for -1.
   Version next(int32_t state) {
     return state < 0 ? Version{} : Version{state, ++newest_[size_t(state)]};
   }
@@ -174,7 +174,7 @@ class Versions {
   std::vector<int32_t> newest_;  ///< [buffers]
 };
 
-/// Turns (TurnClocks), by lane; -1: none.
+/// Turns (TurnClocks) by lane; -1: none.
 using Readers = std::array<int32_t, kLanes>;
 
 inline Readers nobody() {
@@ -183,23 +183,23 @@ inline Readers nobody() {
   return readers;
 }
 
-/// A stretch of an arena: whose bytes it holds and who may still be touching it.
+/// The content of a stretch of an arena, with the ops that may still touch it.
 struct Content {
   int64_t end = 0;
-  int32_t buffer = -1;  ///< -1: nothing defined
+  int32_t buffer = -1;  ///< -1: undefined
   int32_t writer = -1;
-  Readers readers = {};  ///< the latest reader a lane since the write
+  Readers readers = {};  ///< latest reader per lane since the write
   Version version = {};
   Computed computed = {};
-  bool counted = false;  ///< in a slot of a counter: the sum of a group of micro-batches
+  bool counted = false;  ///< in a slot of a counter: sum of a group of micro-batches
 };
 
-/// What all arenas of a plan hold at one place of a body.
+/// The contents of all arenas at a place of a body.
 class Contents {
  public:
-  using Stretches = std::map<int64_t, Content>;  ///< by where they begin
+  using Stretches = std::map<int64_t, Content>;  ///< by begin
 
-  /// Nothing is defined.
+  /// Begins with undefined contents.
   explicit Contents(const Plan& plan) {
     for (size_t tier = 0; tier < kTiers; ++tier) {
       tiers_[tier][0] = {.end = plan.arena_bytes[tier], .readers = nobody()};
@@ -218,7 +218,7 @@ class Contents {
     }
   }
 
-  /// Calls change(content) for them, cut so that they are the extent and no more.
+  /// Calls change(content) for the stretches of an extent, cut to its borders.
   template <class Change>
   void change(const Extent& extent, const Change& change) {
     Stretches& stretches = cut_at(extent);
@@ -226,10 +226,10 @@ class Contents {
     for (auto at = stretches.find(extent.begin); at != last; ++at) change(at->second);
   }
 
-  /// From here on the extent is made up of whole stretches.
+  /// Cuts stretches at the borders of the extent.
   void cut(const Extent& extent) { cut_at(extent); }
 
-  /// `content` without its end and readers.
+  /// Stores `content` for the extent. Its end and readers are ignored.
   void put(const Extent& extent, Content content) {
     Stretches& stretches = cut_at(extent);
     stretches.erase(stretches.find(extent.begin), stretches.lower_bound(extent.end));
@@ -257,41 +257,41 @@ class Contents {
   std::array<Stretches, kTiers> tiers_;
 };
 
-/// Which slots of counters (Plan::counters) a loop finds full in each round.
+/// The slots of counters (Plan::counters) that are full in each round of a loop.
 ///
 /// Slot l holds the sum of 2^l micro-batches until the next 2^l are summed. A round counts one pair
 /// of micro-batches. A pair whose number ends in c - 1 ones carries c times: it is summed in slot
-/// c, which is empty. Then slots 1 to c - 1, all full, are added in this order, so that the sum is
-/// one balanced tree. No slot moves, and the slots that are full in front of a round are the ones
-/// in the binary number of its pair. So one list of ops with the same waits serves every round:
-/// which slots it names follows from the pair's number (PlanOp::counts).
+/// c, which is empty. Then slots 1 to c - 1, all full, are added in this order, so the sum is one
+/// balanced tree. No slot moves. The full slots in front of a round are the ones in the binary
+/// number of its pair. So one list of ops with the same waits serves every round, and the pair's
+/// number chooses the slots (PlanOp::counts).
 ///
-/// One round of each number of carries is proof for all. Everything beside slots is in the same
-/// state in front of every round, so it makes no difference how often the round before carried.
-/// What a round does depends on c alone: slots above c keep what they have. Slots are touched by
-/// one lane only, whose order keeps them free of races with the rounds before.
+/// A single round of each number of carries proves all. All state beside slots is equal in front of
+/// every round, so the carries of earlier rounds are irrelevant. A round's work depends on c alone,
+/// because slots above c keep their sums. A single lane touches the slots, and its order prevents
+/// races with earlier rounds.
 class SlotSchedule {
  public:
-  /// `plan` outlives it.
+  /// Reads the counters of `plan`. REQUIRES: `plan` outlives the schedule.
   SlotSchedule(const Plan& plan, const Body& body);
 
-  /// What makes the loop no counter: rounds that are not of one pair, a slot that another op or
-  /// another lane touches, a carry without all slots; "" if nothing does.
+  /// Returns the reason that the loop is no counter: rounds of other than one pair, a slot that
+  /// another op or lane touches, a carry without all slots; "" if none.
   const std::string& wrong() const { return wrong_; }
-  /// Which slot does not hold what it should in front of a round; "" if none.
+  /// Returns the error text for a slot with wrong content in front of a round; "" if none.
   std::string fault(const Contents& contents, int64_t round) const;
-  /// Whether the operand of an op that counts writes over a sum, or adds where none is; "" if not.
+  /// Returns the error text if an op that counts overwrites a sum, or adds to none; "" if neither.
   std::string fault(const Contents& contents, const Operand& operand) const;
 
-  /// The first round from `begin` on of each number of carries that any has.
+  /// Returns the first round from `begin` on for each number of carries that occurs.
   std::vector<int64_t> one_for_each_carry(int64_t begin) const;
 
-  /// Makes borders of contents where slots begin and end.
+  /// Cuts the contents at the borders of slots.
   void cut(Contents& contents) const;
-  /// Fills them as they are in front of a round. All that touches slots in the loop is on one lane,
-  /// so what comes after the last carry of a unit ([units] turns) comes after all of them.
+  /// Fills the slots as in front of a round. A single lane touches all slots of the loop. An op
+  /// behind a unit's last carry ([units] turns) is therefore behind all of them.
   void fill(Contents& contents, int64_t round, const std::vector<int32_t>& last_carry) const;
-  /// Whether a byte of a tier's arena is one of a slot.
+  /// True if the byte of a tier's arena lies in a slot.
   bool lies_in_slot(size_t tier, int64_t offset) const;
 
  private:
@@ -305,7 +305,7 @@ class SlotSchedule {
   size_t levels_ = 0;
   int64_t first_pair_ = 0;
   std::vector<bool> is_slot_;                            ///< [buffers]
-  std::array<std::map<int64_t, int64_t>, kTiers> ends_;  ///< of slots, by where they begin
+  std::array<std::map<int64_t, int64_t>, kTiers> ends_;  ///< end of each slot by its begin
   std::string wrong_;
 };
 

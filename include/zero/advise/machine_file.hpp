@@ -10,70 +10,70 @@
 
 namespace zero::advise {
 
-/// What `zeroapp calibrate` has measured, as its file keeps it. Rates are those of one rank while
-/// all of them measured, in bytes a second; 0: not measured.
+/// The measurements of `zeroapp calibrate`, as its file stores them. Rates are for one rank while
+/// all ranks measured, in bytes per second. 0: not measured.
 struct MachineFigures {
   std::string host;
   int64_t ranks = 1;
-  int64_t threads = 1;       ///< of each rank
-  int64_t device_bytes = 0;  ///< that a rank may use
-  /// Memory of the device that communicators of these ranks took beside it. Here and below 0 is
-  /// not known.
+  int64_t threads = 1;       ///< per rank
+  int64_t device_bytes = 0;  ///< usable by a rank
+  /// Device memory of the communicators of these ranks. Here and below, 0: unknown.
   int64_t communicator_bytes = 0;
-  int64_t gpus_per_node = 0;  ///< or ranks of a host
-  int64_t host_bytes = 0;     ///< of a node, beside the memory of its devices
-  double link_gb = 0;         ///< 1e9 bytes a second that a rank sends within its node
-  double node_link_gb = 0;    ///< that all ranks of a node together send to other nodes
+  int64_t gpus_per_node = 0;  ///< on a host build: ranks per node
+  int64_t host_bytes = 0;     ///< memory of a node's host, without its devices
+  double link_gb = 0;         ///< 1e9 bytes per second that a rank sends within its node
+  double node_link_gb = 0;    ///< 1e9 bytes per second that all ranks of a node send to other nodes
 
-  double fp32 = 0, bf16 = 0, fp16 = 0;  ///< products, in floating-point operations a second
-  double stream = 0;                    ///< memory, read and written
-  double host_stream = 0;               ///< the host's, where `stream` is a device's
+  double fp32 = 0, bf16 = 0, fp16 = 0;  ///< products, in floating-point operations per second
+  double stream = 0;                    ///< memory rate, read and written
+  double host_stream = 0;               ///< memory rate of the host, if `stream` is a device's
   double step_fp32 = 0, step_bf16 = 0, step_fp16 = 0;  ///< share of both that a step reaches
-  double op_fp32 = 0, op_bf16 = 0, op_fp16 = 0;        ///< seconds that an op takes beside its work
-  double random = 0;                                   ///< numbers a second that dropout draws
-  /// Share of both that ops of a kind reach in steps of a type: "fp32.linear".
+  double op_fp32 = 0, op_bf16 = 0, op_fp16 = 0;        ///< seconds per op beside its work
+  double random = 0;                                   ///< random numbers per second for dropout
+  /// Share of both that ops of a kind reach in steps of a dtype: "fp32.linear".
   std::map<std::string, double> kinds = {};
-  /// Seconds of each exponential that ops of a kind take beside their products: "fp32.attention".
+  /// Seconds per exponential for ops of a kind, beside their products: "fp32.attention".
   std::map<std::string, double> exponentials = {};
   double h2d = 0, d2h = 0;                ///< copies between host and device
-  double all_gather = 0;                  ///< sent by a rank
-  double reduce_scatter = 0;              ///< likewise
+  double all_gather = 0;                  ///< bytes per second sent by a rank
+  double reduce_scatter = 0;              ///< bytes per second sent by a rank
   double latency = 0;                     ///< seconds of a small collective
-  std::string disk;                       ///< the folder that was measured; "" = none
-  double read = 0, write = 0, mixed = 0;  ///< of the disk; mixed: both directions together
+  std::string disk;                       ///< measured folder; "" = none
+  double read = 0, write = 0, mixed = 0;  ///< disk rates; mixed: both directions together
 
   bool operator==(const MachineFigures&) const = default;
 };
 
-/// The file's text: TOML with a comment for each unit.
+/// Returns the text of the file: TOML with a comment for each unit.
 std::string machine_text(const MachineFigures& figures);
 
-/// Throws Error(kUsage) that names file, line and key of all that is wrong or missing in it.
+/// Reads a file. Throws Error(kUsage) with file, line and key of everything wrong or missing.
 MachineFigures read_machine_file(const std::string& path);
 
-/// Operations a second of products of this type; 0: not measured.
+/// Returns product operations per second in this dtype; 0: not measured.
 double product_flops(const MachineFigures& figures, Dtype compute);
 
-/// What forecasts compute with. What was not measured keeps its default, but for products: throws
-/// Error(kUsage) where those of `compute` are missing. `name` is for messages.
+/// Returns the machine for forecasts. A missing figure keeps its default. Throws Error(kUsage) if
+/// products of `compute` are missing. `name` is for error texts.
 plan::Machine machine_of(const MachineFigures& figures, Dtype compute, const std::string& name);
 
-/// Whether it is a file of `zeroapp calibrate`: a profile's name has neither a dot nor a slash.
+/// True if `machine` is a file of `zeroapp calibrate`. Names of profiles have no dot and no slash.
 bool is_machine_file(const std::string& machine);
 
-/// The machine by whose rates a plan is forecast and chosen.
+/// The machine whose rates forecast and choose a plan.
 struct MachineRates {
   plan::Machine machine;
-  int64_t threads = 0;       ///< of each rank that measured; 0: a built-in profile
-  std::string file = {};     ///< what the file says, as text; "" of a profile
-  std::string warning = {};  ///< of a file that was measured by another number of ranks
+  int64_t threads = 0;       ///< threads per rank as measured; 0: a built-in profile
+  std::string file = {};     ///< text of the file; "" for a profile
+  std::string warning = {};  ///< on a file measured with another number of ranks; "" if none
 };
 
-/// Returns the rates of --machine, a file or a profile. Throws Error(kUsage) that names it and all
-/// that is wrong.
+/// Returns the rates of --machine, a file or a profile. Throws Error(kUsage) with its name and
+/// everything wrong.
 MachineRates rates_of_option(const std::string& machine, const RunConfig& config, int64_t ranks);
 
-/// Returns the rates of run.machine, which is not "". Throws SettingsError instead.
+/// Returns the rates of run.machine as rates_of_option() does, but throws SettingsError. REQUIRES:
+/// the key is not "".
 MachineRates rates_of_key(const RunConfig& config, int64_t ranks);
 
 }  // namespace zero::advise

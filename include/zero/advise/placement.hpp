@@ -10,88 +10,88 @@
 
 namespace zero::advise {
 
-/// What a key that leaves something open has come to.
+/// The result for a key that leaves a choice open.
 struct Choice {
-  std::string key, asked;  ///< of the input file: "auto" or "max"
-  std::string chosen;      ///< for people
-  std::string why = {};    ///< the limit that it was chosen by; "" where `refused` tells
-  std::vector<std::string> refused = {};  ///< better ones that do not fit, with the numbers
+  std::string key, asked;                 ///< key of the input file, and "auto" or "max"
+  std::string chosen;                     ///< result, for people
+  std::string why = {};                   ///< limit that decided; "" if `refused` tells
+  std::vector<std::string> refused = {};  ///< better values that do not fit, with numbers
 };
 using Choices = std::vector<Choice>;
 
-/// For people: a line for each choice, and for each that was refused before it.
+/// Returns a line for each choice and for each value refused before it.
 std::string choices_text(const Choices& choices);
 
-/// Adds each to the origin of its key, so that effective.toml tells it; the keys stay as they are.
-/// "auto" stands in that file too; of "max", which is replaced by its number, the note says so.
+/// Adds each choice to the origin of its key, for effective.toml. The keys stay unchanged: "auto"
+/// stays in that file, and the note on a number that replaces "max" says so.
 void note_choices(const Choices& choices, ConfigInput& input);
 
-/// Whether zero.offload_optimizer.device or zero.offload_param.device is "auto".
+/// True if zero.offload_optimizer.device or zero.offload_param.device is "auto".
 bool chooses_homes(const RunConfig& config);
 
-/// A warning of a pin_memory = false that changes nothing since no `device` has memory of its own,
-/// with its place; "" where there is none.
+/// Returns a warning, with its place, for a pin_memory = false without effect because no `device`
+/// has memory of its own; otherwise "".
 std::string vain_pin_memory(const ConfigInput& input, bool device);
 
-/// What "auto" may come to, the fastest first: every tier is filled before a slower one, and the
-/// states, which a step uses once, leave a tier before the parameters. A disk only where nvme_path
-/// names one. If nothing is "auto", the list holds the configuration alone.
+/// Returns the candidates for "auto", fastest first. A tier is filled before a slower one.
+/// Optimizer states leave a tier before parameters, because a step uses them once. Disks need an
+/// nvme_path. Returns only `config` if nothing is "auto".
 std::vector<RunConfig> home_candidates(const RunConfig& config);
 
-/// What "auto" has come to.
+/// The result for homes that are "auto".
 struct HomeChoice {
-  RunConfig config;   ///< without "auto"; of the optimizer with the least share that must leave
-  bool fits = false;  ///< if not, the homes are the slowest and `faster` says of all why
-  std::vector<std::string> faster = {};  ///< homes that do not fit, with the numbers
+  RunConfig config;   ///< without "auto"; ratio: the least share that must leave
+  bool fits = false;  ///< false: homes are the slowest, and `faster` has all reasons
+  std::vector<std::string> faster = {};  ///< faster homes that do not fit, with numbers
 };
 
-/// The first of those candidates that fits within `limit`; as many optimizer states as fit stay on
-/// the device, in steps of 1/32 of zero.offload_optimizer.ratio. Found by compiling, so it is the
-/// same on all ranks of one limit. Throws as build().
+/// Returns the first candidate that fits within `limit`. As many optimizer states as fit stay on
+/// the device, in steps of 1/32 of zero.offload_optimizer.ratio. Ranks with equal limits get equal
+/// results, because it only compiles. Throws the errors of build().
 HomeChoice choose_homes(const RunConfig& config, const state::World& world,
                         const MemoryLimit& limit);
 
-/// The keys of `asked` that were "auto"; "does not fit" is said once, after the last of them.
+/// Returns the choices for keys of `asked` that were "auto". Only the last one lists homes that do
+/// not fit.
 Choices home_choices(const RunConfig& asked, const HomeChoice& choice);
 
-/// `resolved` with the homes as they were asked for.
+/// Returns `resolved` with the homes of `asked`.
 RunConfig with_asked_homes(RunConfig resolved, const RunConfig& asked);
 
-/// Whether zero.offload_optimizer.buffer_count is "auto" and counts anything. Homes are chosen.
+/// True if zero.offload_optimizer.buffer_count is "auto" and has an effect. REQUIRES: homes are
+/// chosen.
 bool chooses_buffers(const RunConfig& config);
 
-/// What buffer_count = "auto" comes to: as many buffers as buffers_for() says, fewer where `limit`
-/// ends before, at least one. Found by compiling, so it is the same on all ranks of one limit.
-/// Throws as build().
+/// Returns the number for buffer_count = "auto": buffers_for(), or fewer if `limit` requires it, at
+/// least one. Ranks with equal limits get equal results, because it only compiles. Throws the
+/// errors of build().
 int64_t choose_buffers(const RunConfig& config, const state::World& world, const MemoryLimit& limit,
                        const plan::Machine& machine);
 
-/// None where `asked` leaves nothing to choose.
+/// Returns the choice of buffers; empty if `asked` leaves none open.
 Choices buffer_choices(const RunConfig& asked, const RunConfig& chosen);
 
-/// What a plan shows of settings that the user wrote and that it has no use for, each with its
-/// place.
+/// Returns warnings, with places, on settings of the user that the plan does not use.
 std::vector<std::string> plan_warnings(const ConfigInput& input, const plan::Plan& plan);
 
-/// Where everything rests and is updated, and the plan that follows.
+/// A placement of all states with their update sites, and its plan.
 struct Placement {
   RunConfig config;                ///< without "auto": homes, ratio, buffers
-  plan::UpdateShares shares = {};  ///< of units that the device updates, and before the norm
+  plan::UpdateShares shares = {};  ///< units updated on the device, and before the norm
   state::Build build;
   Choices choices = {};
 
-  /// For people: the choices, and where the states on their way are updated; "" if nothing was
-  /// open.
+  /// Returns the choices and the update sites of staged states; "" if nothing was open.
   std::string text() const;
 };
 
-/// Chooses what `config` leaves open, each within `limit`: homes, then how many buffers serve the
-/// states on their way, then the share of the units that are updated on the device though their
-/// states rest elsewhere, which has no key, as no choice of it changes a number. Last, from the
-/// memory that all this leaves: how many units are updated before the norm is known. With
-/// zero.offload_optimizer.speculate = "auto" some are where a device with memory of its own gains
-/// by it. All of it is found by compiling, so it is the same on all ranks of one limit and one
-/// machine. Throws as build(), and Error(kDoesNotFit) where speculate = true has no room.
+/// Chooses all that `config` leaves open, each within `limit`. First come homes, the number of
+/// buffers for staged states, and the share of units with other homes that the device updates. This
+/// share has no key, because it changes no result. Last comes the number of units updated before
+/// the norm is known, from the remaining memory. With zero.offload_optimizer.speculate = "auto"
+/// units are speculated if a device with its own memory gains. Ranks with equal limits and machines
+/// get equal results, because it only compiles. Throws the errors of build(), and
+/// Error(kDoesNotFit) if speculate = true has no room.
 Placement choose_placement(const RunConfig& config, const state::World& world,
                            const MemoryLimit& limit, const plan::Machine& machine);
 

@@ -8,33 +8,31 @@
 
 namespace zero::advise {
 
-/// What of a rank's memory counts under a limit: the device arena and, where that lies in the
-/// host's memory, what else does.
+/// Returns the bytes that count under a limit: the device arena, and host memory too if the device
+/// shares it.
 int64_t counted_bytes(const state::Build& build, const MemoryLimit& limit);
-/// What of it lies in host memory by plan: states and staging, and the copy that checkpoint.async
-/// saves from.
+/// Returns the bytes of a rank in host memory: states, staging, and the copy for checkpoint.async.
 int64_t host_bytes(const state::Build& build);
-/// Both together, wherever they lie.
+/// Returns the bytes of device arena and host memory together.
 int64_t all_bytes(const state::Build& build);
-/// True if all that counts is within the limit, also with what the texts of a build take, or no
-/// limit is known.
+/// True if all bytes are within the limit, also while texts are written, or if no limit is known.
 bool fits(const state::Build& build, const MemoryLimit& limit);
 
-/// What writing texts takes beside a training's plan: nothing of the device's memory where all of
-/// it fits into what the plan leaves free between bodies.
+/// Returns the memory for texts beside a training's plan. Their device memory is 0 if it fits into
+/// the memory that the plan leaves free between bodies.
 plan::TierBytes beside(const state::Build& build, plan::TierBytes texts);
-/// All of it, for people.
+/// Returns the sum over all tiers.
 int64_t sum(const plan::TierBytes& bytes);
 
-/// "1.20 MiB of it beside the plan", of the memory that texts take.
+/// Returns "1.20 MiB of it beside the plan", the memory for texts.
 std::string beside_text(const state::Build& build, const state::Texts& texts);
 
-/// What is said about a compiled plan before it runs.
+/// A report on a compiled plan before it runs.
 struct PlanReport {
   const state::Build* build;
   plan::Forecast forecast;
   MemoryLimit limit;
-  plan::Machine machine = {};  ///< by whose rates it is forecast
+  plan::Machine machine = {};  ///< machine of the forecast
 
   int64_t device_bytes() const { return forecast.arena_bytes[size_t(plan::Tier::device)]; }
   bool fits() const { return advise::fits(*build, limit); }
@@ -43,24 +41,25 @@ struct PlanReport {
 PlanReport report_plan(const state::Build& build, const plan::Machine& machine,
                        const MemoryLimit& limit);
 
-/// Floating-point operations of the forward and backward pass of one token of the longest samples:
-/// model::flops_per_token() or, where parameters are frozen, what is planned if that is less.
+/// Returns floating-point operations of forward and backward for a token of the longest samples.
+/// This is model::flops_per_token() or, with frozen parameters, the plan's number if less.
 double flops_per_token(const PlanReport& report, int64_t source_length);
 
-/// "2.00 GiB a rank of 1.00 GiB (memory.device_limit)", of a build that does not fit.
+/// Returns "2.00 GiB a rank of 1.00 GiB (memory.device_limit)", for a build that does not fit.
 std::string shortage_text(const state::Build& build, const MemoryLimit& limit);
 
-/// Bytes of each use beside ZeRO's formula and why they differ, the arena that holds them, and the
-/// limit.
+/// Returns a table of the bytes of each use beside ZeRO's formula, with reasons for differences,
+/// the arena and the limit.
 std::string memory_table(const PlanReport& report);
-/// Elements, calls and bytes of each collective of one step beside the formula and why they differ.
+/// Returns a table of the elements, calls and bytes of each collective in a step beside the
+/// formula, with reasons for differences.
 std::string traffic_table(const PlanReport& report);
-/// Bytes between a rank and its disk in one step, and what is written a day at the forecast's
-/// speed; "" of a plan that keeps nothing there.
+/// Returns a text on the bytes between a rank and its disk in a step, and the bytes written per day
+/// at the forecast speed; "" if the plan uses no disk.
 std::string disk_table(const PlanReport& report);
-/// Time of each lane and of a step.
+/// Returns a table of the time of each lane and of a step.
 std::string time_table(const PlanReport& report);
-/// All of it as one JSON object.
+/// Returns the whole report as a JSON object.
 std::string plan_json(const PlanReport& report);
 
 }  // namespace zero::advise

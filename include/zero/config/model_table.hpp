@@ -1,6 +1,6 @@
 #pragma once
-/// What [model] may say, as a table: a row a family. The caller, which knows the families, hands it
-/// to read_config(); this room knows none.
+/// The keys of [model] as a table with a row for each family. The caller passes the table to
+/// read_config(), because this room knows no family.
 
 #include <cstdint>
 #include <functional>
@@ -17,81 +17,82 @@ namespace model {
 struct Family;
 }
 
-/// Legal values of a number. `automatic` says that "auto" is one too, kept as 0.
+/// The legal values of a number. `automatic` allows "auto", which is stored as 0.
 struct Range {
   double low = 0;
-  double high = 9e15;       ///< integers stay exact in a double
-  bool above_low = false;   ///< low itself is refused
-  bool below_high = false;  ///< high itself is refused
+  double high = 9e15;       ///< integers up to here are exact in a double
+  bool above_low = false;   ///< refuses `low` itself
+  bool below_high = false;  ///< refuses `high` itself
   bool automatic = false;
-  bool maximum = false;        ///< "max" is legal too, kept as kMicroBatchMax
-  std::string_view hint = {};  ///< added to every refusal
+  bool maximum = false;        ///< allows "max", stored as kMicroBatchMax
+  std::string_view hint = {};  ///< text added to every refusal
 };
 
-/// Settings that are legal one by one and cannot stand together, or of which one is missing.
+/// A rule about settings that are legal one by one but contradict each other, or of which one is
+/// missing.
 struct Rule {
-  std::vector<std::string> keys;                        ///< all that the rule looks at
-  std::function<std::string(const RunConfig&)> broken;  ///< what is wrong; "" if nothing is
-  /// Lines of an input file that break it, the one that is reported last. Tests run them.
+  std::vector<std::string> keys;                        ///< keys that the rule reads
+  std::function<std::string(const RunConfig&)> broken;  ///< error text; "" if the rule holds
+  /// Lines of an input file that break the rule. The error is reported at the last one. Tests run
+  /// them.
   std::vector<std::string> example;
 };
 
-/// A key with a whole number that a model is built by. It is "auto" in a model with a name.
+/// An integer key that defines the model. The key is "auto" in a named model.
 struct ModelCount {
   std::string_view name;
   Range range;
-  /// What "auto" comes to in a model without a name; null: the key must be written.
+  /// Returns the value of "auto" in a model without a name. Null: the key is required.
   int64_t (*otherwise)(const RunConfig&) = nullptr;
-  std::string_view source = {};  ///< the key that `otherwise` goes by, if it does
-  /// What files write in place of the numbers from 1 on, where they say which of some parts a model
-  /// is built of; empty: the number.
+  std::string_view source = {};  ///< key that `otherwise` derives from; "" if none
+  /// Words that files write instead of the numbers 1, 2, ..., for a choice between parts. Empty:
+  /// files write the number.
   std::vector<std::string_view> words = {};
 };
 
-/// A number of the key as a file has it: 12, or "relu" with its quotes.
+/// Returns a number of the key as files write it: 12, or "relu" with its quotes.
 std::string written_as(const ModelCount& count, int64_t number);
 
-/// A key with a number that acts in training alone.
+/// A real-valued key that affects training only.
 struct ModelRate {
   std::string_view name;
   Range range;
-  double initial;  ///< its default
+  double initial;  ///< default value
 };
 
-/// A count that every family has: the extent of a token between blocks.
+/// The count that every family has: the width of a token between blocks.
 inline constexpr std::string_view kWidth = "width";
 
 struct ModelSize {
   std::string_view name;
-  std::vector<int64_t> counts;  ///< in the order of the family's
+  std::vector<int64_t> counts;  ///< in the order of ModelFamily::counts
 };
 
 struct ModelFamily {
-  std::string_view name;           ///< of model.family
-  std::string_view example_input;  ///< a file
+  std::string_view name;           ///< value of model.family
+  std::string_view example_input;  ///< path of an example file
   std::vector<ModelCount> counts;
   std::vector<ModelRate> rates;
   std::vector<ModelSize> sizes;              ///< smallest first
-  std::vector<Rule> rules;                   ///< of numbers together, and with other keys
-  std::vector<std::string_view> blocks;      ///< counts that add up to the blocks of recompute
-  const model::Family* functions = nullptr;  ///< for who knows them; nothing here looks at it
-  const DataKind* data = nullptr;            ///< likewise what it is trained on
-  bool learns_pairs = false;                 ///< whether that is pairs of texts
+  std::vector<Rule> rules;                   ///< on its numbers, alone or with other keys
+  std::vector<std::string_view> blocks;      ///< counts whose sum is the number of blocks
+  const model::Family* functions = nullptr;  ///< for rooms that know families; unused here
+  const DataKind* data = nullptr;            ///< data that it is trained on; unused here
+  bool learns_pairs = false;                 ///< true if a sample is a pair of texts
 };
 
-/// The family that `model` means: that of its name, else that of model.family. The table must not
-/// be empty.
+/// Returns the family of model.name, otherwise of model.family. REQUIRES: the table is not empty.
 const ModelFamily& family_of(const ModelConfig& model);
 
-/// The size called `name` of any family; nullptr if there is none, or no table.
+/// Returns the size called `name` in any family; nullptr if there is no such size or no table.
 const ModelSize* find_model_size(const ModelTable* table, std::string_view name);
 
-/// Its blocks, which recompute names from 0; 0 where they are not known.
+/// Returns the number of blocks, which recompute numbers from 0; 0 if unknown.
 int64_t block_count(const RunConfig& config);
 int64_t block_count(const ModelFamily& family, const ModelNumbers& numbers);
 
-/// The numbers of the model that a checked configuration asks for: those of its name, or its own
-/// with what "auto" comes to. 0 of a count that is missing.
+/// Returns the numbers of the configured model: those of the named size, or the written ones with
+/// "auto" derived. A missing count is 0. REQUIRES: the configuration is checked.
 ModelNumbers model_numbers(const RunConfig& config);
 
 }  // namespace zero

@@ -14,72 +14,69 @@
 
 namespace zero {
 
-/// Where a key was written.
+/// The place of a key in the input.
 struct Written {
-  std::string place;          ///< "runs/train.toml:14" or "command line", as an error names it
-  std::pair<int, int> order;  ///< among the others; the command line comes last
+  std::string place;          ///< "runs/train.toml:14" or "command line", for error texts
+  std::pair<int, int> order;  ///< position among all keys; the command line comes last
 };
 
 struct ConfigInput {
   RunConfig config;
-  std::vector<std::string> warnings;  ///< settings of file and command line that cancel each other
-  /// Where the value of every key comes from: "default", "train.toml:14", "command line", "derived
-  /// from ..." or, where it cannot be chosen, "always".
+  std::vector<std::string> warnings;  ///< settings of file and command line that cancel out
+  /// Origin of every key's value: "default", "train.toml:14", "command line", "derived from ...",
+  /// or "always" if the value cannot be chosen.
   std::map<std::string, std::string> origins;
   std::string file;
-  std::map<std::string, Written> written;  ///< by key; none of a key that stands nowhere
+  std::map<std::string, Written> written;  ///< by key, for written keys only
 
-  /// Runs `work`, which knows more than the input alone: ranks, memory, data. A SettingsError of it
-  /// becomes Error(kUsage), "file:line: key: what, and what would work", at that of its keys which
-  /// was written last, or the first one's where none was.
+  /// Runs `work`, which knows more than the input: ranks, memory, data. Turns its SettingsError
+  /// into Error(kUsage), "file:line: key: what, and what would work". The place is that of the key
+  /// written last, or the first key if none is written.
   void locate(const std::function<void()>& work) const;
 };
 
-/// The numbers that a run takes over for [model] from the model that it begins with or goes on
-/// with.
+/// The numbers of [model] that a run takes from the model it starts or continues from.
 struct StartNumbers {
-  std::string place;        ///< of the model, for messages
-  std::string_view family;  ///< of model.family
-  ModelNumbers numbers;     ///< all counts of the family; of rates those that the model says
-  std::string mixed_rates;  ///< why model.dropout must be written; "" where it need not
-  bool must_agree = true;   ///< numbers that are written; else other words refuse those that differ
+  std::string place;        ///< place of the model, for error texts
+  std::string_view family;  ///< value of model.family
+  ModelNumbers numbers;     ///< all counts of the family, and the rates that the model states
+  std::string mixed_rates;  ///< the reason that model.dropout must be written; "" if none
+  bool must_agree = true;   ///< false: the caller refuses differing numbers with its own error text
 };
-/// Finds them for a configuration whose [model] may still lack its numbers. None where it begins
-/// with no other model, or with one that is not there.
+/// Finds the numbers for a configuration whose [model] may lack them. Returns nothing if the run
+/// starts from no other model or the model does not exist.
 using StartReader = std::function<std::optional<StartNumbers>(const RunConfig&)>;
 
-/// The author of the text. A run writes every setting, including those without effect, with the
-/// defaults of its own version.
+/// The author of an input file. A run writes every setting, even without effect, with the defaults
+/// of its own version.
 enum class Writer : uint8_t { user, run };
 
-/// Reads the text of an input file and then "section.key=value" overrides, whose value is parsed as
-/// TOML and else taken as a string. Nothing is accepted and ignored: an unknown, duplicate,
-/// mistyped or ineffective key, a value out of range and a pair that cannot work are errors. Throws
-/// one Error(kUsage) with a line for each of them, "file:line: key: what, and what would work" or
-/// "command line: key: ...", in the order of the file; the first line stands alone. A key of the
-/// file that the command line makes ineffective, or the reverse, is a warning and keeps its
-/// default; one that a run has written does so without a word. `file` is for messages and, without
-/// folder and extension, for the default of run.output.
-/// `models` is what [model] may say, and outlives the configuration. `start` completes [model] by
-/// what the run begins with: a number that is not written is that model's. Throws Error(kInput)
-/// that lists as keys the numbers that are written and differ.
+/// Reads an input file and then the overrides "section.key=value". A value is parsed as TOML,
+/// otherwise taken as a string. Nothing is ignored: a key that is unknown, duplicate, mistyped, out
+/// of range or without effect is an error. A pair of keys that contradict each other is one too.
+/// Throws one Error(kUsage) with a line for each fault, in the order of the file. A line is
+/// "file:line: key: what, and what would work" or "command line: key: ...", and the first stands
+/// alone. If the command line makes a key of the file ineffective, or the reverse, the key keeps
+/// its default with a warning. In a file that a run wrote there is no warning. `file` is for error
+/// texts; its stem is the default of run.output. `models` is the table of [model] and outlives the
+/// configuration. `start` supplies the numbers that [model] omits. Throws Error(kInput), which
+/// lists them as keys, if written numbers differ from those of `start`.
 ConfigInput read_config(const ModelTable& models, std::string_view text, const std::string& file,
                         std::span<const std::string> overrides = {}, Writer writer = Writer::user,
                         const StartReader& start = {});
 
-/// Returns the text of an input file, a byte more than read_config() accepts of a longer one.
-/// Throws Error(kUsage) that names the file which may be meant.
+/// Returns the text of an input file. A longer file is cut to a byte more than read_config()
+/// accepts. Throws Error(kUsage) with the name of a file that may be meant.
 std::string read_input_text(const ModelTable& models, const std::string& path);
 
-/// As above from a file of at most 64 KiB; Error(kUsage) if it cannot be read.
+/// Reads a file of at most 64 KiB as read_config() does. Throws Error(kUsage) if it cannot be read.
 ConfigInput read_config_file(const ModelTable& models, const std::string& path,
                              std::span<const std::string> overrides = {},
                              Writer writer = Writer::user, const StartReader& start = {});
 
-/// The text of an input file with every key, each with its origin in a comment and, where the value
-/// is "auto" and follows from other keys, with what it comes to. read_config() reads it as
-/// the same RunConfig; run.steps that resolve_steps() found is written as what was asked for,
-/// run.epochs.
+/// Returns an input file with every key. A comment gives each key's origin and the derived value of
+/// an "auto". read_config() reads the same RunConfig from it. Steps found by resolve_steps() are
+/// written as run.epochs.
 std::string effective_toml(const ConfigInput& input);
 
 }  // namespace zero

@@ -1,5 +1,5 @@
 #pragma once
-/// How many steps a training takes, and the learning rate of each.
+/// The number of steps of a training, and its learning rates.
 
 #include <cstdint>
 #include <string>
@@ -8,37 +8,38 @@
 
 namespace zero {
 
-/// A training has no more steps: each has its learning rate in a table.
+/// Maximum number of steps. The learning rate of every step is stored in a table.
 inline constexpr int64_t kMostRunSteps = 100'000'000;
 
-/// The last step of this launch unless a signal comes: run.stop_at if it is given, else run.steps.
+/// Returns the last step of this launch unless a signal comes: run.stop_at, or run.steps if that is
+/// 0.
 int64_t last_step(const RunConfig& config);
 
-/// How far a training has come in its data, in batches that may have had several sizes.
+/// The position of a training in its data. Batch sizes may have changed on the way.
 struct DataCursor {
-  int64_t steps = 0;    ///< taken
-  int64_t samples = 0;  ///< consumed by all ranks in these steps
+  int64_t steps = 0;    ///< steps taken
+  int64_t samples = 0;  ///< samples consumed by all ranks in these steps
 
   bool operator==(const DataCursor&) const = default;
 };
 
-/// The same where `step` is about to be taken, all steps since `done` with batches of one size.
-/// Before a step that `done` already counts: not below 0, and otherwise of no meaning.
+/// Returns the position before `step`, if all steps since `done` have batches of
+/// `train_batch_size`. The result has no meaning, though it is not negative, if `done` already
+/// counts `step`.
 DataCursor cursor_before(int64_t step, const DataCursor& done, int64_t train_batch_size);
 
-/// Fills in run.steps of a run that says run.epochs instead, once its data is known: the fewest
-/// steps that visit every one of `samples` epochs times, those that are done and
-/// ceil((epochs x samples - done.samples) / train_batch_size) more. Every step has a whole batch:
-/// the last one runs on into the next epoch. Leaves a run alone that says its steps. Returns a
-/// warning where the warm-up outlasts the steps found, else "". Throws SettingsError if run.stop_at
-/// or scheduler.total_num_steps does not fit the steps found.
+/// Sets run.steps of a run with run.epochs: the fewest steps that visit all `samples` epochs times.
+/// These are done.steps + ceil((epochs x samples - done.samples) / train_batch_size). Every batch
+/// is whole, because the last one continues into the next epoch. Leaves run.steps alone if the run
+/// sets it. Returns a warning if the warm-up outlasts these steps, otherwise "". Throws
+/// SettingsError if run.stop_at or scheduler.total_num_steps does not fit the steps.
 std::string resolve_steps(RunConfig& config, int64_t samples, int64_t train_batch_size,
                           const DataCursor& done = {});
 
-/// The learning rate of one update: a pure function of the count of updates applied before it
-/// (0 for the first), so that skipped steps do not move it and a resume needs no state.
-/// Evaluated in double, rounded to fp32. As in DeepSpeed's lr_schedules.py, whose scheduler moves
-/// after each update: with t = updates - 1 and N = max(2, warmup_num_steps),
+/// The learning rate as a pure function of the number of updates applied before, 0 for the first.
+/// Skipped steps do not advance it, and a resume needs no state. Evaluated in double and rounded to
+/// fp32. Formulas of DeepSpeed's lr_schedules.py, whose scheduler steps after each update, with t =
+/// updates - 1 and N = max(2, warmup_num_steps):
 ///   warm-up  g(t) = t / N (linear) or ln(t + 1) / ln(N) (log) while t < N
 ///   constant        lr
 ///   WarmupLR        min + (max - min) g; g = 1 from t = N on
@@ -46,37 +47,40 @@ std::string resolve_steps(RunConfig& config, int64_t samples, int64_t train_batc
 ///   WarmupCosineLR  lr (r + (1 - r) g), r = warmup_min_ratio; from t = N on
 ///                   lr (c + (1 - c) (1 + cos(pi s)) / 2), c = cos_min_ratio,
 ///                   s = min(1, (t - N + 1) / max(1, total - N))
-/// The first update (t = -1) has the rate warmup_min_lr, and 0 under WarmupCosineLR. The schedules
-/// of DeepSpeed's that do not warm up count u = updates:
+/// The first update (t = -1) has the rate warmup_min_lr, and 0 under WarmupCosineLR. DeepSpeed's
+/// schedules without warm-up use u = updates:
 ///   OneCycle        low + (high - low) h(u); h = u / F up to u = F, then (F + S - u) / S up to
 ///                   u = F + S, F and S the steps of both halves; with k stairs floor(k h) / k;
 ///                   after it low / (1 + decay_lr_rate (u - F - S) / decay_step_size)
 ///   LRRangeTest     low (1 + step_rate u / step_size), as a staircase with floor(u / step_size)
-/// And one that DeepSpeed has not, of Hu et al., MiniCPM (arXiv 2404.06395):
+/// WSD is from Hu et al., MiniCPM (arXiv 2404.06395), not from DeepSpeed:
 ///   WSD             as WarmupLR until u = total - D, D = wsd_decay_steps; then at most
 ///                   max (r + (1 - r) d(p)), r = wsd_min_ratio, p = (u - total + D) / D, where d is
 ///                   1 - p (linear), (1 + cos(pi p)) / 2 (cosine) or 1 - sqrt(p) (sqrt)
 struct Schedule {
-  ScheduleConfig config;  ///< without "auto"
+  ScheduleConfig config;  ///< all "auto" values resolved
   double lr = 0;          ///< optimizer.lr
 
   float rate(int64_t updates) const;
 };
 
-/// The schedule of a run, with auto resolved: total_num_steps from run.steps, the highest rate from
-/// lr, the second half of a cycle from its first, a decay of a tenth of all steps.
+/// Returns the schedule of a run with every auto resolved: total_num_steps from run.steps, the
+/// highest rate from lr, the cycle's second half from its first. The decay of WSD is a tenth of all
+/// steps.
 Schedule schedule_of(const RunConfig& config);
 
-/// Whether its rates begin with a warm-up.
+/// True if the schedule begins with a warm-up.
 bool warms_up(ScheduleType type);
 
-/// Whether its rates follow from total_num_steps.
+/// True if the schedule depends on total_num_steps.
 bool needs_total(ScheduleType type);
 
-/// "", or that the warm-up outlasts the schedule, and the rate that it reaches. Wants run.steps.
+/// Returns a warning with the highest rate reached if the warm-up outlasts the schedule, otherwise
+/// "". REQUIRES: run.steps is set.
 std::string long_warmup(const RunConfig& config);
 
-/// "", or that a decay has more steps than its schedule. Wants run.steps.
+/// Returns an error text if the decay is longer than the schedule, otherwise "". REQUIRES:
+/// run.steps is set.
 std::string long_decay(const RunConfig& config);
 
 }  // namespace zero

@@ -1,8 +1,9 @@
 #pragma once
-/// A strict subset of TOML 1.0: [sections] and [dotted.sections], bare and dotted keys, "basic" and
-/// 'literal' strings on one line, decimal integers and floats with underscores, booleans, arrays of
-/// those (no nesting, several lines allowed), comments. Refused with a reason: dates, inline
-/// tables, [[arrays of tables]], quoted keys, multi-line strings, other number bases, inf and nan.
+/// A strict subset of TOML 1.0: [sections] and [dotted.sections], bare and dotted keys, decimal
+/// integers and floats with underscores, booleans and comments. Strings are "basic" or 'literal' on
+/// one line. Arrays are flat, over one or more lines. The parser refuses the rest with a reason:
+/// dates, inline tables, [[arrays of tables]], quoted keys, multi-line strings, other number bases,
+/// inf and nan.
 
 #include <cstdint>
 #include <string>
@@ -17,67 +18,72 @@ using TomlArray = std::vector<TomlScalar>;
 using TomlValue = std::variant<bool, int64_t, double, std::string, TomlArray>;
 
 struct TomlEntry {
-  std::string key;      ///< with its section: "zero.stage"
-  std::string section;  ///< that of the header above it; "" where there is none
+  std::string key;      ///< full key: "zero.stage"
+  std::string section;  ///< section of the header above; "" if none
   TomlValue value;
-  int line;  ///< from 1, where the key stands
+  int line;  ///< line of the key, from 1
 };
 
 struct TomlSection {
-  std::string name;  ///< of [name]
+  std::string name;  ///< name inside the brackets
   int line;
 };
 
 struct TomlProblem {
   int line;
-  std::string key;   ///< "" where none was read
-  std::string what;  ///< what is wrong, and what would work
+  std::string key;   ///< "" if no key was read
+  std::string what;  ///< error text and remedy
 };
 
 struct TomlDocument {
-  std::vector<TomlEntry> entries;     ///< in the order of the text; each key once
-  std::vector<TomlSection> sections;  ///< the headers, in the order of the text; each once
+  std::vector<TomlEntry> entries;     ///< in text order, without duplicates
+  std::vector<TomlSection> sections;  ///< headers, in text order, without duplicates
   std::vector<TomlProblem> problems;
 };
 
 inline constexpr size_t kTomlMaxBytes = 64 * 1024;
 inline constexpr size_t kTomlMaxLine = 4000;
 inline constexpr size_t kTomlMaxDepth = 8;       ///< parts of a key
-inline constexpr size_t kTomlMaxProblems = 100;  ///< then it gives up
+inline constexpr size_t kTomlMaxProblems = 100;  ///< the parser stops after this many
 
-/// Never throws on any text: what it cannot read becomes a problem, and reading goes on at the next
+/// Parses any text without throwing. A fault becomes a problem, and parsing resumes at the next
 /// line.
 TomlDocument parse_toml(std::string_view text);
 
-/// One value that fills the whole text. False and a problem's text in `what` if it is none.
+/// Parses a text that is one value into `value`. Returns false and the error text in `what` if it
+/// is not.
 bool parse_toml_value(std::string_view text, TomlValue& value, std::string& what);
 
-/// One value as it is typed on a command line: TOML, else the word itself as a string. False and a
-/// problem's text if it begins like TOML's strings and arrays and is none.
+/// Parses a word of the command line into `value`: TOML, otherwise the word itself as a string.
+/// Returns false and the error text in `what` if the word begins like a TOML string or array but is
+/// invalid.
 bool parse_toml_word(std::string_view word, TomlValue& value, std::string& what);
 
-/// Whether `key` is one to kTomlMaxDepth bare keys joined by dots.
+/// True if `key` is one to kTomlMaxDepth bare keys joined by dots.
 bool is_toml_key(std::string_view key);
 
-/// As in a file: 3, 0.5, true, "text", [0.9, 0.999].
+/// Returns the value as files write it: 3, 0.5, true, "text", [0.9, 0.999].
 std::string to_text(const TomlValue& value);
 
-/// "an integer", "a string", ...
+/// Returns the name of the value's type: "an integer", "a string", ...
 std::string_view type_name(const TomlValue& value);
 
 inline constexpr int64_t kMostBytes = 9'000'000'000'000'000;  // exact in a double
 inline constexpr int64_t kMostSeconds = int64_t(10'000) * 3600;
 
-/// The bytes of "24GiB", "1.5 TiB" or "4096B"; false if it is no size.
+/// Parses bytes: "24GiB", "1.5 TiB" or "4096B". Returns false if `word` is not a size.
 bool as_bytes(std::string_view word, int64_t& out);
 
-/// The bytes of "5GB", "1.5 TB" or "200KB", powers of ten; false if it is no size.
+/// Parses bytes in powers of ten: "5GB", "1.5 TB" or "200KB". Returns false if `word` is not a
+/// size.
 bool as_decimal_bytes(std::string_view word, int64_t& out);
 
-/// The seconds of "HH:MM:SS" with one to four digits of hours; false if it is no such time.
+/// Parses seconds from "HH:MM:SS" with one to four digits of hours. Returns false if `word` is not
+/// a time.
 bool as_clock(std::string_view word, int64_t& out);
 
-/// Whether it is UTF-8 without control characters, and so can stand in a file as it is.
+/// True if `word` is UTF-8 without control characters, because such text can stand in a file as it
+/// is.
 bool is_line_of_text(std::string_view word);
 
 }  // namespace zero

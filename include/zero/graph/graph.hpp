@@ -1,8 +1,8 @@
 #pragma once
-/// One micro-batch, or one chunk of a text that is continued, as data: tensors, and ops in program
-/// order. A tensor is storage with a name; an op reads its inputs and writes its outputs; a tensor
-/// on both sides is updated in place. Program order gives the meaning; plans reorder only what that
-/// meaning allows.
+/// A micro-batch, or a chunk of continued texts, as data: tensors, and ops in program order. A
+/// tensor is storage with a name. An op reads its inputs and writes its outputs, and updates a
+/// tensor on both sides in place. Program order defines the meaning; plans reorder ops only if the
+/// meaning stays.
 
 #include <algorithm>
 #include <array>
@@ -25,13 +25,13 @@ using TensorId = int32_t;
 inline constexpr TensorId kNone = -1;
 
 enum class Role : uint8_t {
-  input,  ///< one of Graph::inputs
+  input,  ///< listed in Graph::inputs
   parameter,
-  gradient,    ///< of a parameter, one micro-batch's
-  activation,  ///< of the forward pass, its gradients included
+  gradient,    ///< gradient of a parameter for one micro-batch
+  activation,  ///< value of the forward pass or its gradient
   state,       ///< step state and step sums
-  cache,       ///< keys and values of the tokens so far: kept from chunk to chunk
-  output       ///< read by the host when all has run
+  cache,       ///< keys and values of earlier tokens, kept between chunks
+  output       ///< read by the host after all ops
 };
 
 struct Tensor {
@@ -39,13 +39,13 @@ struct Tensor {
   Dtype dtype = Dtype::f32;
   Shape shape;
   Role role = Role::activation;
-  TensorId parameter = kNone;  ///< Role::gradient: the parameter it belongs to
+  TensorId parameter = kNone;  ///< Role::gradient: the parameter that it belongs to
 
   int64_t bytes() const { return shape.numel() * int64_t(bytes_of(dtype)); }
 };
 
-/// What an op knows beside its tensors: a small struct of its kind's own, whose members have eight
-/// bytes each (int64_t, double), so that two ops can be compared and hashed without knowing it.
+/// The settings of an op beside its tensors: a small struct of its kind. Each member has eight
+/// bytes (int64_t, double), because ops are compared and hashed as words.
 class Attributes {
  public:
   Attributes() = default;
@@ -56,7 +56,7 @@ class Attributes {
     words_.assign(own.begin(), own.end());
   }
 
-  /// Throws Error(kInternal) where it is not a T.
+  /// Returns the settings as a T. Throws Error(kInternal) if they are of another type.
   template <class T>
   T as() const {
     ZERO_REQUIRE(type_ == &kType<T>, "attributes of another kind of op");
@@ -69,7 +69,7 @@ class Attributes {
   bool operator==(const Attributes&) const = default;
 
  private:
-  /// Stands for any number, to count members by, those of structs within included.
+  /// A stand-in for any number, to count members, including those of nested structs.
   struct Any {
     template <class T>
     requires std::is_arithmetic_v<T>
@@ -91,17 +91,17 @@ class Attributes {
   std::vector<uint64_t> words_;
 };
 
-/// What an op does (operation.hpp): two ops are of one kind where these are equal.
+/// The kind of an op (operation.hpp). Ops of one kind point to the same Operation.
 struct Operation;
 using OpKind = const Operation*;
 
 struct Op {
   OpKind kind;
-  std::vector<TensorId> inputs;  ///< kNone where an optional input is absent
+  std::vector<TensorId> inputs;  ///< kNone for an absent optional input
   std::vector<TensorId> outputs;
-  Attributes attributes = {};  ///< of its kind
-  int32_t unit = 0;            ///< that whose code it is: recompute policies choose by it
-  bool backward = false;       ///< appended by differentiate() or a recomputed copy
+  Attributes attributes = {};  ///< settings in the kind's own type
+  int32_t unit = 0;            ///< unit that the code belongs to; recompute policies use it
+  bool backward = false;       ///< appended by differentiate(), or a recomputed copy
   bool repeated = false;       ///< a recomputed copy
 };
 
@@ -109,84 +109,83 @@ enum class Init : uint8_t { zeros, ones, normal };
 
 struct Parameter {
   TensorId tensor;
-  int32_t unit;  ///< gathered and released together
-  bool decays;   ///< weight decay applies: matrices and embeddings, no biases or norms
+  int32_t unit;  ///< gathered and released as a whole
+  bool decays;   ///< weight decay applies: to matrices and embeddings, not biases and norms
   Init init;
-  float deviation = 0;        ///< of Init::normal, but for the first columns of each row
-  int64_t columns = 0;        ///< of a row
-  int64_t front_columns = 0;  ///< those whose deviation is front_deviation
+  float deviation = 0;        ///< under Init::normal, except in the front columns
+  int64_t columns = 0;        ///< extent of a row
+  int64_t front_columns = 0;  ///< columns with front_deviation
   float front_deviation = 0;
-  TensorId gradient = kNone;  ///< set by differentiate(); none of a frozen one
-  bool frozen = false;        ///< not trained: set by freeze()
-  int64_t real_numel = 0;     ///< elements from here on are padding and always zero
-  /// Tensors of Hugging Face's files that stand side by side in its rows, equally wide.
+  TensorId gradient = kNone;  ///< set by differentiate(); kNone if frozen
+  bool frozen = false;        ///< set by freeze(): read, not trained
+  int64_t real_numel = 0;     ///< elements before the padding, which is always zero
+  /// Number of Hugging Face tensors side by side in its rows, of equal width.
   int32_t tensors = 1;
 
-  /// An element's deviation by its place in the tensor, of Init::normal.
+  /// Returns the deviation of an element, by its index in the tensor, under Init::normal.
   float deviation_of(int64_t element) const {
     return front_columns > 0 && element % columns < front_columns ? front_deviation : deviation;
   }
 };
 
-/// The writer of an input, which fills it before the ops that read it run.
+/// The writer of an input. It fills the input before any op reads it.
 enum class FilledBy : uint8_t {
-  data,       ///< the loader, from the column of its name in every sample
-  step,       ///< the executor, with what it is told of the step or of the chunk
-  generation  ///< whoever continues a text, with its next tokens
+  data,       ///< the loader, from the sample column of this name
+  step,       ///< the executor, with facts of the step or chunk
+  generation  ///< the generator of a text, with its next tokens
 };
 
-/// What the host writes. Name, dtype and shape are the tensor's; the first extent counts those of
-/// all samples of the micro-batch.
+/// A tensor that the host writes. The first extent covers all samples of the micro-batch.
 struct Input {
   TensorId tensor = kNone;
   FilledBy filled_by = FilledBy::data;
-  int64_t ids = 0;  ///< its numbers are ids below this, or -1; 0: they are none
+  int64_t ids = 0;  ///< values are ids below this, or -1; 0: values are not ids
 };
 
-/// What the host reads.
+/// A tensor that the host reads.
 struct Output {
   std::string name;
   TensorId tensor = kNone;
 };
-inline constexpr const char* kLossOutput = "loss";      ///< the step sums, of which it is one
-inline constexpr const char* kLogitsOutput = "logits";  ///< those behind tokens of a chunk
+inline constexpr const char* kLossOutput = "loss";      ///< the step sums, which include the loss
+inline constexpr const char* kLogitsOutput = "logits";  ///< logits that follow tokens of a chunk
 
-// Inputs of a chunk beside its tokens, whose number kernels::DecodeInputs says.
-inline constexpr const char* kRowsInput = "rows";             ///< kernels::ChunkRow of each row
-inline constexpr const char* kMovesInput = "moves";           ///< kernels::CacheMove
-inline constexpr const char* kLogitRowsInput = "logit rows";  ///< whose logits are wanted
+// Inputs of a chunk beside its tokens. kernels::DecodeInputs holds their counts.
+inline constexpr const char* kRowsInput = "rows";             ///< a kernels::ChunkRow for each row
+inline constexpr const char* kMovesInput = "moves";           ///< a kernels::CacheMove each
+inline constexpr const char* kLogitRowsInput = "logit rows";  ///< rows whose logits are read
 
 struct Graph {
   std::vector<Tensor> tensors;
   std::vector<Op> ops;
-  std::vector<Parameter> parameters;  ///< in unit order but for freeze(); the index seeds
-                                      ///< initialisation
-  std::string prefix;                 ///< before the names of parameters where they are saved
+  /// In unit order, unless freeze() moved them. The index seeds initial values.
+  std::vector<Parameter> parameters;
+  std::string prefix;  ///< prefix of parameter names in saved files
   std::vector<std::string> unit_names;
-  /// Units whose forward code may run again in the backward pass, in their order.
+  /// Units whose forward code may be repeated in backward, in forward order.
   std::vector<int32_t> blocks;
   std::vector<Input> inputs;
   std::vector<Output> outputs;
   TensorId step_inputs = kNone, step_state = kNone;
-  TensorId decode_inputs = kNone;  ///< of a graph that continues texts, its step inputs
-  int64_t samples = 0;             ///< of the micro-batch; of a chunk 1
-  int64_t length = 0;              ///< of data.sequence_length; of a chunk its rows
+  TensorId decode_inputs = kNone;  ///< step inputs of a graph that continues texts
+  int64_t samples = 0;             ///< samples of the micro-batch; 1 for a chunk
+  int64_t length = 0;              ///< data.sequence_length; for a chunk, its rows
 
-  /// The tensor of the input or output of a name. Throws Error(kInternal) where there is none.
+  /// Returns the tensor of the named input or output. Throws Error(kInternal) if there is none.
   TensorId input(std::string_view name) const;
   TensorId output(std::string_view name) const;
 
   const Tensor& operator[](TensorId id) const { return tensors[size_t(id)]; }
 };
 
-/// Index into graph.parameters of a parameter's tensor; kNone for any other tensor.
-/// [tensors.size()]
+/// Returns [tensors.size()]: the index in graph.parameters of a parameter's tensor; kNone for other
+/// tensors.
 std::vector<int32_t> parameter_index(const Graph& graph);
 
-/// Elements of frozen parameters, without padding.
+/// Returns the number of elements in frozen parameters, without padding.
 int64_t frozen_numel(const Graph& graph);
 
-/// Where the backward pass begins; ops.size() where there is none.
+/// Returns the index of the first backward op; ops.size() if there is none.
 int32_t first_backward_op(const Graph& graph);
 
 }  // namespace zero::graph

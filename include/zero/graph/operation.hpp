@@ -1,6 +1,6 @@
 #pragma once
-/// A kind of op as one constant: all that the rest of the house asks of it. Each is defined in
-/// src/graph/ops/<kind>.cpp; operations.hpp lists them.
+/// A kind of op as a constant with everything that other rooms ask of it. Each is defined in
+/// src/graph/ops/<kind>.cpp and listed in operations.hpp.
 
 #include <algorithm>
 #include <array>
@@ -15,7 +15,7 @@
 
 namespace zero::graph {
 
-/// The address of an operand; null if it is absent. Converts to any typed pointer.
+/// The address of an operand; null if absent. Converts to any typed pointer.
 struct Address {
   void* at = nullptr;
 
@@ -26,97 +26,100 @@ struct Address {
   bool operator==(std::nullptr_t) const { return at == nullptr; }
 };
 
-/// One op with its operands resolved to addresses.
+/// A call of one op, with operands resolved to addresses.
 struct OpCall {
   const Graph* graph;
   const Op* op;
-  std::span<void* const> operands;  ///< op->inputs, then op->outputs, in order
+  std::span<void* const> operands;  ///< op->inputs, then op->outputs
   Address scratch = {};             ///< scratch_bytes() bytes
-  int64_t sample_offset = 0;        ///< first sample of the micro-batch, counted from the step's
+  int64_t sample_offset = 0;        ///< first sample of the micro-batch, counted within the step
   bool sums = false;                ///< the first output is an fp32 sum: Operation::sums
-  bool add = false;                 ///< ... which is added to
+  bool add = false;                 ///< the call adds to this sum instead of writing it
 };
 
 inline double no_flops(const Graph&, const Op&) { return 0; }
 inline int64_t nothing(const Graph&, const Op&) { return 0; }
 inline int64_t no_scratch(const Graph&, const Op&, int) { return 0; }
-/// Bytes of all operands together.
+/// Returns the bytes of all operands together.
 int64_t operand_bytes(const Graph& graph, const Op& op);
 
-/// The heads of attention, side by side in the rows of tensors, for pad_heads().
+/// The heads of attention, side by side in the rows of tensors. pad_heads() reads them.
 struct AttentionHeads {
   struct Read {
     TensorId tensor;
-    int64_t parts;  ///< queries, keys and values that stand side by side
+    int64_t parts;  ///< queries, keys and values side by side
   };
   std::vector<Read> read;
   TensorId written;
-  int64_t heads, width;  ///< of each part; elements of a head
+  int64_t heads, width;  ///< heads per part; elements per head
 };
 
 struct Operation {
   std::string_view name;
-  /// Floating-point operations of products and attention; 0 for what is bound by memory.
+  /// Returns the number of floating-point operations in products and attention; 0 for memory-bound
+  /// ops.
   double (*flops)(const Graph& graph, const Op& op) = no_flops;
-  /// Exponentials that it takes beside products: of an attention's scores, a classifier's logits.
+  /// Returns the number of exponentials beside products: of attention scores, of a classifier's
+  /// logits.
   int64_t (*exponentials)(const Graph& graph, const Op& op) = nothing;
-  /// Bytes that the op reads and writes once: what bounds an elementwise op.
+  /// Returns the bytes that the op reads and writes once. They bound elementwise ops.
   int64_t (*traffic_bytes)(const Graph& graph, const Op& op) = operand_bytes;
-  /// Bytes of scratch the kernel wants when it runs with `threads` threads.
+  /// Returns the bytes of scratch for a kernel with `threads` threads.
   int64_t (*scratch_bytes)(const Graph& graph, const Op& op, int threads) = no_scratch;
-  /// Appends the ops that compute the gradients of op's inputs; null: it has none.
+  /// Appends the ops that compute the gradients of op's inputs; null: no gradient.
   void (*gradient)(GradientTape& tape, const Op& op) = nullptr;
-  /// Whether this op ends the forward pass; its gradient op also computes the loss.
+  /// True: this op ends the forward pass, and its gradient op also computes the loss.
   bool is_loss = false;
-  /// The least choice of recompute() that repeats it. Recompute::selective: little work beside the
-  /// bytes that need not be kept; Recompute::none: its output is never kept.
+  /// The lowest choice of recompute() that repeats this op. Recompute::selective: cheap compared to
+  /// the bytes that it saves. Recompute::none: its output is never kept.
   Recompute repeated_from = Recompute::full;
-  /// Its first output is the gradient of a weight, which it can write to or add to an fp32 sum.
+  /// True: the first output is a weight gradient, which the op can write to or add to an fp32 sum.
   bool sums = false;
-  /// One op in place of `first`, of this kind, and the op after it; none where no kernel does both.
-  /// `shared`: further ops read the first output of `first`.
+  /// Returns one op that replaces `first`, of this kind, and the next op. Returns nothing if no
+  /// kernel does both. `shared`: other ops read the first output of `first`.
   std::optional<Op> (*fuse)(const Op& first, const Op& second, bool shared) = nullptr;
-  /// Gives `op`, of this kind, the outputs of a later op that reads one of its own, where its
-  /// kernel has them in passing. False: it cannot, and `op` stays as it was. Null: it never can.
+  /// Extends `op`, of this kind, by the outputs of a later op that reads one of its outputs, if the
+  /// kernel computes them anyway. Otherwise returns false and leaves `op` unchanged. Null: never.
   bool (*take_in)(Op& op, const Op& reader) = nullptr;
-  /// Random numbers that it draws, others for each micro-batch.
+  /// Returns the number of random numbers that the op draws anew for each micro-batch.
   int64_t (*draws)(const Graph& graph, const Op& op) = nothing;
-  /// Returns its heads; null: it has none.
+  /// Returns the heads that the op reads and writes; null: none.
   AttentionHeads (*heads)(const Graph& graph, const Op& op) = nullptr;
-  /// Says how many elements of each head stand in front of zeros; null: it has no heads.
+  /// Sets the elements of each head before its zeros; null: no heads.
   void (*set_head_width)(Op& op, int64_t width) = nullptr;
   bool linear = false;  ///< y = x weight + bias; inputs are x, weight and bias, which may be kNone
-  /// The weight [in, out] that its kernel reads in kernels::WeightPanels; null: none.
+  /// Returns the weight [in, out] that its kernel reads as kernels::WeightPanels; null: none.
   TensorId (*panelled)(const Op& op) = nullptr;
 
-  /// Calls the kernel. Asynchronous on `stream`; allocates nothing.
+  /// Calls the kernel. Asynchronous on `stream`. Allocates nothing.
   void (*call)(Stream& stream, const OpCall& call) = nullptr;
-  /// Among kinds with flops: a device measures how the kernel is best called at its first call.
+  /// True: on its first call a device measures the best way to call the kernel. For kinds with
+  /// flops.
   bool rehearsed = true;
-  /// Makes what the first call() on this thread would make; null: nothing.
+  /// Creates the objects that the first call() on this thread would create; null: none.
   void (*prepare)(Stream& stream, const OpCall& call) = nullptr;
 };
 
-/// The output that Operation::sums and Operation::fuse speak of: the first that the kind lists.
+/// Returns the first output of the kind, the subject of Operation::sums and Operation::fuse.
 inline TensorId main_output(const Op& op) { return op.outputs.front(); }
-/// kNone where the kind sums none.
+/// Returns the output that the kind can sum; kNone if none.
 inline TensorId sum_output(const Op& op) { return op.kind->sums ? main_output(op) : kNone; }
 
-/// Calls the kernel of op's kind: the one place where graph meets arithmetic. Asynchronous on
-/// `stream`; allocates nothing. Throws Error(kInternal) where operands are missing.
+/// Calls the kernel of op's kind. Asynchronous on `stream`. Allocates nothing. Throws
+/// Error(kInternal) if operands are missing.
 void call(Stream& stream, const OpCall& call);
 
-/// Makes the kernels of products that call() would make when this thread first calls the op, so
-/// that what is refused then is refused now; touches no operand.
+/// Creates the product kernels that the first call() on this thread would create, to find refusals
+/// early. Touches no operand.
 void prepare(Stream& stream, const OpCall& call);
 
-/// The dtype whose kernel an op wants: that of its first floating-point input.
+/// Returns the dtype of the op's kernel: that of its first floating-point input.
 Dtype compute_dtype(const Graph& graph, const Op& op);
 
-// Operands by name. A kind has two templates of one type parameter, In and Out, whose members are
-// all of that type: tensors where a graph is written, addresses where its kernel is called. An
-// absent input is kNone in the op's list. An optional operand, whose member begins as kAbsent,
-// stands last, and the list ends in front of it where it is absent.
+// Names for operands. A kind has two templates, In and Out, with one type parameter, the type of
+// every member. Members are tensors in a graph and addresses in a kernel call. An absent input is
+// kNone in the op's list. Optional operands default to kAbsent and come last. The list ends before
+// absent ones.
 
 template <class Slot>
 inline constexpr Slot kAbsent{};
@@ -131,7 +134,8 @@ using Inputs = typename Kind::template In<TensorId>;
 template <class Kind>
 using Outputs = typename Kind::template Out<TensorId>;
 
-/// How many operands stand in front of absent ones. Outputs<Kind>{} has those that every op has.
+/// Returns the number of operands before absent ones. Outputs<Kind>{} has the operands that every
+/// op has.
 template <class Named>
 constexpr size_t present(const Named& named) {
   const auto slots = std::bit_cast<Slots<Named, TensorId>>(named);
@@ -175,7 +179,7 @@ void set_outputs(Op& op, const Outputs<Kind>& out) {
   op.outputs.assign(slots.begin(), slots.begin() + present(out));
 }
 
-/// An op of kind `kind`, whose operands are named by Kind.
+/// Returns an op of kind `kind`, with the operands that Kind names.
 template <class Kind>
 Op make_op(const Operation& kind, const Inputs<Kind>& in, const Outputs<Kind>& out,
            const Attributes& attributes = {}) {
@@ -189,7 +193,7 @@ Op make_op(const Operation& kind, const Inputs<Kind>& in, const Outputs<Kind>& o
   return op;
 }
 
-/// Operation::call of a kind with a kernel for each dtype: Kind::call<T>(stream, call).
+/// Implements Operation::call for a kind with a kernel per dtype, Kind::call<T>(stream, call).
 template <class Kind>
 void call_typed(Stream& stream, const OpCall& call) {
   with_type(compute_dtype(*call.graph, *call.op),

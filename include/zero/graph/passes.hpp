@@ -1,5 +1,5 @@
 #pragma once
-/// The passes over a graph, in the order in which they run, and the tape of gradient rules.
+/// Passes over a graph, in running order, and the tape for gradient rules.
 
 #include <string>
 #include <vector>
@@ -8,84 +8,83 @@
 
 namespace zero::graph {
 
-/// Freezes parameters, [parameters] of which `frozen` says which: they are read and never trained.
-/// A unit of which all are frozen stays whole; those of any other move to a unit of their own,
-/// "<unit>.frozen", as units are updated and reduced whole. Parameters keep their places in the
-/// list, and so their initial values. Throws Error(kInternal) if nothing is left to train.
+/// Freezes the parameters marked in `frozen` [parameters]: they are read but not trained. A unit
+/// that is frozen as a whole stays. Frozen parameters of other units move to a new unit
+/// "<unit>.frozen", because units are updated and reduced as a whole. Parameters keep their order,
+/// which determines initial values. Throws Error(kInternal) if no parameter is left to train.
 Graph freeze(Graph forward, const std::vector<bool>& frozen);
 
-/// Widens the heads of attention to multiples of `unit` elements, as a library of attention wants
-/// them. Products that make heads, or read them, get copies of their weights in which each head
-/// ends with zeros; the copies are made where they are used. Parameters stay as they are, and so
-/// does every number. Throws Error(kInternal) where another op than a product stands beside
-/// attention.
+/// Widens the heads of attention with zeros to multiples of `unit` elements, for libraries that
+/// need them. Products that write or read heads get padded copies of their weights, made at their
+/// use. Parameters and results stay equal. Throws Error(kInternal) if an op other than a product is
+/// next to attention.
 Graph pad_heads(Graph forward, int64_t unit);
 
-/// Appends the backward pass: walks the forward ops in reverse and lets each kind's rule append its
-/// gradient ops. The loss, last in the forward pass, gives way to its gradient op, which computes
-/// both in one pass. Every trained parameter gets a gradient tensor of its own shape in the compute
-/// dtype, written exactly once before anything updates it. A parameter that is used several times
-/// gets the sum in the order of the backward pass, whatever units the uses are in. Where parameters
-/// are frozen, no op is left that only their gradients would want, activations' in front of the
-/// first trained parameter among them. Throws Error(kInternal) if a trained parameter is
-/// unreachable from the loss.
+/// Appends the backward pass: each forward op, in reverse, lets its kind's rule append gradient
+/// ops. The loss op ends the forward pass. Its gradient op replaces it and computes both. Every
+/// trained parameter gets a gradient of its shape in the compute dtype, written once before any
+/// update in place. A parameter with several uses gets their sum in backward order, across units.
+/// Ops that only gradients of frozen parameters need are removed, including activations' before the
+/// first trained parameter. Throws Error(kInternal) if the loss does not depend on a trained
+/// parameter.
 Graph differentiate(const Graph& forward);
 
 enum class Recompute : uint8_t {
   none,
-  selective,  ///< layer norm and GELU outputs are computed again, nothing costly (repeated_from)
-  full        ///< of a block only its input is kept
+  selective,  ///< repeats cheap ops, as layer norm and GELU (repeated_from)
+  full        ///< keeps only the input of a block
 };
 
-/// Replaces what the backward pass reads by copies computed again just before it. `policy`
-/// [blocks]: one choice a block; other units keep everything. An op's kind says which choices
-/// repeat it (Operation::repeated_from): copies of weights with wider heads are made again whatever
-/// is chosen, as they would lie beside all weights. Copies run the same kernels on the same bits
-/// (dropout masks come from a counter), so gradients do not change by a bit.
+/// Replaces tensors that backward reads by copies, recomputed just before their use. `policy`
+/// [blocks] has a choice for each block; other units keep everything. Operation::repeated_from
+/// names the choices that repeat an op. Weights with widened heads are always recomputed, because
+/// kept copies would add to all weights. Copies run the same kernels on the same bits, with dropout
+/// masks from a counter, so gradients are equal to the bit.
 Graph recompute(const Graph& graph, const std::vector<Recompute>& policy);
 
-/// Puts one op in place of two where a product can do the second on the way out, or a kernel has
-/// what the second would read again. Kinds say what joins them (Operation::fuse, take_in):
+/// Replaces two ops by one if a product computes the second on the way out, or a kernel already has
+/// its result. Operation::fuse and take_in define the pairs:
 /// - linear and gelu become linear_gelu; linear and the addition of a residual, whose product
 ///   nothing else reads, linear_add;
 /// - linear_input_grad and gelu_grad, whose product nothing else reads, linear_input_gelu_grad;
-/// - linear_bias_grad joins the op that writes its gradient, where that is a layernorm_grad or a
-///   linear_input_gelu_grad; elsewhere linear_weight_grad and linear_bias_grad of one gradient
+/// - linear_bias_grad joins the op that writes its gradient, if it is a layernorm_grad or a
+///   linear_input_gelu_grad; otherwise linear_weight_grad and linear_bias_grad of one gradient
 ///   become linear_parameter_grad.
-/// Runs after recompute(), so that what is repeated is fused like what it repeats. The order of ops
-/// stays; a tensor that no op names any more stays in the list.
 ///
-/// It is a choice of arithmetic: a library may not round between the two. Kernels that do the two
-/// one after the other give the bits of the graph before.
+/// Run it after recompute(), because copies must be fused like their originals. The order of ops
+/// stays, and unused tensors stay in the list.
+///
+/// Fusing changes the arithmetic: a library may not round between the two ops. Kernels that compute
+/// them one after the other give the bits of the unfused graph.
 Graph fuse(const Graph& graph);
 
-/// What a kind's gradient rule sees.
+/// The access of a gradient rule to the graph.
 class GradientTape {
  public:
   explicit GradientTape(Graph& graph);
 
   const Graph& graph() const { return graph_; }
-  /// Whether a trained parameter is, or goes into, a tensor of the forward pass. Nobody reads the
-  /// gradient of another one: an op that makes several leaves it out where it can.
+  /// True if `tensor`, of the forward pass, is a trained parameter or depends on one. Other
+  /// gradients are not read, and an op that makes several omits them where it can.
   bool wants(TensorId tensor) const { return wanted_[size_t(tensor)]; }
 
-  /// The gradient of an output, complete; that of a parameter so far. kNone if there is none.
+  /// Returns the gradient of a tensor, kNone if none. It is complete for outputs of the current op,
+  /// and partial for a parameter.
   TensorId gradient(TensorId tensor) const { return pending_[size_t(tensor)]; }
-  /// Takes what has been gathered for `tensor` so far, so that the rule's own op can add it in;
-  /// contribute() then sets the whole. kNone if there is none.
+  /// Removes and returns the gradient collected for `tensor`, kNone if none. The rule's own op adds
+  /// to it and contribute() stores the sum.
   TensorId take(TensorId tensor);
-  /// Adds `gradient` to the gradient of `tensor`, with an add op if there is one already; nothing
-  /// where nobody wants it. Throws Error(kInternal) for a parameter, whose gradient is
-  /// weight_gradient().
+  /// Adds `gradient` to the gradient of `tensor`, by an add op unless it is the first. Does nothing
+  /// if the gradient is not wanted. Throws Error(kInternal) for a parameter; use weight_gradient().
   void contribute(TensorId tensor, TensorId gradient);
-  /// A new activation like `tensor`, named "d(<name>)".
+  /// Returns a new activation with the shape and dtype of `tensor`, named "d(<name>)".
   TensorId like(TensorId tensor);
-  /// What the op about to be appended writes of the gradient of a weight, which is a parameter or
-  /// made from one: the gradient itself, or where an op has written it already, a part that
-  /// add_parts() adds to it. Where nobody wants it, an activation that is not read.
+  /// Returns the tensor where the next op writes the gradient of a weight, a parameter or made from
+  /// one. The first op of a parameter writes the gradient itself. Others write a part that
+  /// add_parts() adds. An unwanted gradient goes to an activation that is not read.
   TensorId weight_gradient(TensorId weight);
   void append(Op op);
-  /// After the ops of a rule: sums follow the order of the backward pass, in the compute dtype.
+  /// Adds the parts after the ops of a rule, in backward order and in the compute dtype.
   void add_parts();
 
  private:

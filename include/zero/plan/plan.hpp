@@ -1,6 +1,6 @@
 #pragma once
-/// A compiled training step, or the passes that continue a text: which op, on which lane, on which
-/// bytes, after which waits. Plain data; the same on every rank.
+/// A compiled step, or the passes that continue a text: the ops with their lanes, bytes and waits.
+/// Plain data, equal on every rank.
 
 #include <array>
 #include <cstdint>
@@ -13,15 +13,15 @@
 
 namespace zero::plan {
 
-/// A queue that runs its ops in order, beside the other lanes.
+/// A queue whose ops run in order, beside other lanes.
 enum class Lane : uint8_t {
   compute,
   gather,
   reduce,
   small,
-  h2d,  ///< from host memory to the device
+  h2d,  ///< host memory to device
   d2h,
-  disk_read,  ///< from disk to host memory
+  disk_read,  ///< disk to host memory
   disk_write,
   host_optimizer,
   count_
@@ -31,111 +31,116 @@ inline constexpr int kLanes = int(Lane::count_);
 inline constexpr Lane kCollectiveLanes[] = {Lane::gather, Lane::reduce, Lane::small};
 const char* name_of(Lane lane);
 
-/// What bytes are for: the rows of the memory table.
+/// The purpose of bytes, a row of the memory table.
 enum class Use : uint8_t {
-  weights,           ///< full, or this rank's shard at stage 3
-  gradients,         ///< what the optimizer reads
-  optimizer,         ///< masters' low bits and the optimizer's states
-  gathered_weights,  ///< stage 3: whole units while they are in use
-  gradient_buckets,  ///< whole units of one micro-batch, until they are reduced
+  weights,           ///< whole, or this rank's shard at stage 3
+  gradients,         ///< read by the optimizer
+  optimizer,         ///< masters' low bits and optimizer states
+  gathered_weights,  ///< stage 3: whole units in use
+  gradient_buckets,  ///< whole units of a micro-batch, until reduced
   partial_sums,      ///< reproducible mode: fp32 shards of the binary counter
   activations,
   scratch,
   step_data,    ///< inputs and outputs of the graphs, step state
-  cache,        ///< keys and values of a text that is continued
-  staging,      ///< states on their way between tiers
-  speculation,  ///< second copies, to which updates are written before the norm is known
+  cache,        ///< keys and values of continued texts
+  staging,      ///< states in transfer between tiers
+  speculation,  ///< second copies for updates made before the norm is known
   count_
 };
 inline constexpr int kUses = int(Use::count_);
 const char* name_of(Use use);
 
-/// Where extents begin in host memory: at pages, which a disk can read and write in place.
+/// Alignment of extents in host memory. A disk reads and writes whole pages in place.
 inline constexpr int64_t kPageBytes = 4096;
-/// And on disk: at blocks whose bytes are checked as one.
+/// Alignment of extents on disk: blocks with one digest.
 inline constexpr int64_t kDiskExtentAlignBytes = int64_t(64) << 10;
 
-/// A contiguous piece of one tier's arena.
+/// A named, contiguous range of a tier's arena.
 struct Buffer {
   std::string name;
   int64_t bytes = 0;
   Tier tier = Tier::device;
   Use use = Use::activations;
   bool persistent = false;  ///< keeps its content between bodies
-  int32_t copy_of = -1;     ///< persistent: holds the bytes of this buffer whenever no body runs.
-                            ///< Where a body fills it anew, others may use its bytes until then.
-  int32_t twin = -1;    ///< persistent: one of the two holds the state and the other a guess, by
-  int32_t turns = -1;   ///< kernels::Speculation::second in this buffer
-  int64_t offset = -1;  ///< in the tier's arena; the same on every rank; set by pack
+  /// Persistent: equal to this buffer while no body runs. If a body fills it anew, other buffers
+  /// may use its bytes until then.
+  int32_t copy_of = -1;
+  /// Persistent: this buffer or its twin holds the state, the other a guess.
+  int32_t twin = -1;
+  int32_t turns = -1;   ///< buffer whose kernels::Speculation::second chooses
+  int64_t offset = -1;  ///< in the arena; equal on every rank; set by pack
 };
 
 enum class Mode : uint8_t { read, write, update };
 
-/// One operand of an op: part of a buffer, and what the op does with it.
+/// An operand of an op: part of a buffer with its access.
 /// Address on rank r: arena + buffer.offset + offset + (sharded ? r * bytes : 0).
 struct Operand {
-  int32_t buffer = -1;  ///< -1: an optional operand that is absent
+  int32_t buffer = -1;  ///< -1: an absent optional operand
   int64_t offset = 0;
   int64_t bytes = 0;
   Mode mode = Mode::read;
-  bool sharded = false;  ///< this rank's shard of a range of ranks * bytes at `offset`
-  int64_t stride = 0;    ///< of an op of a loop: what `offset` grows by with each further round
+  bool sharded = false;  ///< rank's shard of ranks * bytes at `offset`
+  int64_t stride = 0;    ///< in a loop: growth of `offset` per round
 };
 
 enum class Kind : uint8_t {
-  compute,         ///< op `graph_op` of the body's graph, micro-batch `micro`
-  decide,          ///< step inputs, sums (update), step state (update)
-  update,          ///< step state, weight (update), low (update, optional), each state (update),
-                   ///<   gradient: of an optimizer that needs no norms
-  add_norms,       ///< as update but weight and low are read; then norms (update)
-  apply_norms,     ///< as update but states are read; then norms (read)
-  speculate,       ///< as update but the weight is read; then the turns (kernels::Speculation),
-                   ///<   weight, low and states of the second copy (update). Makes the update of
-                   ///<   the next decision as if nothing were clipped or skipped
-  settle,          ///< as speculate: takes that update over, or makes it as decided; either way
-                   ///<   the second copy's weight becomes the weight
+  compute,  ///< op `graph_op` of the body's graph, micro-batch `micro`
+  decide,   ///< step inputs, sums (update), step state (update)
+  /// Step state, weight (update), low (update, optional), each state (update), gradient. For
+  /// optimizers without norms.
+  update,
+  add_norms,    ///< as update, but weight and low are read; then norms (update)
+  apply_norms,  ///< as update, but states are read; then norms (read)
+  /// As update, but the weight is read; then the turns (kernels::Speculation), weight, low and
+  /// states of the second copy (update). Makes the update that follows if the next decision neither
+  /// clips nor skips.
+  speculate,
+  /// As speculate. Accepts that update or remakes it as decided; then the second copy's weight
+  /// becomes the weight.
+  settle,
   sum_of_squares,  ///< gradient shard, sums (update)
-  accumulate,      ///< gradient, sum (write: first, update: further): fp32 sum += gradient
-  carry,           ///< fp32 slots of a counter, from level 1 up: all in front of the last one
-                   ///<   (read) are added to it (update), in this order; PlanOp::counts
-  round_sum,       ///< sum, gradient (write): one rounding to the compute dtype
-  clear,           ///< one or more ranges of bytes (write): zeros
-  all_gather,      ///< shard (read), full (write; update from the second piece on)
-  reduce_scatter,  ///< full (read), shard (write | update), sums of groups of ranks (write,
-                   ///<   optional)
+  accumulate,      ///< gradient, sum (write: first, update: later): fp32 sum += gradient
+  /// Fp32 slots of a counter from level 1 up: all but the last (read) are added to the last
+  /// (update) in order; PlanOp::counts.
+  carry,
+  round_sum,       ///< sum, gradient (write): rounded once to the compute dtype
+  clear,           ///< ranges of bytes (write): zeros
+  all_gather,      ///< shard (read), full (write; update after the first piece)
+  reduce_scatter,  ///< full (read), shard (write | update), sums of rank groups (write, optional)
   all_reduce,      ///< int64 words (update)
-  copy,            ///< from (read), to (write; update of a shard in its place), in other memory
+  copy,            ///< from (read), to (write, or update of its shard), in other memory
   disk_read,       ///< on disk (read), in host memory (write)
   disk_write,      ///< in host memory (read), on disk (write)
   count_
 };
 const char* name_of(Kind kind);
-/// As above, but an optimizer's ops have the optimizer's names for them.
+/// Returns the name of a kind, with the optimizer's own names for its ops.
 const char* name_of(Kind kind, const OptimizerForm& optimizer);
-/// Whether it is an optimizer's op on a unit.
+/// True for the kinds of an optimizer's op on a unit.
 bool is_update(Kind kind);
-/// True if an op of this kind also has the second copies of what an update changes.
+/// True for kinds that also have the second copies of the operands that an update changes.
 bool has_second(Kind kind);
-/// Whether ranks run the op together, over a lane's communicator.
+/// True for kinds that ranks run together, on a lane's communicator.
 bool is_collective(Kind kind);
-/// Whether it moves bytes between tiers.
+/// True for kinds that move bytes between tiers.
 bool is_transfer(Kind kind);
-/// Whether it moves bytes from or to a disk.
+/// True for kinds that move bytes from or to a disk.
 bool is_disk_transfer(Kind kind);
 
-/// The executor may run the op when lane `lane` has finished `count` ops of this body.
+/// A condition of an op: `lane` has finished `count` ops of this body.
 struct Wait {
   Lane lane;
   int32_t count;
   bool operator==(const Wait&) const = default;
 };
 
-/// Operands of an optimizer's op: states begin after weight and low, the gradient follows them.
+/// Operand indices of an optimizer's op: weight, low, states, then the gradient.
 inline constexpr size_t kWeightOperand = 1, kLowOperand = 2, kFirstState = 3;
 inline size_t gradient_operand(const OptimizerForm& optimizer) {
   return kFirstState + optimizer.states.size();
 }
-/// Operands of speculate and settle behind those.
+/// Further operand indices of speculate and settle.
 inline size_t turns_operand(const OptimizerForm& optimizer) {
   return gradient_operand(optimizer) + 1;
 }
@@ -143,83 +148,86 @@ inline size_t second_operand(const OptimizerForm& optimizer) {
   return turns_operand(optimizer) + 1;
 }
 
-/// Places in PlanOp::operands of the kinds that are no op of the graph; an op's own file names its.
+/// The operand indices of kinds outside the graph. Ops of the graph name theirs in their own files.
 enum : size_t {
-  kSource = 0,     ///< what is read; what an all_reduce or a clear has alone
-  kTarget = 1,     ///< what is written
-  kGroupSums = 2,  ///< of a reduce_scatter over many ranks
-  kDecision = 0,   ///< of the optimizer's kinds: StepState
+  kSource = 0,     ///< read; the only operand of an all_reduce or a clear
+  kTarget = 1,     ///< written
+  kGroupSums = 2,  ///< reduce_scatter over many ranks
+  kDecision = 0,   ///< StepState, for the optimizer's kinds
   kStepInputs = 0,
   kStepSums = 1,
-  kStepState = 2,  ///< of decide, like the two before
+  kStepState = 2,  ///< decide, with the two before
 };
 
 struct PlanOp {
   Kind kind;
   Lane lane = Lane::compute;
-  int32_t unit = -1;       ///< unit kinds and collectives
-  int32_t graph_op = -1;   ///< Kind::compute
-  int32_t micro = 0;       ///< micro-batch of the rank within the step: of compute ops, and, where
-                           ///< it `counts`, the first of its pair
-  Dtype in = Dtype::f32;   ///< collectives, sums, optimizer: element type read
-  Dtype out = Dtype::f32;  ///< reduce_scatter, round_sum: element type written
-  bool round_gradient = false;  ///< an fp32 gradient is rounded to the compute dtype when read
-  bool add = false;   ///< reduce_scatter: the sum is added to the shard; accumulate: to the sum
-  bool sums = false;  ///< compute: the first output is written to an fp32 sum, or added (`add`)
-  /// In reproducible mode's counter: kTarget, or of a carry the last one, is the slot that the
-  /// op's micro-batch asks for (zero/plan/rounds.hpp). Listed is that of level 1, or all slots.
+  int32_t unit = -1;      ///< for kinds on a unit and collectives
+  int32_t graph_op = -1;  ///< for Kind::compute
+  /// Micro-batch of the rank within the step, of a compute op. If the op `counts`: the first of its
+  /// pair.
+  int32_t micro = 0;
+  Dtype in = Dtype::f32;        ///< collectives, sums, optimizer: dtype read
+  Dtype out = Dtype::f32;       ///< reduce_scatter, round_sum: dtype written
+  bool round_gradient = false;  ///< rounds an fp32 gradient to the compute dtype when read
+  bool add = false;             ///< reduce_scatter: add to the shard; accumulate: add to the sum
+  bool sums = false;  ///< compute: the first output goes to an fp32 sum, written or added (`add`)
+  /// In reproducible mode's counter: the op's micro-batch chooses the slot of kTarget, or of a
+  /// carry's last operand (zero/plan/rounds.hpp). The list names the slot of level 1, or for a
+  /// carry all slots.
   bool counts = false;
   int64_t shard_numel = 0, piece_begin = 0, piece_numel = 0;  ///< collectives (comm::Piece)
   std::vector<Operand> operands = {};  ///< compute: op.inputs, op.outputs, scratch
-  std::vector<Wait> waits = {};        ///< beside the lane's own order; set by wait
-  std::vector<int32_t> anew = {};      ///< transient buffers that hold nothing any more as this op
-                                       ///< begins: their last micro-batch has done with them
+  std::vector<Wait> waits = {};        ///< beyond the lane's own order; set by wait
+  /// Transient buffers whose content ends before this op, after the last use by their micro-batch.
+  std::vector<int32_t> anew = {};
 
-  int32_t index = -1;    ///< place in its lane
-  int32_t done_by = -1;  ///< ops that follow this one in the body's order and reuse its bytes come
-                         ///< after this position, so that it has time to run beside compute
+  int32_t index = -1;  ///< index in its lane
+  /// Later ops of the body reuse its bytes only after this position, which leaves it time to run
+  /// beside compute.
+  int32_t done_by = -1;
 };
 
-/// Ops [begin, end) of a body that run several times, one round after the other, before those that
-/// follow them. Just as many ops in front of them are the same for earlier micro-batches. What a
-/// wait, an operand and a number of a micro-batch mean in later rounds: zero/plan/rounds.hpp.
+/// A loop: ops [begin, end) of a body run several times before the ops behind them. As many ops in
+/// front of them do the same work for earlier micro-batches. zero/plan/rounds.hpp defines waits,
+/// operands and micro-batches of later rounds.
 struct Loop {
-  int32_t begin = 0, end = 0;  ///< equal: there is none
+  int32_t begin = 0, end = 0;  ///< equal: no loop
   int64_t rounds = 1;
-  int32_t micro_batches = 0;  ///< of each round
+  int32_t micro_batches = 0;  ///< per round
   bool is_there() const { return begin < end; }
 };
 
-/// A sequence that is run as a whole, always from start to end. All lanes are idle at its borders.
+/// A sequence of ops that runs as a whole. All lanes are idle before and after it.
 struct Body {
   std::string name;
-  int32_t graph = 0;             ///< index into Plan::graphs
-  std::vector<PlanOp> ops = {};  ///< total order that pack, wait and verify refer to
-  Loop loop = {};                ///< accumulation: the micro-batches in the middle of a step
+  int32_t graph = 0;             ///< index in Plan::graphs
+  std::vector<PlanOp> ops = {};  ///< in the total order that pack, wait and verify refer to
+  Loop loop = {};                ///< accumulation: the middle micro-batches of a step
 };
 
-/// Where an input of a graph lies. Inputs of all micro-batches are in one buffer, one after the
-/// other, so that bodies have one code for all of them.
+/// The place of a graph's input. Inputs of all micro-batches are in one buffer, one after the
+/// other, so bodies share code.
 struct InputBuffer {
-  int32_t graph = 0;  ///< index into Plan::graphs
+  int32_t graph = 0;  ///< index in Plan::graphs
   std::string name = {};
   graph::FilledBy filled_by = graph::FilledBy::data;
-  int64_t ids = 0;      ///< as graph::Input has it
-  int64_t bytes = 0;    ///< of one micro-batch
-  int32_t buffer = -1;  ///< the step's inputs of two graphs may share one
-  int64_t stride = 0;   ///< bytes from one micro-batch to the next; 0: all read the same
+  int64_t ids = 0;      ///< see graph::Input
+  int64_t bytes = 0;    ///< per micro-batch
+  int32_t buffer = -1;  ///< graphs may share the buffer of their step inputs
+  int64_t stride = 0;   ///< bytes between micro-batches; 0: all read the same
 };
 
-/// Where an output of a graph lies. Each micro-batch adds to it or overwrites it.
+/// The place of a graph's output. Each micro-batch adds to it or overwrites it.
 struct OutputBuffer {
   int32_t graph = 0;
   std::string name = {};
   int32_t buffer = -1;
 };
 
-/// Where a parameter lies in its unit, in elements.
+/// The place of a parameter in its unit, in elements.
 struct UnitParameter {
-  int32_t parameter;  ///< index into graph.parameters
+  int32_t parameter;  ///< index in graph.parameters
   int64_t begin;      ///< multiple of 64
   int64_t numel;
 };
@@ -227,39 +235,39 @@ struct UnitParameter {
 struct Unit {
   std::string name;
   std::vector<UnitParameter> parameters = {};
-  int64_t numel = 0;        ///< padded: a multiple of ranks * 2048
+  int64_t numel = 0;        ///< padded to a multiple of ranks * 2048
   int64_t shard_numel = 0;  ///< numel / ranks
-  bool frozen = false;      ///< read and never trained: of all below it has a weight alone
-  // Persistent buffers, -1 where the unit has none.
+  bool frozen = false;      ///< not trained: of the buffers below it has only `weight`
+  // Persistent buffers; -1: none.
   int32_t weight = -1, low = -1, gradient = -1;
-  std::vector<int32_t> states = {};  ///< of Request::optimizer, in its order
-  /// Copies in host memory of updated(), where these are read from a disk ahead of the body that
-  /// updates them; empty where none is.
+  std::vector<int32_t> states = {};  ///< in the order of Request::optimizer
+  /// Copies of updated() in host memory, read from a disk before the body that updates them; empty:
+  /// none.
   std::vector<int32_t> ahead = {};
-  /// Second copies in host memory of updated(), of a unit that is updated there before the norm is
-  /// known; that of the weight holds no state. `turns` says which copies are the states.
+  /// Second copies of updated() in host memory, if the unit is updated there before the norm is
+  /// known. The weight's copy holds no state. `turns` chooses the copies that are the states.
   std::vector<int32_t> second = {};
   int32_t turns = -1;
-  bool weight_sharded = false;         ///< stage 3: `weight` holds this rank's shard only
-  bool optimizer_sharded = false;      ///< stages 1 to 3; of a frozen unit as weight_sharded
-  Tier weight_home = Tier::device;     ///< where `weight` rests
-  Tier optimizer_home = Tier::device;  ///< where `low` and states do
-  bool updated_on_device = false;      ///< although they rest elsewhere
+  bool weight_sharded = false;         ///< stage 3: `weight` holds only this rank's shard
+  bool optimizer_sharded = false;      ///< stages 1 to 3; equals weight_sharded in a frozen unit
+  Tier weight_home = Tier::device;     ///< tier of `weight`
+  Tier optimizer_home = Tier::device;  ///< tier of `low` and states
+  bool updated_on_device = false;      ///< true: on the device despite another home
 
-  /// What an update changes, of a unit that is trained: weight, low and states.
+  /// Returns the buffers that an update changes in a trained unit: weight, low and states.
   std::vector<int32_t> updated() const {
     std::vector<int32_t> buffers = {weight, low};
     buffers.insert(buffers.end(), states.begin(), states.end());
     return buffers;
   }
-  /// The tier in whose memory the optimizer runs, and where the gradient waits for it.
+  /// Returns the tier in whose memory the optimizer runs and the gradient waits.
   Tier optimizer_site() const {
     return optimizer_home == Tier::device || updated_on_device ? Tier::device : Tier::host;
   }
-  /// Whether a whole unit has to be put together on the device before an op can read its weights.
+  /// True if the device needs a copy of the whole unit before an op can read its weights.
   bool is_fetched() const { return weight_sharded || weight_home != Tier::device; }
   bool is_speculated() const { return turns >= 0; }
-  /// Whether its optimizer finds anything elsewhere than where it rests.
+  /// True if the update's operands or the new weight move between tiers.
   bool is_moved() const {
     return !frozen && (optimizer_home != Tier::device || weight_home != Tier::device);
   }
@@ -269,90 +277,86 @@ enum BodyId : int { kStep, kFinish, kEvaluate, kReadAhead, kDecode, kPrefill, kB
 
 struct Plan {
   Request request;
-  /// [0] training micro-batch, [1] evaluation micro-batch; or [0] one token, [1] a chunk of a text
+  /// [0] training, [1] evaluation micro-batch; or [0] a token, [1] a chunk of each text.
   std::vector<graph::Graph> graphs = {};
-  /// [graph] what a micro-batch of shorter samples may run in place of graphs[graph], from the
-  /// shortest on: the same ops on the same tensors, some of which have fewer rows. Bodies list the
-  /// ops with the operands of the longest form, graphs[graph]; in another form an op touches less
-  /// of the same places. Which form a micro-batch takes is data (run::Executor::choose_form()).
+  /// [graph] forms for micro-batches of shorter samples, shortest first: the same ops and tensors
+  /// as graphs[graph], some with fewer rows. Bodies list the operands of the longest form,
+  /// graphs[graph]. In another form an op touches fewer bytes of the same buffers. Data choose the
+  /// form (run::Executor::choose_form()).
   std::array<std::vector<graph::Graph>, 2> shorter = {};
   std::vector<Unit> units = {};
   std::vector<Buffer> buffers = {};
-  /// [units][level - 1] of a reproducible step with a loop: where the sum of 2^level micro-batches
-  /// rests until that of the next as many is there. The highest one is the gradient where it can
-  /// be.
+  /// [units][level - 1] of a reproducible step with a loop: the slot for the sum of 2^level
+  /// micro-batches until the next such sum exists. The highest slot is the gradient if possible.
   std::vector<std::vector<int32_t>> counters = {};
-  /// step: decide on the last attempt, update and run forward unit by unit, then backward.
-  /// finish: decide and update only. evaluate: forward only, sums cleared first. read ahead: makes
-  /// copies true, which step and finish need and leave true; due where the host has written what
-  /// they are copies of. decode, prefill: a text goes on by one token, by a chunk; a plan has
-  /// either these two or the others.
+  /// step: decide on the last attempt, then update and forward unit by unit, then backward. finish:
+  /// decide and update only. evaluate: clear the sums, then forward. read ahead: fills the copies
+  /// that step and finish need and keep valid. It must run after the host writes their originals.
+  /// decode, prefill: continue texts by a token or a chunk. A plan has either these two or the
+  /// others.
   std::array<Body, kBodies> bodies = {};
   TierBytes arena_bytes{};
 
-  // Buffers that the host or the checkpoint touches.
+  // Buffers that the host or the checkpoint accesses.
   std::vector<InputBuffer> inputs = {};
   std::vector<OutputBuffer> outputs = {};
   int32_t step_state = -1;
-  std::vector<int32_t> caches = {};  ///< one an attention
-  int32_t disk_window = -1;  ///< host memory through which the host reaches what lies on disk
+  std::vector<int32_t> caches = {};  ///< a cache for each attention
+  int32_t disk_window = -1;  ///< host memory through which the host reads and writes disk homes
 
-  /// The input or output of a graph by its name, and the only one that `filled_by` writes. Throw
-  /// Error(kInternal) where there is none; of the last also where there are several.
+  /// Returns a graph's input or output by name, or the only input that `filled_by` writes. Throws
+  /// Error(kInternal) if there is none, or if several inputs fit `filled_by`.
   const InputBuffer& input(int32_t graph, std::string_view name) const;
   const InputBuffer& input(int32_t graph, graph::FilledBy filled_by) const;
   int32_t output(int32_t graph, std::string_view name) const;
-  /// The training graph's loss.
+  /// Returns the buffer of the training graph's loss.
   int32_t step_sums() const { return output(0, graph::kLossOutput); }
 
-  /// How many forms a graph has, and each: the shorter ones in their order, then the longest.
+  /// Returns the number of forms of a graph, and a form: shorter ones first, then the longest.
   size_t forms(int32_t graph) const { return shorter.at(size_t(graph)).size() + 1; }
   const graph::Graph& form(int32_t graph, size_t number) const {
     const std::vector<graph::Graph>& others = shorter.at(size_t(graph));
     return number < others.size() ? others[number] : graphs.at(size_t(graph));
   }
 
-  /// Over everything above; ranks compare it before the first step.
+  /// Returns a hash of all members. Ranks compare it before the first step.
   uint64_t hash() const;
 };
 
-/// The number of tensors of Hugging Face's files in a unit: an optimizer has norms of each.
+/// Returns the number of Hugging Face tensors in a unit. An optimizer's norms are per tensor.
 int64_t stored_tensors(const graph::Graph& graph, const Unit& unit);
 
-/// The unit that an op of a body is for, that of its op of the graph or its own: "h.3"; "" of none.
+/// Returns the unit of an op, or of its graph op: "h.3"; "" if none.
 std::string unit_name(const Plan& plan, const Body& body, const PlanOp& op);
 
-/// Bytes [begin, end) of a tier's arena.
+/// A range of bytes [begin, end) in an arena.
 struct Stretch {
   int64_t begin = 0, end = 0;
 };
-/// The stretch of host memory that holds all that disks are read to and written from.
+/// Returns the range of host memory that contains all buffers for disk transfers.
 Stretch disk_staging(const Plan& plan);
-/// The stretch of the device's memory in which nothing lies between bodies, in whole pages.
+/// Returns the range of device memory, in whole pages, that is free between bodies.
 Stretch free_between_bodies(const Plan& plan);
 
-/// How many of a plan's units are updated where, among those whose states rest beside the device.
+/// The number of units updated at each site, among those with optimizer states beside the device.
 struct UpdateSites {
   int on_host = 0, on_device = 0;
-  int speculated = 0;  ///< of those on the host: before the norm is known
+  int speculated = 0;  ///< on the host before the norm is known; part of on_host
 };
 UpdateSites update_sites(const Plan& plan);
 
-/// Proves a plan safe, from its waits and extents alone (nothing the passes remembered):
-///  - no two live buffers overlap; every operand lies in its buffer, every buffer in its arena
-///  - every read sees the bytes of the op or the persistent buffer it names, and every conflicting
-///    pair of accesses is ordered by lanes and waits (vector clocks), so every order that the
-///    executor can take computes what the total order computes
-///  - an op of the graph computes with the activations of its micro-batch that it names, wherever
-///    these have been moved in between
-///  - an op touches the tiers that its lane reaches
-///  - waits point backwards in the total order, hence are acyclic
-///  - persistent buffers still hold their own bytes at the end of each body
-///  - all forms of a graph are the same ops on the same tensors, and hand on the same gradients, so
-///    that collectives are the same; in no form does an op reach further than in the longest; and
-///    the above holds whichever of two forms follows the other
-/// Returns what is wrong, first `limit` findings, each with the ops' and buffers' names; empty:
-/// safe.
+/// Proves a plan safe from its waits and extents alone, without notes of the passes:
+/// - no two live buffers overlap; every operand lies in its buffer, every buffer in its arena
+/// - every read sees the bytes of the op or the persistent buffer it names, and every conflicting
+///   pair of accesses is ordered by lanes and waits (vector clocks), so every order of the executor
+///   computes the result of the total order
+/// - an op of the graph reads the activations of its micro-batch, also after transfers
+/// - an op touches only tiers that its lane reaches
+/// - waits point backwards in the total order, hence are acyclic
+/// - persistent buffers still hold their own bytes at the end of each body
+/// - all forms of a graph have the same ops, tensors and gradients, so collectives are equal; no
+///   form reaches further than the longest; all of the above holds for any two consecutive forms
+/// Returns the first `limit` findings, with names of ops and buffers; empty: safe.
 std::vector<std::string> verify(const Plan& plan, int limit = 10);
 
 }  // namespace zero::plan

@@ -8,7 +8,7 @@ bool is_word(const TomlValue& value, std::string_view wanted) {
   return word && *word == wanted;
 }
 
-/// Without a word of ZeRO every rank has all states.
+/// Maps a type without ZeRO to stage 0, because every rank holds all states.
 std::optional<Target> distributed_type(const TomlValue& value, std::string_view) {
   if (is_word(value, "DEEPSPEED") || is_word(value, "FSDP")) return Target{};
   const bool alone = is_word(value, "NO") || value == TomlValue(false);
@@ -19,7 +19,7 @@ std::optional<Target> distributed_type(const TomlValue& value, std::string_view)
   return std::nullopt;
 }
 
-/// A boolean of Accelerate's first versions, which knew no other type.
+/// Maps the boolean fp16 of Accelerate's first releases, which had no other type.
 std::optional<Target> old_fp16(const TomlValue& value, std::string_view to) {
   const auto* on = std::get_if<bool>(&value);
   if (!on) return std::nullopt;
@@ -96,7 +96,7 @@ constexpr ImportRule kAccelerate[] = {
 constexpr std::string_view kFsdpSection = "fsdp_config.fsdp_";
 
 constexpr ImportRule kFsdp[] = {
-    // By the names and numbers of PyTorch's ShardingStrategy.
+    // Names and numbers of PyTorch's ShardingStrategy.
     {.in = kFsdpSection,
      .from = "sharding_strategy",
      .to = "zero.stage",
@@ -110,7 +110,7 @@ constexpr ImportRule kFsdp[] = {
      .to = "zero.stage",
      .why = "write true or false, or a sharding strategy",
      .values = "true=3|false=2|FULL_SHARD=3|1=3|SHARD_GRAD_OP=2|2=2|NO_SHARD=0|3=0"},
-    // Offloaded states are updated where they rest.
+    // Offloaded states are updated on the host.
     {.in = kFsdpSection,
      .from = "offload_params enable_cpu_offload",
      .to = "zero.offload_optimizer.device",
@@ -208,8 +208,8 @@ constexpr AccelerateFlags kFlags[] = {
 
 }  // namespace
 
-/// An unquoted no is false to PyYAML, and Accelerate takes it for "no", and capitals for small
-/// letters.
+/// Accepts false and capitals too: PyYAML reads an unquoted no as false, and Accelerate ignores
+/// case.
 std::optional<Target> mixed_precision(const TomlValue& value, std::string_view) {
   const std::string word = in_lower_case(plain_text(value));
   if (word == "fp16" || word == "bf16") return Target{word + ".enabled", true};

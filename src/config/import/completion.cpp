@@ -44,7 +44,7 @@ const OfTransformers kOfTransformers[] = {
 
 const std::string kMicroBatch = "train_micro_batch_size_per_gpu", kBatch = "train_batch_size";
 
-/// read_config() says what belongs there if these are missing.
+/// True for the keys whose absence read_config() explains.
 bool is_required(std::string_view key) {
   return key == "model.name" || key == "data.train" || key == "run.steps";
 }
@@ -97,7 +97,7 @@ void Translation::complete(Framework framework) {
   drop_idle();
 }
 
-/// A flag of the script alone may say a key, so that no default stands in its place.
+/// Marks the keys that only flags of the script give, because no default may replace those.
 void Translation::need_what_is_asked() {
   const auto has_one = [&](const char* key, const char* other) { return has(key) || has(other); };
   for (const std::string& key : asked_) {
@@ -115,7 +115,7 @@ void Translation::need_what_is_asked() {
   }
 }
 
-/// If fp16 or bf16 is on, "auto" of the other one means off.
+/// Turns an "auto" of fp16 or bf16 off if the other is on.
 void Translation::settle_precision() {
   const std::pair<const char*, bool> halves[] = {{"fp16.enabled", config_.bf16.enabled},
                                                  {"bf16.enabled", config_.fp16.enabled}};
@@ -128,8 +128,8 @@ void Translation::settle_precision() {
   }
 }
 
-/// A schedule of the launch line is Transformers', whose warm-up is a straight line to the full
-/// rate; a warm-up without a schedule belongs to its default one.
+/// Uses Transformers' schedules for a launch line: their warm-up is linear up to the full rate. A
+/// warm-up without a schedule selects the default one.
 void Translation::settle_schedule() {
   const auto of_launch_line = [&](const char* key) {
     const auto found = settings_.find(key);
@@ -152,7 +152,7 @@ void Translation::settle_schedule() {
   }
 }
 
-/// Transformers gives every optimizer the betas of its flags, whose defaults are Adam's.
+/// Writes Adam's betas for every optimizer, as Transformers' flags have them.
 void Translation::settle_betas() {
   const auto type = settings_.find("optimizer.type");
   if (type == settings_.end() || type->second.origin != kLaunchLine) return;
@@ -163,7 +163,7 @@ void Translation::settle_betas() {
   }
 }
 
-/// Values that DeepSpeed's code has where its file says nothing, and this program has not.
+/// Writes DeepSpeed's defaults that differ from this program's.
 void Translation::write_deepspeed_defaults() {
   const ScheduleType schedule = config_.scheduler.type;
   const bool sharded = std::any_of(seen_.begin(), seen_.end(), [](const std::string& key) {
@@ -183,7 +183,7 @@ void Translation::write_deepspeed_defaults() {
   }
 }
 
-/// One key there, which was for both of them.
+/// Copies pin_memory to parameters, because the old key set both.
 void Translation::settle_pinning() {
   const bool old = seen_.count("zero_optimization.cpu_offload_use_pin_memory") != 0;
   if (!old || config_.offload_param.device == Home::none) return;
@@ -191,8 +191,8 @@ void Translation::settle_pinning() {
              "as zero.offload_optimizer.pin_memory");
 }
 
-/// FULL_SHARD, its default, gathers every unit again in the backward pass. What it offloads are
-/// parameters with their states; only stage 3 has parameters to offload.
+/// Writes FSDP's defaults. FULL_SHARD gathers every unit again in backward. FSDP offloads
+/// parameters with their states; only stage 3 offloads parameters.
 void Translation::write_fsdp_defaults() {
   default_to("zero.stage", int64_t(3), "FSDP's default, FULL_SHARD");
   if (config_.zero.stage != 3) return;
@@ -202,7 +202,7 @@ void Translation::write_fsdp_defaults() {
   }
 }
 
-/// What no file of DeepSpeed holds, but its training script has.
+/// Writes defaults of the training script, which DeepSpeed's file does not hold.
 void Translation::write_hf_defaults() {
   const bool endless = config_.data.train == "synthetic";
   if (!has("optimizer.type") && !has("optimizer.lr")) {
@@ -213,7 +213,7 @@ void Translation::write_hf_defaults() {
   }
 }
 
-/// The number of kept inputs follows from another key, which is known by now.
+/// Reports the number of kept inputs, which follows from keys that are known by now.
 void Translation::count_checkpoints() {
   retell(std::string(kNumberCheckpoints), "hint: " + kept_activations(config_));
 }
@@ -227,7 +227,7 @@ void Translation::default_to(const std::string& key, const TomlValue& value,
   lines_.push_back({key, "", text("added: ", key, " = ", to_text(value), ": ", why)});
 }
 
-/// A file that is silent about it has it in DeepSpeed.
+/// Refuses DeepSpeed's default for cycle_momentum if the file omits the key.
 void Translation::refuse_moving_momentum() {
   const std::string key = "scheduler.params.cycle_momentum";
   if (seen_.count(key)) return;
@@ -284,7 +284,7 @@ void Translation::need_micro_batch() {
   retell(micro, "needs " + micro + "=...");
 }
 
-/// A key that does nothing beside the others would be refused in an input file.
+/// Drops keys without effect, because an input file would be refused for them.
 void Translation::drop_idle() {
   for (const IdleSetting& idle : idle_settings(config_, fields_)) {
     const auto setting = settings_.find(idle.key);
@@ -297,8 +297,8 @@ void Translation::drop_idle() {
   }
 }
 
-/// An open setting is written such that read_config() refuses it: as a word where a number belongs,
-/// or not at all where it misses the key.
+/// Returns the input file. read_config() refuses open settings, which are written as a word instead
+/// of a number, or omitted.
 std::string Translation::input_file() const {
   return "# Translated by zeroapp import-deepspeed; behind each value where it is from.\n" +
          by_section(fields_, [&](const Field& field, std::string_view name) -> std::string {
@@ -317,7 +317,7 @@ DeepSpeedImport Translation::take() {
   for (const Line& line : lines_) result.report.push_back(line.subject + line.fate);
   for (const Field& field : fields_) {
     const bool open = has(field.key) && settings_.at(field.key).open;
-    // The name of the model, which is open too, brings its width.
+    // The model's name is open too and implies the width.
     if (open && !depends_on_width(field.key)) result.needs.push_back(field.key + "=...");
   }
   result.refused = std::move(refused_);

@@ -19,7 +19,7 @@ constexpr std::string_view kType = "distributed_type", kPlugin = "deepspeed_conf
 
 bool is_yaml(const std::string& path) { return path.ends_with(".yaml") || path.ends_with(".yml"); }
 
-/// At most one byte more than a reader accepts.
+/// Reads at most one byte more than a reader accepts.
 Source read_source(const std::string& path) {
   const FileStart file = read_start(path, kSourceMaxBytes + 1);
   if (file.reason != 0) {
@@ -31,7 +31,7 @@ Source read_source(const std::string& path) {
   return source;
 }
 
-/// True of a configuration of Accelerate, which may be JSON too.
+/// True for a configuration of Accelerate, which may be JSON too.
 bool is_accelerates(const std::string& path, const Source& source) {
   const auto own = [](const SourceEntry& entry) {
     for (const auto section :
@@ -47,7 +47,7 @@ const std::string* word_of(const SourceEntry& entry) {
   return entry.value ? std::get_if<std::string>(&*entry.value) : nullptr;
 }
 
-/// The path of the file that an entry names: from the working folder, as Accelerate takes it, or
+/// Returns the path of the file that an entry names: in the working folder, as for Accelerate, or
 /// beside `from`.
 std::string named_path(const SourceEntry& entry, const std::string& from) {
   const std::string* name = word_of(entry);
@@ -64,8 +64,8 @@ std::string named_path(const SourceEntry& entry, const std::string& from) {
          "; start where the training is started, or remove it");
 }
 
-/// The entry that names DeepSpeed's file: a flag of the training, else one of `accelerate`. nullptr
-/// if there is none.
+/// Returns the entry that names DeepSpeed's file: a flag of the training, otherwise one of
+/// `accelerate`. nullptr if none.
 const SourceEntry* naming_entry(const Source& flags, const Source& accelerate) {
   const std::pair<const Source*, std::string_view> places[] = {
       {&flags, "--deepspeed"}, {&flags, "--deepspeed_config"}, {&accelerate, kNamed}};
@@ -84,7 +84,7 @@ Framework framework_of(const Source& accelerate) {
   return deepspeed ? Framework::deepspeed : Framework::plain;
 }
 
-/// Keys of fsdp_config had no prefix once.
+/// Adds the prefix that keys of fsdp_config lack in older files.
 void add_prefixes(Source& accelerate) {
   constexpr std::string_view kSection = "fsdp_config.", kPrefix = "fsdp_";
   for (SourceEntry& entry : accelerate) {
@@ -94,7 +94,7 @@ void add_prefixes(Source& accelerate) {
   }
 }
 
-/// A configuration and its launcher's flags, which win.
+/// Returns a configuration merged with its launcher's flags, which win.
 Source merged(Translation& translation, Source file, const Source& flags) {
   add_prefixes(file);
   for (const SourceEntry& flag : flags) {
@@ -104,7 +104,7 @@ Source merged(Translation& translation, Source file, const Source& flags) {
   return file;
 }
 
-/// Says that a flag means a file of another name than the one that is imported.
+/// Warns if a flag names another file than the imported one.
 void compare_names(Translation& translation, const SourceEntry* entry, const std::string& path) {
   const auto name_of = [](const std::string& file) {
     return std::filesystem::path(file).filename();
@@ -114,7 +114,7 @@ void compare_names(Translation& translation, const SourceEntry* entry, const std
   translation.warn(*entry, text("another name than that of ", path, ", which is imported for it"));
 }
 
-/// Only the older key of two that say a half type yields, before a flag wins over what is left.
+/// Drops the older of two keys for a half type, before flags win over the rest.
 void drop_unread(Translation& translation, const Source& flags, ImportFiles& files) {
   if (value_in(files.accelerate, "mixed_precision")) {
     translation.pass_over(files.accelerate, "fp16", "left out: mixed_precision stands beside it");
@@ -132,7 +132,7 @@ void drop_unread(Translation& translation, const Source& flags, ImportFiles& fil
                         "nothing to set: Accelerate reads it with distributed_type: DEEPSPEED");
 }
 
-/// Whichever type the configuration has, the training is DeepSpeed's by a flag of its own.
+/// Selects DeepSpeed, which a flag of the training requests, over any type in the configuration.
 void take_deepspeed(Translation& translation, ImportFiles& files, const std::string& why) {
   translation.pass_over(files.accelerate, kType, why);
   translation.pass_over(files.accelerate, kNamed, why);

@@ -57,7 +57,7 @@ class JsonReader {
     cursor_.take();
   }
 
-  /// Whether a comma announces more. Stops at what follows it, or at `end`.
+  /// True if a comma announces another item. Stops at the item, or at `end`.
   bool another(char end) {
     skip_space();
     if (cursor_.peek() == end) return false;
@@ -106,7 +106,7 @@ class JsonReader {
     if (!array.empty()) builder_.add(key, std::move(array), line);
   }
 
-  /// A value inside a list that no key here could take.
+  /// Skips a value inside a list, because no key takes one.
   void skip_value(int depth) {
     if (depth > kSourceMaxDepth) syntax("more than ", kSourceMaxDepth, " objects in each other");
     if (!at_nested()) {

@@ -12,7 +12,7 @@ namespace zero {
 namespace {
 
 constexpr int64_t kMostRanks = 1'000'000;
-constexpr int64_t kMostGpus = 1024;  // of a host
+constexpr int64_t kMostGpus = 1024;  // per host
 
 const SourceEntry* find_one(const Source& source, std::initializer_list<std::string_view> keys) {
   for (const std::string_view key : keys) {
@@ -32,7 +32,7 @@ std::optional<std::vector<std::string>> parts_of(std::string_view list, char mar
   return parts;
 }
 
-/// Reads "0,1,3". Each GPU stands there once.
+/// Parses "0,1,3". Nothing if a GPU is repeated.
 std::optional<std::vector<int64_t>> read_gpus(std::string_view list) {
   const auto parts = parts_of(list, ',');
   std::vector<int64_t> gpus;
@@ -45,13 +45,13 @@ std::optional<std::vector<int64_t>> read_gpus(std::string_view list) {
   return parts ? std::optional(gpus) : std::nullopt;
 }
 
-/// A host of DeepSpeed's filter.
+/// A host in DeepSpeed's filter.
 struct Host {
   std::string name;
-  std::vector<int64_t> gpus;  ///< none for all that it has
+  std::vector<int64_t> gpus;  ///< empty: all of the host
 };
 
-/// Reads "node1:0,1@node2:0,1". Source: DeepSpeed, launcher/runner.py, parse_resource_filter().
+/// Parses "node1:0,1@node2:0,1". Source: DeepSpeed, launcher/runner.py, parse_resource_filter().
 std::optional<std::vector<Host>> read_hosts(std::string_view filter) {
   const auto parts = parts_of(filter, '@');
   if (!parts) return std::nullopt;
@@ -73,8 +73,7 @@ std::optional<std::vector<Host>> read_hosts(std::string_view filter) {
   return hosts;
 }
 
-/// Returns mpirun's words for a choice of GPUs; "" for the first ones, which ranks take by
-/// themselves.
+/// Returns mpirun's words for a choice of GPUs; "" for the first ones, which ranks take by default.
 std::string visible(const std::vector<int64_t>& gpus) {
   std::string list;
   bool first_ones = true;
@@ -85,13 +84,13 @@ std::string visible(const std::vector<int64_t>& gpus) {
   return first_ones ? "" : " -x CUDA_VISIBLE_DEVICES=" + list;
 }
 
-/// Finds out what is started where, and tells of what it cannot.
+/// A builder of the launch command, which reports settings that it cannot follow.
 class Launch {
  public:
   Launch(Translation& translation, const Source& flags, const ImportFiles& files)
       : translation_(translation), flags_(flags), files_(files) {}
 
-  /// Returns mpirun's words for ranks, hosts and GPUs; "" if nobody says how many there are.
+  /// Returns mpirun's words for ranks, hosts and GPUs; "" if no source gives their number.
   std::string words() {
     const SourceEntry* filter = find_one(flags_, {"--include"});
     if (!filter) {
@@ -115,7 +114,7 @@ class Launch {
     return kUnknown;
   }
 
-  /// Each GPU that the filter chooses has a rank.
+  /// Returns the words for a filter, with a rank for each chosen GPU.
   std::string of_filter(const SourceEntry& entry) {
     const auto hosts = read_hosts(plain_text(*entry.value));
     if (!hosts) {
@@ -144,7 +143,8 @@ class Launch {
     return visible(hosts->front().gpus) + text(" -n ", ranks) + (here ? "" : names);
   }
 
-  /// Accelerate's processes are those of all machines together, other launchers' those of one.
+  /// Returns the words for counts. Accelerate counts the processes of all nodes, other launchers
+  /// those of one node.
   std::string of_counts() {
     const int64_t machines = count(find_one(flags_, {"--num_nodes", "--nnodes"}));
     const int64_t theirs = count(machines ? nullptr : of_accelerate("num_machines"));
@@ -166,7 +166,7 @@ class Launch {
     return find_one(files_.accelerate, {key});
   }
 
-  /// Returns the count that the entry holds; 0 if there is no entry, or it holds none.
+  /// Returns the count of an entry; 0 if there is no entry or it holds no count.
   int64_t count(const SourceEntry* entry) {
     if (!entry) return 0;
     const auto* count = std::get_if<int64_t>(&*entry->value);
@@ -176,14 +176,14 @@ class Launch {
     return 0;
   }
 
-  /// Accelerate divides, and starts what is left over nowhere.
+  /// Returns the refusal of ranks that nodes cannot share evenly; Accelerate would start fewer.
   static std::string uneven(int64_t ranks, int64_t nodes) {
     const int64_t low = ranks / nodes * nodes, high = low + nodes;
     return text(ranks, " cannot be shared out evenly over ", counted(nodes, "machine"), "; write ",
                 low == 0 ? "" : text(low, " or "), high);
   }
 
-  /// Returns the GPUs that Accelerate is to use; none for all of them.
+  /// Returns the GPUs that Accelerate must use; empty for all.
   std::vector<int64_t> chosen() const {
     const SourceEntry* gpus = of_accelerate("gpu_ids");
     return gpus ? read_gpus(plain_text(*gpus->value)).value_or(std::vector<int64_t>())

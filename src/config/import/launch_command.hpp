@@ -8,10 +8,10 @@
 
 namespace zero {
 
-/// Returns the report's line with the mpirun command that starts as many ranks as the launchers'
-/// flags and Accelerate's configuration ask for, on the same hosts and GPUs. It has RANKS for a
-/// number that a launcher counts itself, which is a warning. "" if nobody says how many there are.
-/// Refuses in the translation what no such command can start. `name` is that of the input file.
+/// Returns the report's line with an mpirun command. It starts the ranks of the launchers' flags
+/// and Accelerate's configuration, on the same hosts and GPUs. A number that a launcher counts
+/// itself becomes RANKS, with a warning. "" if no source gives the number. Refuses in the
+/// translation anything that such a command cannot start. `name` is the name of the input file.
 std::string launch_command(Translation& translation, const Source& flags, const ImportFiles& files,
                            const std::string& name);
 

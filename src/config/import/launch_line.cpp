@@ -20,7 +20,7 @@ bool has_blank(std::string_view word) {
   return word.find_first_of(" \t\n\r") != word.npos || word.find("\u00A0") != word.npos;
 }
 
-/// True of NAME=value in front of a command.
+/// True for a NAME=value in front of a command.
 bool is_assignment(std::string_view word) {
   const std::string_view name = word.substr(0, word.find('='));
   const bool upper = name.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == name.npos;
@@ -35,7 +35,7 @@ bool begins_with_one_of(std::string_view word, std::initializer_list<std::string
   return std::ranges::any_of(marks, [&](std::string_view mark) { return word.starts_with(mark); });
 }
 
-/// Programs that write texts make other dashes of those of a shell.
+/// Refuses the typographic dashes that word processors insert.
 void refuse_dash(const std::string& word) {
   const size_t first = std::min(word.find_first_not_of('-'), word.size());
   if (begins_with_one_of(std::string_view(word).substr(first),
@@ -45,7 +45,7 @@ void refuse_dash(const std::string& word) {
   }
 }
 
-/// A second command's flags are none of the training's.
+/// Refuses a second command, because its flags are not the training's.
 void refuse_second_command(const std::string& word) {
   for (const std::string_view mark : {"&&", "||", ";", "|"}) {
     if (word == mark) refuse_word(word, "begins another command; write the training's alone");
@@ -58,8 +58,8 @@ void refuse_quote(const std::string& word) {
   }
 }
 
-/// Transformers takes more words for a boolean than Python has. Source: Transformers,
-/// string_to_bool().
+/// Returns the value of a word. Transformers accepts more words for a boolean than Python. Source:
+/// Transformers, string_to_bool().
 TomlValue value_of(const std::string& word, bool boolean) {
   const std::string lower = in_lower_case(word);
   if (boolean && has_word("yes true t y 1", lower)) return true;
@@ -83,7 +83,7 @@ void remove(Source& source, std::string_view key) {
   std::erase_if(source, [&](const SourceEntry& entry) { return entry.key == key; });
 }
 
-/// Two flags there, one pair here; what one of them leaves open has its default.
+/// Joins two flags into one pair of betas. A missing flag has its default.
 void join_betas(Source& source) {
   TomlArray betas = {0.9, 0.999};
   const char* names[] = {"--adam_beta1", "--adam_beta2"};
@@ -91,7 +91,7 @@ void join_betas(Source& source) {
   for (size_t i = 0; i < 2; ++i) {
     const SourceEntry* entry = find_entry(source, names[i]);
     const auto number = entry ? number_of(*entry->value) : std::nullopt;
-    if (entry && !number) return;  // refused as it stands
+    if (entry && !number) return;  // refused later
     if (number) betas[i] = *number;
     given = given || number;
   }
@@ -104,7 +104,8 @@ void join_betas(Source& source) {
   remove(source, names[1]);
 }
 
-/// Transformers 5 takes a number of warm-up steps below 1 for a share of all steps.
+/// Renames a warm-up below 1 step to --warmup_ratio, because Transformers 5 takes it for a share of
+/// all steps.
 void rename_share(Source& source) {
   SourceEntry* warmup = find_entry(source, "--warmup_steps");
   const double steps = warmup ? number_of(*warmup->value).value_or(0) : 0;
@@ -113,8 +114,8 @@ void rename_share(Source& source) {
   warmup->key = "--warmup_ratio";
 }
 
-/// Parts the words of a strategy: what wraps modules has no meaning here, and offload is a setting
-/// of its own, of parameters too where those are sharded.
+/// Splits the words of a strategy. Words that wrap modules have no meaning here. offload becomes a
+/// setting of its own, for parameters too if these are sharded.
 void part_strategy(Source& source, const char* flag) {
   SourceEntry* entry = find_entry(source, flag);
   const auto* words = entry ? std::get_if<std::string>(&*entry->value) : nullptr;
@@ -133,7 +134,7 @@ void part_strategy(Source& source, const char* flag) {
   source.push_back({"--fsdp:parameters", true, kLaunchLine, called});
 }
 
-/// Short names of launchers' flags.
+/// Returns the long name of a launcher's flag.
 std::string long_name(const std::string& word) {
   constexpr std::pair<std::string_view, std::string_view> kNames[] = {
       {"-m", "--module"},  {"-q", "--quiet"},     {"-H", "--hostfile"}, {"-i", "--include"},
@@ -144,7 +145,7 @@ std::string long_name(const std::string& word) {
   return word;
 }
 
-/// The flags that begin with `beginning`, each once.
+/// Appends every flag that begins with `beginning`.
 void add_flags(std::span<const ImportRule> rules, const std::string& beginning,
                std::vector<std::string>& out) {
   for (const ImportRule& rule : rules) {
@@ -154,7 +155,7 @@ void add_flags(std::span<const ImportRule> rules, const std::string& beginning,
   }
 }
 
-/// Returns the flags that a launcher's or a script's argparse may make of `name`.
+/// Returns the flags that argparse of a launcher or script may complete from `name`.
 std::vector<std::string> flags_of(std::span<const ImportRule> rules, const std::string& name) {
   std::vector<std::string> flags;
   add_flags(rules, name, flags);
@@ -170,9 +171,8 @@ std::string listed(const std::vector<std::string>& flags) {
   return flags.size() > kMostShown ? text(all, " and ", flags.size() - kMostShown, " more") : all;
 }
 
-/// Returns the flags of the training script that a name may mean. A script of another kind than
-/// Transformers' examples may know the other tables' flags, so that those make a beginning
-/// ambiguous.
+/// Returns the flags of the training script that a name may mean. Other scripts may know the flags
+/// of the other tables, so a match there makes the name ambiguous.
 std::vector<std::string> training_flags(const std::string& name) {
   if (find_flag(name)) return {name};
   std::vector<std::string> flags = flags_of(training_rules(), name);
@@ -181,7 +181,7 @@ std::vector<std::string> training_flags(const std::string& name) {
   return of_script ? std::vector<std::string>() : flags;
 }
 
-/// False for a flag that may stand twice, because it sets nothing here.
+/// False for a flag that may be repeated because it sets nothing.
 bool sets_something(const std::string& flag) {
   const ImportRule* rule = find_flag(flag);
   return rule && !(rule->to.empty() && rule->only.empty() && !rule->convert);
@@ -206,11 +206,11 @@ class Reader {
   static constexpr std::string_view kLauncherNames =
       "deepspeed deepspeed.launcher.runner torchrun torch.distributed.run torch.distributed.launch";
 
-  /// Names of the program that has a command `launch`.
+  /// Names of the program with a command `launch`.
   static constexpr std::string_view kAccelerateNames =
       "accelerate accelerate.commands.accelerate_cli";
 
-  /// The program whose flags stand here.
+  /// The program that owns the flags at this position.
   enum class Program { unknown, accelerate, launcher, script };
 
   bool in_launcher() const {
@@ -283,7 +283,7 @@ class Reader {
     add(std::move(entry));
   }
 
-  /// The flags of this place's program that the name, which may be a beginning, can mean.
+  /// Returns the flags of the current program that `name`, possibly a prefix, can mean.
   std::vector<std::string> candidates(const std::string& name) const {
     if (program_ == Program::accelerate) return {name};
     if (program_ != Program::launcher) return training_flags(name);
@@ -297,7 +297,8 @@ class Reader {
     return !in_launcher() || !is_switch(name);
   }
 
-  /// A line without a launcher's name may have its flags all the same, if no script has them.
+  /// True if accelerate owns the flag. A line without a launcher's name may have its flags too,
+  /// unless the script knows them.
   bool is_accelerates(const std::string& name) const {
     if (accelerate_key(name).empty()) return false;
     return program_ == Program::accelerate || (program_ == Program::unknown && !find_flag(name));
@@ -320,7 +321,7 @@ class Reader {
     source.push_back(std::move(entry));
   }
 
-  /// Flags without a value that choose one of the types of a configuration.
+  /// Gives flags without a value the type of configuration that they select.
   static void name_type(const std::string& flag, SourceEntry& entry) {
     constexpr std::pair<std::string_view, const char*> kTypes[] = {
         {"--use_deepspeed", "DEEPSPEED"},
@@ -337,11 +338,11 @@ class Reader {
   size_t at_ = 0;
   LaunchLine line_;
   Program program_ = Program::unknown;
-  std::string before_;         // the last word that named a program
-  size_t script_first_ = 0;    // of line_.flags; a launcher may have a flag of the same name
-  bool names_module_ = false;  // a word behind python -m does
-  bool behind_flag_ = false;   // of the script
-  bool behind_value_ = false;  // more words of a list may follow
+  std::string before_;         // last word that named a program
+  size_t script_first_ = 0;    // index in line_.flags; a launcher may have a flag of equal name
+  bool names_module_ = false;  // true: python -m names the module next
+  bool behind_flag_ = false;   // true: a flag of the script precedes
+  bool behind_value_ = false;  // true: more words of a list may follow
 };
 
 }  // namespace

@@ -7,29 +7,29 @@
 
 namespace zero {
 
-inline constexpr const char* kLaunchLine = "launch line";  ///< the place of its entries
+inline constexpr const char* kLaunchLine = "launch line";  ///< place of its entries
 
-/// A command that starts a training there, as the programs in it read it.
+/// A command that starts the original training, as its programs parse it.
 struct LaunchLine {
-  /// Flags of the script and of launchers: "--name". A word that belongs to no flag, such as the
-  /// name of the script, is an entry without a value and with itself as its key.
+  /// Flags "--name" of the script and of launchers. A word without a flag, such as the script's
+  /// name, is an entry without a value and with itself as its key.
   Source flags;
-  Source accelerate;           ///< flags of `accelerate launch`, by the keys of its configuration
-  bool by_accelerate = false;  ///< `accelerate launch` starts it
-  std::string settings;  ///< a JSON or YAML file that is given to the script in place of flags
+  Source accelerate;           ///< flags of `accelerate launch`, by configuration key
+  bool by_accelerate = false;  ///< true: `accelerate launch` starts the training
+  std::string settings;        ///< JSON or YAML file passed to the script instead of flags
 };
 
-/// Reads the words of a command as argparse does: "--name value", "--name=value", or "--name"
-/// alone, which is true. Names are written with underscores, and the only beginning of a flag of
-/// TrainingArguments, of deepspeed or of torchrun stands for the flag; `accelerate launch` takes
-/// whole names alone. Flags in front of the script are its launcher's. Flags that make one value
-/// are one: the betas under --adam_beta1, a share of all steps under --warmup_ratio. A strategy's
-/// word offload becomes flags of its own, --fsdp:optimizer and --fsdp:parameters. Throws
-/// Error(kUsage) if a flag stands twice, there are too many, or a word cannot be one of a command.
+/// Parses the words of a command as argparse does: "--name value", "--name=value", or "--name"
+/// alone, which is true. Names are written with underscores. A unique prefix stands for a flag of
+/// TrainingArguments, deepspeed or torchrun; `accelerate launch` accepts whole names only. Flags in
+/// front of the script belong to its launcher. Flags that make one value are joined: betas as
+/// --adam_beta1, a share of all steps as --warmup_ratio. The word offload of a strategy becomes
+/// --fsdp:optimizer and --fsdp:parameters. Throws Error(kUsage) if a flag is repeated, there are
+/// too many, or a word is invalid in a command.
 LaunchLine read_launch_line(std::span<const std::string> words);
 
-/// Makes a number of updates of --warmup_ratio, a share of `steps`, and rounds up as Transformers
-/// does. Leaves a share, as a real number, if `steps` is 0.
+/// Replaces --warmup_ratio, a share of `steps`, by a number of updates, rounded up as in
+/// Transformers. Leaves the share, a real number, if `steps` is 0.
 void resolve_shares(Source& flags, int64_t steps);
 
 }  // namespace zero

@@ -13,27 +13,27 @@ bool begins(const TomlValue& value, std::string_view wanted) {
   return word && word->starts_with(wanted);
 }
 
-/// A number at or below zero is Transformers' way to say nothing.
+/// Sets nothing for a number at or below zero, Transformers' word for unset.
 std::optional<Target> positive(const TomlValue& value, std::string_view to) {
   if (number_of(value).value_or(1) <= 0) return Target{};
   return Target{std::string(to), value};
 }
 
-/// Shares of all steps, which stand below 1 there, have no twin.
+/// Refuses an interval below 1, a share of all steps, because no key takes it.
 std::optional<Target> interval(const TomlValue& value, std::string_view to) {
   const double number = number_of(value).value_or(0);
   if (number > 0 && number < 1) return std::nullopt;
   return positive(value, to);
 }
 
-/// resolve_shares() has made a number of updates of a share whose whole is known.
+/// Takes the updates that resolve_shares() has counted; a share is left open.
 std::optional<Target> warmup_share(const TomlValue& value, std::string_view to) {
   if (number_of(value).value_or(0) == 0) return Target{};
   const bool counted = std::holds_alternative<int64_t>(value);
   return Target{std::string(to), counted ? value : TomlValue("auto")};
 }
 
-/// adamw_torch, adamw_torch_fused, adamw_hf ... are one formula.
+/// Maps optimizers: adamw_torch, adamw_torch_fused, adamw_hf ... are one formula.
 std::optional<Target> optimizer(const TomlValue& value, std::string_view to) {
   const bool other = begins(value, "adamw_bnb") || begins(value, "adamw_8bit") ||
                      begins(value, "adamw_torch_4bit") || begins(value, "adamw_torch_8bit") ||
@@ -47,12 +47,12 @@ std::optional<Target> optimizer(const TomlValue& value, std::string_view to) {
   return std::nullopt;
 }
 
-/// Refuses apex. --fp16 and --bf16 say the type for every other word.
+/// Refuses apex. For other words --fp16 and --bf16 set the type.
 std::optional<Target> not_apex(const TomlValue& value, std::string_view) {
   return begins(value, "apex") ? std::nullopt : std::optional(Target{});
 }
 
-/// A flag that counts by another unit than its key does.
+/// Refuses a flag whose unit differs from its key's.
 std::optional<Target> of_another_unit(const TomlValue&, std::string_view) { return std::nullopt; }
 
 constexpr std::string_view kSteps = "write a number of steps";
@@ -102,7 +102,7 @@ constexpr ImportRule kTraining[] = {
      .to = "activation_checkpointing.recompute",
      .why = "write true or false",
      .values = "true=full|false=none"},
-    // "simple", "zero_dp_2": FairScale's words in older releases.
+    // FairScale's words in older releases.
     {.from = "--sharded_ddp",
      .to = "zero.stage",
      .why = kStage,
@@ -121,7 +121,7 @@ constexpr ImportRule kTraining[] = {
     {.from = "--deepspeed", .why = "is the file that is imported, or read beside it"},
     {.from = "--resume_from_checkpoint",
      .why = "a second start in the same folder goes on by itself"},
-    // Flags that would change the training, and are refused.
+    // Flags that would change the training; refused.
     {.from = "--group_by_length", .why = "samples are of one length; write false", .only = "false"},
     {.from = "--sortish_sampler",
      .why = "samples come in a drawn order; write false",

@@ -9,14 +9,14 @@
 namespace zero {
 namespace {
 
-/// DeepSpeed compares optimizers' names without regard to case.
+/// Maps an optimizer's name, ignoring case as DeepSpeed does.
 std::optional<Target> optimizer_type(const TomlValue& value, std::string_view) {
   const auto* word = std::get_if<std::string>(&value);
   if (!word) return std::nullopt;
   for (const OptimizerRow& row : optimizer_rows()) {
     if (in_lower_case(*word) == in_lower_case(row.name)) return Target{"optimizer.type", row.name};
   }
-  return Target{"optimizer.type", value};  // refused, with the names of those that there are
+  return Target{"optimizer.type", value};  // refused, with the list of optimizers
 }
 
 constexpr std::string_view kZero = "zero_optimization.";
@@ -33,14 +33,14 @@ constexpr ImportRule kDeepSpeed[] = {
     {.from = "scheduler.params.last_batch_iteration",
      .why = "the count of updates begins at the first step; write -1",
      .only = "-1"},
-    // The oldest form, a boolean, was stage 1.
+    // The oldest form, a boolean, is stage 1.
     {.from = "zero_optimization",
      .to = "zero.stage",
      .why = "write a section with its stage",
      .values = "true=1|false=0"},
     {.from = "allgather_size", .to = "zero.allgather_bucket_size"},
-    // A bucket of 0 elements sends each gradient alone there; what Transformers derives is as long
-    // as one.
+    // In DeepSpeed a bucket of 0 elements sends each gradient alone. The size that Transformers
+    // derives is as long as a gradient.
     {.in = kZero,
      .from = "reduce_bucket_size",
      .to = "zero.reduce_bucket_size",
@@ -69,7 +69,7 @@ constexpr ImportRule kDeepSpeed[] = {
      .values = "bfp16=bf16|bfloat16=bf16|*"},
 };
 
-/// The value of ImportRule::values that follows `value` there.
+/// Returns the value that ImportRule::values maps `value` to; nothing if refused.
 std::optional<TomlValue> mapped(std::string_view values, const TomlValue& value) {
   const std::string there = plain_text(value);
   while (!values.empty()) {
@@ -100,7 +100,8 @@ constexpr Section kSections[] = {
     {"aio", "aio"},
 };
 
-/// `key` with section `to` in place of one of `from` that it lies in; nothing if it lies in none.
+/// Returns `key` with its section in `from` replaced by that in `to`; nothing if no section
+/// matches.
 std::optional<std::string> moved(std::string_view key, std::string_view Section::*from,
                                  std::string_view Section::*to) {
   for (const Section& section : kSections) {

@@ -10,120 +10,120 @@
 
 namespace zero {
 
-/// A key of an input file, and the value that it gets.
+/// A key of an input file, with its value.
 struct Target {
   std::string key;
   TomlValue value;
 };
 
-/// Returns the value as it stands there, a word without its quotes.
+/// Returns the value as the source writes it, a word without its quotes.
 std::string plain_text(const TomlValue& value);
 
 std::string in_lower_case(std::string word);
 
-/// Takes the first word off `words`, which blanks part; "" if there is none.
+/// Removes and returns the first of `words`, which blanks separate; "" if none is left.
 std::string_view next_word(std::string_view& words);
 
-/// The words of `names`, with blanks between them.
+/// Returns the words of `names`, which blanks separate.
 std::vector<std::string> words_of(std::string_view names);
 
 /// True if `wanted` is one of the words.
 bool has_word(std::string_view words, std::string_view wanted);
 
-/// What becomes of some keys of a source, or of flags of a launch line. Without `to` and `convert`
-/// nothing has to be set.
+/// A rule for keys of a source, or flags of a launch line. Without `to` and `convert` it sets
+/// nothing.
 struct ImportRule {
-  std::string_view in = "";  ///< what stands before each name: "deepspeed_config."
-  std::string_view from;     ///< names with blanks between them; "name.*" is all below a section
-  std::string_view to = "";  ///< key of an input file; its * is the name
-  /// Why nothing has to be set, or what to do instead of a refused value.
+  std::string_view in = "";  ///< prefix of each name: "deepspeed_config."
+  std::string_view from;     ///< names with blanks between them; "name.*" is a whole section
+  std::string_view to = "";  ///< key of an input file; * stands for the name
+  /// The reason that nothing is set, or the advice for a refused value.
   std::string_view why = "";
-  std::string_view only = "";  ///< as in TOML, without `to`: every other value is refused
-  /// Values there and here: "true=cpu|false=none". Others are refused, or with "|*" taken as they
-  /// are.
+  std::string_view only = "";  ///< the one accepted value, as in TOML, without `to`
+  /// Values of source and input file: "true=cpu|false=none". Others are refused, or copied if the
+  /// list ends with "|*".
   std::string_view values = "";
-  /// Instead of `values`; nothing if the value is refused, a Target without a key if it sets
-  /// nothing.
+  /// Replaces `values`. Returns nothing if the value is refused, and a Target without a key if it
+  /// sets nothing.
   std::optional<Target> (*convert)(const TomlValue& value, std::string_view to) = nullptr;
-  bool names_size = false;  ///< `to` is set by what is the name of a model, and by nothing else
-  /// A flag of many scripts, which may mean `to`: the user has to say so. The advice has the value
-  /// that follow_rule() gives, or none.
+  bool names_size = false;  ///< true: only a value that names a model sets `to`
+  /// True: a flag of many scripts that may mean `to`. The user must confirm it. The advice shows
+  /// follow_rule()'s value, if any.
   bool asks = false;
 
-  /// The keys or flags, with `in`.
+  /// Returns the keys or flags, each with `in`.
   std::vector<std::string> keys() const;
-  /// `to` for `key`, which is one of them.
+  /// Returns `to` for `key`. REQUIRES: `key` is one of keys().
   std::string target(std::string_view key) const;
 };
 
-/// ImportRule::only of a key that asks for what is not done, whatever its value.
+/// The ImportRule::only of a key that is refused with any value.
 inline constexpr std::string_view kNoValue = "no value";
 
-/// Keys of DeepSpeed that an input file does not have under the same name.
+/// Returns the rules for DeepSpeed's keys that an input file lacks or renames.
 std::span<const ImportRule> deepspeed_rules();
 
-/// Keys that `accelerate config` writes or wrote.
+/// Returns the rules for keys that any release of `accelerate config` writes.
 std::span<const ImportRule> accelerate_rules();
 
-/// Keys of its section fsdp_config, with "fsdp_" before their names.
+/// Returns the rules for keys of its section fsdp_config, prefixed by "fsdp_".
 std::span<const ImportRule> fsdp_rules();
 
-/// Flags of `accelerate launch` that set keys of its configuration.
+/// A group of flags of `accelerate launch` that set keys of its configuration.
 struct AccelerateFlags {
-  std::string_view key;  ///< what they set, or the section before their names, which ends with "."
-  std::string_view names;  ///< without dashes, with blanks between them
+  std::string_view key;    ///< the key, or a section prefix that ends with "."
+  std::string_view names;  ///< flags without dashes, with blanks between them
 };
 std::span<const AccelerateFlags> accelerate_flags();
 
-/// The key of Accelerate's configuration that `flag` of `accelerate launch` sets: "--zero_stage",
-/// "deepspeed_config.zero_stage"; "" for any other word.
+/// Returns the key of Accelerate's configuration that a flag of `accelerate launch` sets:
+/// "deepspeed_config.zero_stage" for "--zero_stage"; "" for any other word.
 std::string accelerate_key(std::string_view flag);
 
-/// Flags of Transformers' TrainingArguments: "--learning_rate".
+/// Returns the rules for flags of Transformers' TrainingArguments: "--learning_rate".
 std::span<const ImportRule> training_rules();
 
-/// Flags of Transformers' and Accelerate's example scripts.
+/// Returns the rules for flags of Transformers' and Accelerate's example scripts.
 std::span<const ImportRule> script_rules();
 
-/// Flags of many other scripts, which may mean a key: "--lr". The user is asked.
+/// Returns the rules for flags of other scripts that may mean a key: "--lr". The user is asked.
 std::span<const ImportRule> own_rules();
 
-/// Flags of programs that place ranks: deepspeed, torchrun, and accelerate where its configuration
-/// has no such key.
+/// Returns the rules for flags of launchers: deepspeed, torchrun, and accelerate if its
+/// configuration has no such key.
 std::span<const ImportRule> launcher_rules();
 
-/// The rule for a flag in any of the four tables above; nullptr if there is none.
+/// Returns the rule for a flag in the four tables above; nullptr if none.
 const ImportRule* find_flag(std::string_view flag);
 
-/// True if a launcher's flag takes no value.
+/// True if the launcher's flag takes no value.
 bool is_switch(std::string_view flag);
 
-/// True if TrainingArguments takes a boolean for the flag, in any of argparse's words for it.
+/// True if the flag is a boolean of TrainingArguments, in any of argparse's words.
 bool takes_boolean(std::string_view flag);
 
-/// Turns Accelerate's word for a type, fp16, bf16 or no, into the key that it switches; nothing for
-/// another word.
+/// Maps Accelerate's word for a type, fp16, bf16 or no, to the key that it switches. Nothing for
+/// other words.
 std::optional<Target> mixed_precision(const TomlValue& value, std::string_view to);
 
-/// The rule for `key`, by name or by section; nullptr if there is none.
+/// Returns the rule for `key`, by name or by section; nullptr if none.
 const ImportRule* find_rule(std::span<const ImportRule> rules, std::string_view key);
 
-/// What the rule makes of a value: see ImportRule::convert.
+/// Applies a rule to a value: see ImportRule::convert.
 std::optional<Target> follow_rule(const ImportRule& rule, std::string_view key,
                                   const TomlValue& value);
 
-/// Whether `key` is the section or stands below it.
+/// True if `key` is the section or lies below it.
 bool lies_in(std::string_view key, std::string_view section);
 
-/// `key` with the name that its section has here: "zero.stage" for "zero_optimization.stage".
+/// Returns `key` with our name of its section: "zero.stage" for "zero_optimization.stage".
 std::string key_here(std::string_view key);
 
-/// The key of an input file that has DeepSpeed's name and meaning: zero_optimization.stage is
-/// zero.stage and optimizer.params.lr is optimizer.lr. "" where sections do not correspond. The
-/// input file need not have such a key.
+/// Returns the key of an input file with the name and meaning of DeepSpeed's `key`: zero.stage for
+/// zero_optimization.stage, optimizer.lr for optimizer.params.lr. "" if the section has no
+/// counterpart. The input file may lack such a key.
 std::string same_key(std::string_view key);
 
-/// The way back; "" for a section that DeepSpeed has not.
+/// Inverts same_key(). Returns "" for a section that DeepSpeed lacks.
 std::string deepspeed_key(std::string_view key);
 
 }  // namespace zero

@@ -8,7 +8,7 @@
 namespace zero {
 namespace {
 
-/// Takes the last part of a name off, which "_" parts from the others.
+/// Removes and returns the last part of a name; "_" separates parts.
 std::string take_last(std::string& name) {
   const size_t mark = name.rfind('_');
   const std::string last = mark == name.npos ? name : name.substr(mark + 1);
@@ -16,7 +16,7 @@ std::string take_last(std::string& name) {
   return last;
 }
 
-/// Returns an address without the user and the password in it.
+/// Returns an address with its user and password hidden.
 std::string without_user(const std::string& word) {
   const size_t begin = word.find("://");
   if (begin == word.npos) return word;
@@ -34,7 +34,7 @@ std::vector<std::string> parts_of(const std::string& word) {
   return parts;
 }
 
-/// True of a flag that is, or may be short for, one whose value is a secret.
+/// True if a flag, or a flag that begins with it, has a secret value.
 bool takes_secret(const std::string& word) {
   if (names_secret(word)) return true;
   std::string flag = word;
@@ -51,7 +51,7 @@ bool takes_secret(const std::string& word) {
   return false;
 }
 
-/// Returns the word of the shell without its secrets; one that has blanks may be a whole command.
+/// Returns a word of the shell with its secrets hidden. A word with blanks may be a whole command.
 std::string hidden_in(const std::string& word) {
   const std::vector<std::string> parts = parts_of(word);
   const size_t equals = word.find('=');
@@ -92,7 +92,7 @@ bool names_secret(std::string_view name) {
 
 std::vector<std::string> hide_secrets(std::span<const std::string> words) {
   std::vector<std::string> hidden;
-  bool follows = false;  // a value that is a secret
+  bool follows = false;  // true: the next word is a secret
   for (const std::string& word : words) {
     const bool flag = word.starts_with('-') && word.size() > 1 && word.find('=') == word.npos;
     const bool value = std::exchange(follows, flag && takes_secret(word)) &&

@@ -9,17 +9,17 @@
 
 namespace zero {
 
-inline constexpr const char* kHidden = "HIDDEN";  ///< stands for a secret in every message
+inline constexpr const char* kHidden = "HIDDEN";  ///< replaces a secret in every text
 
-/// True of the name of a flag, a key or an environment variable whose value is a secret: a token of
-/// a service, a password, a key of an interface. The names of a tokenizer's tokens are none.
+/// True for the name of a flag, a key or an environment variable with a secret value: a token of a
+/// service, a password, an API key. Names of a tokenizer's tokens are not secret.
 bool names_secret(std::string_view name);
 
-/// Returns the words of a command with kHidden for each secret: --name VALUE, --name=VALUE,
-/// NAME=VALUE, and what stands in front of the @ of an address.
+/// Returns the words of a command with kHidden for each secret: in --name VALUE, --name=VALUE,
+/// NAME=VALUE, and before the @ of an address.
 std::vector<std::string> hide_secrets(std::span<const std::string> words);
 
-/// Puts kHidden for the secrets of a file.
+/// Replaces the secrets of a file by kHidden.
 void hide_secrets(Source& source);
 
 }  // namespace zero

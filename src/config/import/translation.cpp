@@ -16,7 +16,7 @@ namespace {
 
 bool is_auto(const TomlValue& value) { return value == TomlValue("auto"); }
 
-/// The boolean that stands in quotes, "true" or "True", as DeepSpeed takes it.
+/// Returns the boolean in quotes, "true" or "True", that DeepSpeed accepts.
 std::optional<bool> quoted_boolean(const TomlValue& value) {
   const auto* word = std::get_if<std::string>(&value);
   if (!word) return std::nullopt;
@@ -25,7 +25,7 @@ std::optional<bool> quoted_boolean(const TomlValue& value) {
   return std::nullopt;
 }
 
-/// Returns the flags whose names a user may have meant; flags of many scripts are too short for it.
+/// Returns the flags for suggestions. Flags of many scripts are too short for it.
 std::vector<std::string> known_flags() {
   std::vector<std::string> known;
   for (const auto rules : {training_rules(), script_rules(), launcher_rules()}) {
@@ -37,7 +37,7 @@ std::vector<std::string> known_flags() {
   return known;
 }
 
-/// The flag that may be meant where one or two letters are wrong, or that begins so.
+/// Returns a known flag that differs in one or two letters or begins with `flag`.
 std::string nearest_flag(const std::string& flag) {
   constexpr size_t kMostEdits = 2, kShortest = 8;
   if (flag.size() < kShortest || flag.size() > kSourceMaxName) return "";
@@ -48,7 +48,7 @@ std::string nearest_flag(const std::string& flag) {
   return "";
 }
 
-/// The reason of a Fixed key without the advice after it.
+/// Returns the reason of a Fixed key without its advice.
 std::string reason_of(const Fixed& fixed) {
   return fixed.reason.substr(0, fixed.reason.rfind("; "));
 }
@@ -92,8 +92,8 @@ void Translation::translate(const Source& source, std::span<const ImportRule> ru
   for (const SourceEntry& entry : source) {
     seen_.insert(entry.key);
     if (!entry.key.ends_with(kSwitch)) continue;
-    // Transformers switches apex on by a flag, which is refused, and all else that has no key here
-    // by none.
+    // Transformers enables apex by a flag, which is refused. Other sections without a key of ours
+    // are never enabled by "auto".
     const bool nobody_asks = entry.value == TomlValue("auto") && !find(same_key(entry.key));
     if (entry.value == TomlValue(false) || nobody_asks) {
       off_.insert(entry.key.substr(0, entry.key.size() - kSwitch.size()));
@@ -104,7 +104,8 @@ void Translation::translate(const Source& source, std::span<const ImportRule> ru
   }
 }
 
-/// Counts win over shares and epochs, as in Transformers, and key=value over both.
+/// Drops flags that yield: counts win over shares and epochs, as in Transformers, and key=value
+/// wins over both.
 void Translation::leave_out_what_yields(Source& flags) {
   const auto counts = [&](std::string_view flag) {
     const TomlValue* value = value_in(flags, flag);
@@ -122,7 +123,8 @@ void Translation::leave_out_what_yields(Source& flags) {
   pass_over(flags, "--warmup_ratio", "left out: --warmup_steps wins, as in Transformers");
 }
 
-/// The number of steps that acts, 0 if nobody says it. --max_steps is gone where it yields.
+/// Returns the number of steps in effect; 0 if unknown. --max_steps is already removed if it
+/// yields.
 int64_t Translation::steps_of(const Source& flags) const {
   const TomlValue* value = value_in(flags, "--max_steps");
   const auto* steps = value ? std::get_if<int64_t>(value) : nullptr;
@@ -166,7 +168,7 @@ void Translation::follow_flag(const SourceEntry& entry) {
   tell(entry, "", "nothing to set: no flag of TrainingArguments that has a twin here");
 }
 
-/// Leaves the key open unless something else says it.
+/// Leaves the key open unless another source sets it.
 void Translation::ask(const SourceEntry& entry, const ImportRule& rule) {
   const std::string key = rule.target(entry.key);
   const auto found = settings_.find(key);
@@ -180,7 +182,7 @@ void Translation::ask(const SourceEntry& entry, const ImportRule& rule) {
                    fits ? plain_text(target->value) : "..."));
 }
 
-/// True if the key would take the value.
+/// True if `value` is legal for the key.
 bool Translation::takes(const std::string& key, const TomlValue& value) const {
   RunConfig scratch = config_;
   const std::vector<Field> fields = fields_of(scratch);
@@ -219,14 +221,14 @@ void Translation::translate_entry(const SourceEntry& entry, const ImportRule* ru
   }
 }
 
-/// DeepSpeed reads some keys of stage 3 without "stage3_" too; with it they win.
+/// True if a key with "stage3_", which DeepSpeed prefers, stands beside this one.
 bool Translation::is_overridden(const SourceEntry& entry) const {
   constexpr std::string_view kZero = "zero_optimization.";
   return entry.key.starts_with(kZero) &&
          seen_.count(text(kZero, "stage3_", entry.key.substr(kZero.size()))) != 0;
 }
 
-/// Whether an object that holds the key says enabled = false.
+/// True if a section that holds the key has enabled = false.
 bool Translation::is_off(const std::string& key) const {
   for (size_t dot = key.find('.'); dot != key.npos; dot = key.find('.', dot + 1)) {
     if (off_.count(key.substr(0, dot))) return true;
@@ -244,12 +246,12 @@ void Translation::follow(const SourceEntry& entry, const ImportRule& rule) {
   const std::optional<Target> target = follow_rule(rule, entry.key, *entry.value);
   if (!target) return unsupported(entry, std::string(rule.why));
   if (target->key.empty()) return tell(entry, "", "nothing to set");
-  // A flag that says its value only together with what nobody says here.
+  // The flag's value depends on a number that no source gives.
   if (is_auto(target->value) && entry.place == kLaunchLine) asked_.insert(target->key);
   set(entry, *target, rule.why);
 }
 
-/// Tells of a key that sets nothing, and may have to have one value.
+/// Reports a key that sets nothing. `only`, if not "", is its one accepted value.
 void Translation::follow_fixed(const SourceEntry& entry, std::string_view only,
                                std::string_view why) {
   if (only.empty()) return tell(entry, "", text("nothing to set: ", why));
@@ -316,7 +318,7 @@ void Translation::derive(const SourceEntry& entry, const Field& field) {
                 text("derived: ", field.key, " = ", to_text(*usual), " (", kHfDefault, ")"));
   }
   if (std::holds_alternative<Hint>(field.binding)) return tell(entry, field.key, "derived");
-  // A key whose only value is "auto" needs nobody.
+  // A key whose only value is "auto" needs no answer.
   if (std::holds_alternative<Fixed>(field.binding) && assign(field, "auto").empty()) {
     return tell(entry, field.key, "derived");
   }
@@ -325,7 +327,7 @@ void Translation::derive(const SourceEntry& entry, const Field& field) {
   tell(entry, field.key, text("needs ", field.key, "=..."));
 }
 
-/// The value as the reference writes it, 200000000 and not 2e8.
+/// Stores the value as the reference writes it: 200000000, not 2e8.
 void Translation::keep(const Field& field, const TomlValue& value, const std::string& origin) {
   Setting& setting = settings_[field.key] = {.value = value, .origin = origin};
   const auto* fixed = std::get_if<Fixed>(&field.binding);
@@ -345,7 +347,7 @@ const Field* Translation::find(std::string_view key) const {
   return found == fields_.end() ? nullptr : &*found;
 }
 
-/// Returns the keys that a user may have meant by one that no rule knows.
+/// Returns the keys for suggestions on an unknown key.
 const std::vector<std::string>& Translation::known_keys() {
   std::vector<std::string>& known = known_keys_;
   if (!known.empty()) return known;

@@ -17,31 +17,30 @@ namespace zero {
 
 struct Derived {
   TomlValue value;
-  std::string how;  ///< "width^2"
+  std::string how;  ///< formula: "width^2"
 };
 
-/// What Transformers makes of "auto" at a key of an input file. Nothing where its training script
-/// decides, or where the width of the model must be known and is not.
+/// Returns the value that Transformers derives for an "auto" key. Nothing if its training script
+/// decides, or if the width of the model is needed and unknown.
 std::optional<Derived> derive_auto(std::string_view key, const RunConfig& config);
 
 inline constexpr const char* kHfDefault = "Transformers' default";
 
-/// What TrainingArguments of Transformers has where nobody says anything; nothing for a key that is
-/// not theirs.
+/// Returns the default in Transformers' TrainingArguments; nothing for a key that it lacks.
 std::optional<TomlValue> hf_default(std::string_view key);
 
-/// Whether derive_auto() needs the width of the model for `key`.
+/// True if derive_auto() needs the width of the model for `key`.
 bool depends_on_width(std::string_view key);
 
-/// One line of the input file to be.
+/// A line of the input file in progress.
 struct Setting {
   TomlValue value;
-  std::string origin;  ///< follows it as a comment
-  bool open = false;   ///< somebody has to give its value
-  bool given = false;  ///< on the command line, so that it wins
+  std::string origin;  ///< comment behind the value
+  bool open = false;   ///< true: the user must give the value
+  bool given = false;  ///< true: the command line gives the value, which wins
 };
 
-/// The input file that grows out of a source, key by key, with a line of report for each.
+/// A translator that builds an input file from a source, key by key, and reports each key.
 class Translation {
  public:
   Translation(const ModelTable& models, const ImportOptions& options)
@@ -50,41 +49,42 @@ class Translation {
     fields_ = fields_of(config_);
   }
 
-  /// Settings that win over the source. Before everything else.
+  /// Adds settings that win over the sources. REQUIRES: called first.
   void give(std::span<const std::string> overrides);
 
-  /// Derives by the numbers of the model that the training begins with.
+  /// Uses the numbers of the model that the training begins from for derived values.
   void begin_with(const StartReader& start);
 
-  /// The script's and its launchers' flags; before the sources, which they fill where those say
-  /// "auto" and must not contradict.
+  /// Follows the flags of script and launchers. They fill "auto" of the sources and must not
+  /// contradict them. REQUIRES: called before translate().
   void follow_launch_line(LaunchLine line);
 
-  /// Follows the rules; with `same_names` also DeepSpeed's names that an input file has too.
+  /// Applies the rules to a source; with `same_names` also to keys that DeepSpeed and an input file
+  /// share.
   void translate(const Source& source, std::span<const ImportRule> rules, bool same_names);
 
-  /// Takes the entries whose keys stand in `section`, or are it, out of the source. A line of each
-  /// says why.
+  /// Removes the entries whose keys are `section` or lie below it, and reports each with `why`.
   void pass_over(Source& source, std::string_view section, const std::string& why);
 
-  /// What a source is for: defaults of other programs are other ones.
+  /// The framework of a source. Each has its own defaults.
   enum class Framework { deepspeed, fsdp, plain };
 
-  /// Writes out the engine's defaults that differ from ours, drops what has no effect, and names
-  /// what is missing.
+  /// Writes the framework's defaults that differ from ours, drops settings without effect, and
+  /// lists missing ones.
   void complete(Framework framework);
 
   void say(const std::string& line) { lines_.push_back({"", "", line}); }
   void warn(const SourceEntry& entry, const std::string& what);
   void refuse(const SourceEntry& entry, const std::string& what);
 
-  /// The settings in the order and the sections of the reference; moves the rest out.
+  /// Returns the settings in the order and sections of the reference. Call it once, because it
+  /// moves the rest out.
   DeepSpeedImport take();
 
  private:
   struct Line {
-    std::string key;      ///< of the setting that it tells of; "" for none
-    std::string subject;  ///< key and value of the source, with their place; "" for none
+    std::string key;      ///< setting that the line reports on; "" for none
+    std::string subject;  ///< key, value and place in the source; "" for none
     std::string fate;
   };
 
@@ -134,11 +134,11 @@ class Translation {
   std::vector<Field> fields_;
   std::map<std::string, Setting> settings_;  // by key
   std::set<std::string> seen_;               // keys of the sources
-  std::set<std::string> off_;                // sections of the sources with enabled = false
-  std::set<std::string> asked_;              // keys that flags of the script alone may mean
+  std::set<std::string> off_;                // sections with enabled = false in the sources
+  std::set<std::string> asked_;              // keys that flags of the script may mean
   std::vector<Line> lines_;
   std::vector<std::string> refused_;
-  std::vector<std::string> known_keys_;  // made by known_keys()
+  std::vector<std::string> known_keys_;  // cache of known_keys()
 };
 
 }  // namespace zero

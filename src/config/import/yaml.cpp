@@ -15,7 +15,7 @@ std::optional<TomlValue> plain_value(const std::string& word) {
   return number ? *number : TomlValue(word);
 }
 
-/// An item of a list; null is a word there.
+/// Returns an item of a list; null is a word there.
 TomlScalar item_of(const std::optional<TomlValue>& value) {
   return std::visit(
       [](const auto& plain) -> TomlScalar {
@@ -28,7 +28,7 @@ TomlScalar item_of(const std::optional<TomlValue>& value) {
       value.value_or("null"));
 }
 
-/// Characters that end a plain name inside of { }.
+/// Characters that end a plain name inside { }.
 constexpr std::string_view kEnds = ":,{}[]\n";
 
 class YamlReader {
@@ -45,10 +45,10 @@ class YamlReader {
     size_t indent;
     std::string path;
   };
-  /// A key without a value on its line: an object or a list if that follows, else null.
+  /// A key without a value on its line. An object, a list or null follows.
   struct Pending {
     std::string key = {};
-    int line = 0;  ///< 0: there is none
+    int line = 0;  ///< 0: no key is pending
   };
 
   void read_line() {
@@ -91,7 +91,7 @@ class YamlReader {
     cursor_.skip_line();
   }
 
-  /// A blank or the end of the line: what parts a mark from its value.
+  /// True for a blank or the end of the line, which separate a mark from its value.
   bool parts(size_t ahead) const {
     const char c = cursor_.peek(ahead);
     return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\0';
@@ -123,7 +123,7 @@ class YamlReader {
     }
   }
 
-  /// The list of the key above: lines of one indentation that begin with a dash.
+  /// Reads the list of the key above: lines of equal indentation that begin with a dash.
   void read_list(size_t indent) {
     if (pending_.line == 0 || indent < levels_.back().indent) syntax("a list without a key above");
     const Pending list = std::exchange(pending_, {});
@@ -137,7 +137,7 @@ class YamlReader {
     builder_.add(list.key, nests ? TomlValue(kNestedList) : TomlValue(items), list.line);
   }
 
-  /// False for an item that is more than a plain value, whose line is passed over.
+  /// Reads an item. False for more than a plain value; its line is skipped.
   bool read_item(TomlArray& items) {
     if (at_end_of_line() || at_item()) return cursor_.skip_line(), false;
     if (cursor_.peek() == '{' || cursor_.peek() == '[') return skip_flow(1), false;
@@ -146,7 +146,7 @@ class YamlReader {
     return true;
   }
 
-  /// True if a key and its colon stand here.
+  /// True if a key and its colon follow.
   bool is_member() {
     const TextCursor before = cursor_;
     if (cursor_.peek() == '"' || cursor_.peek() == '\'') {
@@ -159,7 +159,7 @@ class YamlReader {
     return member;
   }
 
-  /// Goes on to the next item, over what lies deeper than the last one.
+  /// Moves to the next item, skipping deeper lines.
   bool next_item(size_t indent, bool nests) {
     for (TextCursor ahead = cursor_; !cursor_.done(); cursor_.skip_line(), ahead = cursor_) {
       cursor_.take();
@@ -187,7 +187,7 @@ class YamlReader {
     }
   }
 
-  /// A plain name ends in front of one of `ends`.
+  /// Reads a name. A plain name ends at one of `ends`.
   std::string read_name(std::string_view ends) {
     std::string name;
     if (cursor_.peek() == '"' || cursor_.peek() == '\'') {
@@ -210,7 +210,7 @@ class YamlReader {
     }
   }
 
-  /// Blanks, comments and line breaks inside of { } and [ ].
+  /// Skips blanks, comments and line breaks inside { } and [ ].
   void skip_space() {
     while (!cursor_.done() && at_end_of_line()) {
       cursor_.skip_line();
@@ -218,7 +218,7 @@ class YamlReader {
     }
   }
 
-  /// True if a comma announces more. Stops at what follows it, or at `end`.
+  /// True if a comma announces another item. Stops at the item, or at `end`.
   bool another(char end) {
     skip_space();
     if (cursor_.peek() == end) return false;
@@ -268,7 +268,7 @@ class YamlReader {
     if (!items.empty()) builder_.add(key, std::move(items), line);
   }
 
-  /// An object or a list inside of a list, which no key here could take.
+  /// Skips an object or a list inside a list, because no key takes one.
   void skip_flow(size_t depth) {
     check_depth(depth);
     const char end = cursor_.take() == '{' ? '}' : ']';
@@ -295,7 +295,7 @@ class YamlReader {
     return plain_value(take_plain());
   }
 
-  /// A word in quotes; in single ones a quote is written twice.
+  /// Reads a word in quotes. In single quotes a quote is written twice.
   std::string read_word() {
     if (cursor_.peek() == '"') return read_quoted(cursor_, Escapes::json);
     std::string out;
@@ -308,8 +308,8 @@ class YamlReader {
     }
   }
 
-  /// Up to a comment, which begins after a blank, to the end of the line or, inside of { } and [ ],
-  /// to what ends a value there.
+  /// Reads a plain value up to the end of the line or a comment, which begins after a blank. Inside
+  /// { } and [ ] a value also ends at one of kEnds.
   std::string take_plain() {
     const size_t first = cursor_.at;
     size_t last = first;
@@ -327,7 +327,7 @@ class YamlReader {
   SourceBuilder& builder_;
   std::vector<Level> levels_ = {{0, ""}};
   Pending pending_;
-  int flow_ = 0;  // inside of so many { } and [ ]
+  int flow_ = 0;  // nesting depth of { } and [ ]
 };
 
 }  // namespace

@@ -14,7 +14,7 @@ struct Add {
     S y;
   };
 
-  /// Dropout that drops nothing is an addition.
+  /// Calls the dropout kernel with nothing to drop, which is an addition.
   template <class T>
   static void call(Stream& stream, const OpCall& call) {
     const auto in = inputs<Add>(call);
@@ -25,7 +25,7 @@ struct Add {
   }
 };
 
-/// An addition hands its gradient on as it is.
+/// Passes the gradient on unchanged to both operands.
 void gradient(GradientTape& tape, const Op& op) {
   const auto [a, b] = inputs<Add>(op);
   const TensorId dy = tape.gradient(outputs<Add>(op).y);

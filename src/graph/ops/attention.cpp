@@ -3,17 +3,17 @@
 #include "src/graph/ops/kinds.hpp"
 #include "zero/graph/passes.hpp"
 
-// Attention of a text to itself, whose queries, keys and values are one tensor, and to another one:
-// two kinds of operands, and all else the same.
+// Attention of a text to itself, with queries, keys and values in one tensor, and to another text.
+// The two differ only in their operands.
 
 namespace zero::graph {
 namespace {
 
-/// What both kinds read, under the same names.
+/// The inputs of both kinds under common names.
 template <class S>
 struct Sources {
   S q;
-  S kv;  ///< absent where q has keys and values, too
+  S kv;  ///< absent if q also holds keys and values
   S bias, key_counts;
 };
 
@@ -109,7 +109,7 @@ kernels::AttentionExtents extents_of(const Graph& graph, const AttentionAttribut
           .divide_by = float(attributes.divisor)};
 }
 
-/// A direction of one of both: Operands names its operands.
+/// Returns the extents of forward or backward of a kind. Operands names the operands.
 template <class Operands>
 kernels::AttentionExtents extents(const Graph& graph, const Op& op) {
   return extents_of(graph, op.attributes.as<AttentionAttributes>(),
@@ -183,7 +183,7 @@ using SelfBackward = Backward<Self>;
 using CrossForward = Forward<Cross>;
 using CrossBackward = Backward<Cross>;
 
-/// The gradient of a bias, which several layers may share; kNone where there is none.
+/// Returns a tensor for the gradient of a bias, which layers may share; kNone if absent.
 TensorId bias_gradient(GradientTape& tape, TensorId bias) {
   return bias == kNone ? kNone : tape.like(bias);
 }
@@ -224,9 +224,9 @@ void cross_gradient(GradientTape& tape, const Op& op) {
   if (bias != kNone) tape.contribute(bias, dbias);
 }
 
-/// Products of queries with keys: 2 queries keys a column, half of them masked where it is causal.
-/// Two of that size are the scores and the values' sum; backward the scores again, then the
-/// gradients of v, probabilities, q and k. Padding counts as if it were computed.
+/// Returns the operations of products: 2 queries keys per column, half if causal. Forward has two
+/// products, scores and the sum of values. Backward has five: scores again, and the gradients of v,
+/// probabilities, q and k. Padding counts too.
 template <class Operands>
 double flops(const Graph& graph, const Op& op) {
   const kernels::AttentionExtents of = extents<Operands>(graph, op);
@@ -247,7 +247,7 @@ void prepare(Stream&, const OpCall& call) {
                              compute_dtype(*call.graph, *call.op), Operands::kBackward);
 }
 
-/// Scores that are not masked by the order of tokens.
+/// Returns the number of scores that causality does not mask.
 template <class Operands>
 int64_t scores(const Graph& graph, const Op& op) {
   const kernels::AttentionExtents of = extents<Operands>(graph, op);
@@ -260,7 +260,7 @@ int64_t draws(const Graph& graph, const Op& op) {
   return probability > 0 ? scores<Operands>(graph, op) : 0;
 }
 
-/// Returns the heads of a forward pass, whose operands Kind names.
+/// Returns the heads of a forward op, with the operands that Kind names.
 template <class Kind>
 AttentionHeads heads_of(const Graph& graph, const Op& op) {
   const TensorId y = main_output(op);
@@ -324,7 +324,7 @@ void require_extras(const GraphBuilder& out, const AttentionOptions& options, co
   }
 }
 
-/// Rows of `x` that belong to a sample, of which each has `parts` times all heads.
+/// Returns the rows of `x` per sample, each with `parts` times all heads.
 int64_t rows_of_sample(const GraphBuilder& out, TensorId x, int64_t parts, int64_t heads) {
   static constexpr const char* kTimes[] = {"", "", "two times ", "three times "};
   require_matrix(out[x]);
@@ -343,7 +343,7 @@ AttentionAttributes attributes_of(GraphBuilder& out, const AttentionOptions& opt
           .divisor = options.divisor};
 }
 
-/// y, and what the backward pass wants of it, for queries in rows of `x`.
+/// Returns y and the tensors that backward reads, for queries in the rows of `x`.
 Self::Out<TensorId> results(GraphBuilder& out, TensorId x, int64_t width, int64_t heads) {
   const int64_t rows = out[x].shape[0], samples = out.graph().samples;
   const std::string name = "attention(" + out[x].name + ")";

@@ -1,8 +1,8 @@
 #include "src/graph/ops/kinds.hpp"
 #include "zero/kernels/decode.hpp"
 
-// Attention of rows of several texts to what caches hold: of a text to itself, of an encoder's
-// source to all of itself, and of a text to its source, whose keys another op has stored.
+// Attention of rows of several texts to caches: a text to itself, an encoder's source to itself, a
+// text to its source. In the last case another op has stored the keys.
 
 namespace zero::graph {
 namespace {
@@ -12,16 +12,16 @@ struct CachedAttentionAttributes {
   int64_t caches;
   int64_t keys;  ///< kernels::CachedKeys
   double divisor;
-  int64_t reach;  ///< of the bias; 0: there is none
+  int64_t reach;  ///< reach of the bias; 0: no bias
 };
 
-/// `packed` are queries, keys and values of texts; between a text and its source queries alone, and
-/// the cache is only read.
+/// The operands: `packed` holds queries, keys and values. For a text and its source it holds
+/// queries only, and the cache is only read.
 struct CachedAttention {
   template <class S>
   struct In {
     S packed;
-    S cache;  ///< updated, or read, or absent where one op makes and reads it
+    S cache;  ///< updated, only read, or absent if the op makes it
     S decode_inputs, rows;
     S moves = kAbsent<S>;
     S bias = kAbsent<S>;
@@ -112,7 +112,7 @@ struct StoreKeys {
   }
 };
 
-/// Scores and the sum of values with the cache full; how full it is, only the host knows.
+/// Returns the operations for full caches, because only the host knows how full they are.
 double flops(const Graph& graph, const Op& op) {
   const kernels::CachedAttentionExtents of = CachedAttention::extents(graph, op);
   return 4.0 * double(of.rows * of.heads) * double(of.head_width) * double(of.columns);
@@ -143,7 +143,7 @@ CachedAttentionAttributes attributes_of(const GraphBuilder& out, const Attention
           .reach = options.bias == kNone ? 0 : out.context()};
 }
 
-/// For keys and values of `width` each.
+/// Returns the shape of caches for keys and values of `width` each.
 Shape cache_shape(int64_t caches, int64_t width, int64_t context) {
   return {2 * width * caches, kernels::cache_columns(context)};
 }
@@ -156,7 +156,7 @@ TensorId cached_attention(GraphBuilder& out, TensorId qkv, const AttentionOption
   const auto attributes = attributes_of(
       out, options, options.causal ? kernels::CachedKeys::past : kernels::CachedKeys::all);
   const Shape shape = cache_shape(attributes.caches, width, out.context());
-  // What an encoder's rows attend to, they have all stored in the same chunk.
+  // An encoder's rows attend to keys that the same chunk has stored.
   const TensorId cache = options.causal
                              ? out.lasting(name + ".cache", out.compute(), shape, Role::cache)
                              : out.activation(name + ".keys", out.compute(), shape);

@@ -37,7 +37,7 @@ struct ClassifierGrad {
   static void call(Stream& stream, const OpCall& call);
 };
 
-/// What is left where the table is not trained.
+/// The operands if the table is not trained.
 struct ClassifierInputGrad {
   template <class S>
   using In = ClassifierIn<S>;
@@ -83,7 +83,7 @@ void Classifier::call(Stream& stream, const OpCall& call) {
   run<T>(stream, call, nullptr, nullptr, outputs<Classifier>(call).sums);
 }
 
-/// `zeros` is the gradient of a bias of logits, and lies at `at`; it may be absent.
+/// Clears `zeros`, the gradient of a logit bias at `at`; it may be absent.
 void clear_bias(Stream& stream, const OpCall& call, TensorId zeros, Address at) {
   if (zeros != kNone) kernels::clear_bytes(stream, (*call.graph)[zeros].bytes(), at);
 }
@@ -102,8 +102,8 @@ void ClassifierInputGrad::call(Stream& stream, const OpCall& call) {
   clear_bias(stream, call, outputs<ClassifierInputGrad>(*call.op).dlogit_bias, out.dlogit_bias);
 }
 
-/// Logits are never kept, so both gradients are made in the pass that makes the loss. A bias of
-/// logits that is a parameter is saved with the others and keeps its values, as its gradient is
+/// Makes both gradients in the pass that computes the loss, because logits are never kept. A logit
+/// bias that is a parameter is saved with the others. It keeps its values, because its gradient is
 /// zero and it does not decay.
 void gradient(GradientTape& tape, const Op& op) {
   const auto in = inputs<Classifier>(op);
@@ -123,7 +123,7 @@ void gradient(GradientTape& tape, const Op& op) {
   tape.contribute(in.x, dx);
 }
 
-/// What the kernel makes beside the loss.
+/// The gradients that the kernel makes beside the loss.
 struct Made {
   bool dx = false, dtable = false;
 };

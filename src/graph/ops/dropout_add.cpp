@@ -27,7 +27,7 @@ struct DropoutAdd {
   }
 };
 
-/// Dropout is its own gradient under the same mask; an addition hands its gradient on as it is.
+/// Passes the gradient on unchanged to the residual, and through dropout with the same mask to x.
 void gradient(GradientTape& tape, const Op& op) {
   const auto [x, residual, step_inputs] = inputs<DropoutAdd>(op);
   const TensorId dy = tape.gradient(outputs<DropoutAdd>(op).y);

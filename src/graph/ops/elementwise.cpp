@@ -35,7 +35,7 @@ void gradient(GradientTape& tape, const Op& op) {
   tape.contribute(x, dx);
 }
 
-/// Reads y, which later ops keep, in place of x: the slope of such a function can be told from it.
+/// Reads y instead of x, because y determines the slope and later ops keep it.
 template <const Operation& kGrad>
 void gradient_from_output(GradientTape& tape, const Op& op) {
   const TensorId x = inputs<Elementwise>(op).x, y = outputs<Elementwise>(op).y;
@@ -113,7 +113,7 @@ const Operation kGeluErf{.name = "gelu_erf",
 
 TensorId gelu_erf(GraphBuilder& out, TensorId x) { return elementwise(out, kGeluErf, x); }
 
-// Where the slope is told from y, x is not kept, and to repeat the op would save nothing.
+// If y determines the slope, x is not kept, so repeating the op saves nothing.
 
 const Operation kReluGrad{.name = "relu_grad", .call = call_typed<Backward<Relu>>};
 const Operation kRelu{

@@ -11,7 +11,7 @@ namespace {
 
 struct EmbeddingAttributes {
   int64_t samples;
-  double scale;  ///< of tokens
+  double scale;  ///< factor of token rows
 };
 
 kernels::EmbeddingExtents extents(const Graph& graph, const Op& op, TensorId tokens,
@@ -45,7 +45,7 @@ struct Embedding {
   }
 };
 
-/// Positions after the last token of a sample were not used: `at` is the gradient of all.
+/// Clears the gradient of positions beyond the sample length. `at` is the whole gradient.
 template <class T>
 void clear_unused(Stream& stream, const OpCall& call, const kernels::EmbeddingExtents& of,
                   TensorId positions, T* at) {
@@ -59,7 +59,7 @@ struct EmbeddingGrad {
   template <class S>
   struct In {
     S tokens, dx;
-    S dtoken_table;  ///< updated; absent where nobody has written it
+    S dtoken_table;  ///< updated; absent if not yet written
   };
   template <class S>
   struct Out {
@@ -86,7 +86,7 @@ struct EmbeddingGrad {
   }
 };
 
-/// What is left where the table of tokens is not trained.
+/// The operands if the token table is not trained.
 struct PositionGrad {
   template <class S>
   struct In {
@@ -138,7 +138,7 @@ struct EmbeddingAt {
   }
 };
 
-/// kNone where there are no positions, or none that are trained.
+/// Returns the gradient tensor of the positions; kNone if there are none or they are frozen.
 TensorId position_gradient(GradientTape& tape, TensorId table) {
   return table != kNone && tape.wants(table) ? tape.weight_gradient(table) : kNone;
 }
@@ -151,8 +151,8 @@ void gradient(GradientTape& tape, const Op& op) {
         kPositionGrad, {.dx = dx}, {.dposition_table = position_gradient(tape, position_table)},
         op.attributes));
   }
-  // What an op has written is added to in place, as few of its rows change. Only a parameter's
-  // gradient is sure to be nobody else's.
+  // Adds in place to an existing gradient, because few rows change. Only a parameter's gradient is
+  // never shared.
   const bool adds = tape.graph()[token_table].role == Role::parameter;
   const TensorId before = adds ? tape.gradient(token_table) : kNone;
   const TensorId dtokens = before != kNone ? before : tape.weight_gradient(token_table);
@@ -169,7 +169,7 @@ int64_t gradient_scratch(const Graph& graph, const Op& op, int) {
          int64_t(sizeof(int32_t));
 }
 
-/// Only the rows of a table that the tokens name are touched: at most as many as `rows` has.
+/// Returns the traffic of tables whose touched rows, named by tokens, are at most those of `rows`.
 int64_t traffic_of(const Graph& graph, const Op& op, TensorId rows) {
   int64_t total = 0;
   const auto add = [&](TensorId tensor) {
@@ -184,7 +184,7 @@ int64_t traffic(const Graph& graph, const Op& op) {
   return traffic_of(graph, op, outputs<Embedding>(op).x);
 }
 
-/// A table that nobody has written is first filled with zeros.
+/// Adds the bytes of a table that is not yet written, because the op first clears it.
 int64_t gradient_traffic(const Graph& graph, const Op& op) {
   const auto in = inputs<EmbeddingGrad>(op);
   const int64_t rows = traffic_of(graph, op, in.dx);

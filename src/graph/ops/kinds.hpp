@@ -1,14 +1,13 @@
 #pragma once
-/// What the files of this folder share: checks of shapes that several verbs make, how these call
-/// what they make, and what other files need of a kind, to join ops or to make one. Brings the
-/// verbs and the builder.
+/// Shared parts of this folder: shape checks, calls of appended ops, and functions that let other
+/// files fuse or make ops. Includes the verbs and the builder.
 
 #include "zero/graph/operations.hpp"
 #include "zero/kernels/dropout.hpp"
 
 namespace zero::graph {
 
-/// "h.0.ln_1" of "h.0.ln_1.weight": names what a layer makes after its weight.
+/// Returns "h.0.ln_1" for "h.0.ln_1.weight". Tensors of a layer are named after its weight.
 inline std::string stem(const std::string& name) { return name.substr(0, name.rfind('.')); }
 
 inline std::string describe(const Tensor& tensor) {
@@ -24,7 +23,7 @@ inline void require_vector(const Tensor& vector, const Tensor& matrix, int64_t w
                ": one element a column is needed");
 }
 
-/// A table whose rows are classes, for x of the same width.
+/// Requires a table of classes with the width of x.
 inline void require_head(const Tensor& x, const Tensor& table, int64_t vocabulary) {
   require_matrix(x);
   require_matrix(table);
@@ -34,14 +33,14 @@ inline void require_head(const Tensor& x, const Tensor& table, int64_t vocabular
                vocabulary, " classes");
 }
 
-/// One number a row of the table, or none.
+/// Requires a bias with a number for each row of the table, or none.
 inline void require_logit_bias(const GraphBuilder& out, TensorId bias, TensorId table) {
   if (bias != kNone) require_vector(out[bias], out[table], out[table].shape[0]);
 }
 
 // elementwise.cpp
 
-/// Operands of kinds of y = f(x), each element alone.
+/// The operands of elementwise kinds, y = f(x).
 struct Elementwise {
   template <class S>
   struct In {
@@ -67,41 +66,42 @@ struct ElementwiseGrad {
 
 // add.cpp
 
-/// y = a + b, where y may be a.
+/// Returns the op y = a + b. `y` may be `a`.
 Op addition(TensorId a, TensorId b, TensorId y);
 
 // dropout_add.cpp
 
-/// The next use of dropout. Throws Error(kInternal) for what is no probability.
+/// Returns the settings of the next use of dropout. Throws Error(kInternal) if `probability` is not
+/// one.
 DropoutAttributes drawn(GraphBuilder& out, float probability);
 kernels::DropoutSite site_of(const OpCall& call, const DropoutAttributes& attributes);
 
 struct Addition {
   TensorId residual = kNone, y = kNone;
 };
-/// What `op` adds to x, where it is dropout_add() that drops nothing; else kNone. A product may add
-/// it on its way out.
+/// Returns the addition to x if `op` is a dropout_add() without dropout, otherwise kNone. A product
+/// may add it on its way out.
 Addition addition_to(const Op& op, TensorId x);
 
 // linear.cpp
 
-/// The gradient of a bias that `op` makes as the sum over the rows of dy; kNone where it does
-/// something else. What writes dy may give it in passing.
+/// Returns the bias gradient that `op` computes as the sum over rows of dy; kNone for other ops.
+/// The writer of dy may compute it in passing.
 TensorId sum_over_rows(const Op& op, TensorId dy);
 
 // resize_heads.cpp
 
-/// Returns the op that makes `heads` wider heads of a weight.
+/// Returns the op that widens a weight's `heads` heads.
 Op resizing(TensorId weight, TensorId wide, int64_t heads);
 
 // row_linear.cpp
 
-/// What linear() adds where a text is continued.
+/// Returns the op that linear() adds in a chunk.
 Op row_linear(TensorId x, TensorId weight, TensorId bias, TensorId y);
 
 // cached_attention.cpp
 
-/// What attention() and cross_attention() add where texts are continued, with a cache of its own.
+/// Adds attention with a cache, for attention() and cross_attention() in a chunk.
 TensorId cached_attention(GraphBuilder& out, TensorId qkv, const AttentionOptions& options);
 TensorId cached_attention(GraphBuilder& out, TensorId q, TensorId kv,
                           const AttentionOptions& options);

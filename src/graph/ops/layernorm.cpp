@@ -44,12 +44,12 @@ struct LayernormGrad {
   template <class S>
   struct In {
     S dy, x, weight, mean, rstd;
-    S add;  ///< to dx; may be absent
+    S add;  ///< added to dx; may be absent
   };
   template <class S>
   struct Out {
     S dx, dweight, dbias;
-    S dx_sum = kAbsent<S>;  ///< over rows
+    S dx_sum = kAbsent<S>;  ///< sum over rows
   };
 
   template <class T>
@@ -71,7 +71,7 @@ struct LayernormGrad {
   }
 };
 
-/// The residual branch's gradient of x is mostly there already, and the kernel adds it in passing.
+/// Lets the kernel add the gradient of x that the residual branch has collected.
 void gradient(GradientTape& tape, const Op& op) {
   const auto [x, weight, bias] = inputs<Layernorm>(op);
   const auto [y, mean, rstd] = outputs<Layernorm>(op);
@@ -92,7 +92,7 @@ int64_t gradient_scratch(const Graph& graph, const Op& op, int) {
          int64_t(sizeof(float));
 }
 
-/// dx is the dy of the layer in front of the norm, and its bias wants the sum over rows.
+/// Takes in the bias gradient of the layer before the norm: the sum of its dy = dx over rows.
 bool take_in(Op& op, const Op& reader) {
   auto out = outputs<LayernormGrad>(op);
   if (out.dx_sum != kNone) return false;

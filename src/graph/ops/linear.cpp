@@ -8,7 +8,7 @@ namespace {
 
 using kernels::ProductSpec;
 
-// y = x weight + bias and its three gradients.
+// Operands of y = x weight + bias and of its three gradients.
 
 struct Linear {
   template <class S>
@@ -63,7 +63,7 @@ struct LinearBiasGrad {
   static void call(Stream& stream, const OpCall& call);
 };
 
-// What fuse() makes of them.
+// Operands of the kinds that fuse() makes.
 
 struct LinearGelu {
   template <class S>
@@ -97,7 +97,7 @@ struct LinearInputGeluGrad {
   template <class S>
   struct Out {
     S dh;
-    S dh_sum = kAbsent<S>;  ///< over rows
+    S dh_sum = kAbsent<S>;  ///< sum over rows
   };
   template <class T>
   static void call(Stream& stream, const OpCall& call);
@@ -114,7 +114,7 @@ struct LinearParameterGrad {
   static void call(Stream& stream, const OpCall& call);
 };
 
-/// x weight.
+/// Returns the product x weight.
 template <class Kind>
 ProductSpec forward_spec(const Graph& graph, const Op& op) {
   const auto in = inputs<Kind>(op);
@@ -122,7 +122,7 @@ ProductSpec forward_spec(const Graph& graph, const Op& op) {
   return {.m = a[0], .n = b[1], .k = a[1]};
 }
 
-/// dy weight^T.
+/// Returns the product dy weight^T.
 template <class Kind>
 ProductSpec input_spec(const Graph& graph, const Op& op) {
   const auto in = inputs<Kind>(op);
@@ -130,7 +130,7 @@ ProductSpec input_spec(const Graph& graph, const Op& op) {
   return {.m = dy[0], .n = weight[0], .k = dy[1], .transpose_b = true};
 }
 
-/// x^T dy: kLinearWeightGrad, kLinearParameterGrad.
+/// Returns the product x^T dy of kLinearWeightGrad and kLinearParameterGrad.
 ProductSpec weight_spec(const Graph& graph, const Op& op) {
   const auto [x, dy] = inputs<LinearWeightGrad>(op);
   const Shape &a = graph[x].shape, &b = graph[dy].shape;
@@ -143,7 +143,7 @@ double flops(const Graph& graph, const Op& op) {
   return 2.0 * double(spec.m) * double(spec.n) * double(spec.k);
 }
 
-/// What the sum over the rows of dy takes.
+/// Returns the bytes of scratch for the sum over rows of dy.
 int64_t sum_scratch(const Graph& graph, TensorId dy) {
   const Shape& shape = graph[dy].shape;
   return kernels::column_sum_scratch_numel(shape[0], shape[1]) * int64_t(sizeof(float));
@@ -160,8 +160,8 @@ int64_t input_gelu_scratch(const Graph& graph, const Op& op, int) {
   return kernels::gelu_backward_scratch_numel(shape[0], shape[1]) * int64_t(sizeof(float));
 }
 
-/// Sums over rows of dy, and from byte `rounded` on, in 16 bits, the gradient of a weight as it is
-/// where products do not add it to an fp32 sum themselves.
+/// The scratch: sums over rows of dy, and from byte `rounded` on a 16-bit weight gradient if
+/// products cannot add to an fp32 sum.
 struct ParameterScratch {
   int64_t rounded, bytes;
 };
@@ -243,7 +243,7 @@ void LinearInputGeluGrad::call(Stream& stream, const OpCall& call) {
                                      .scratch = call.scratch});
 }
 
-/// No library adds one of its results and writes the other in another type.
+/// Sums apart, because no library adds one result and writes the other in another dtype.
 template <class T>
 void LinearParameterGrad::call(Stream& stream, const OpCall& call) {
   const auto in = inputs<LinearParameterGrad>(call);
@@ -283,7 +283,7 @@ void prepare_gradient(Stream& stream, const OpCall& call) {
   prepare<spec_of>(stream, call, false);
 }
 
-/// The weight's gradient comes first: x is read no more then, and dx can take its bytes.
+/// Puts the weight's gradient first, because then x is no longer read and dx can take its bytes.
 void gradient(GradientTape& tape, const Op& op) {
   const auto [x, weight, bias] = inputs<Linear>(op);
   const TensorId dy = tape.gradient(outputs<Linear>(op).y);

@@ -23,7 +23,7 @@ struct Multiply {
   }
 };
 
-/// da = dy b, db = dy a.
+/// Appends da = dy b and db = dy a.
 void gradient(GradientTape& tape, const Op& op) {
   const auto [a, b] = inputs<Multiply>(op);
   const TensorId dy = tape.gradient(outputs<Multiply>(op).y);

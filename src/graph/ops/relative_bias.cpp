@@ -5,7 +5,7 @@
 namespace zero::graph {
 namespace {
 
-/// `table` is [buckets, heads], or its gradient.
+/// Returns the extents. `table` is [buckets, heads], or its gradient.
 kernels::RelativeBiasExtents extents(const Graph& graph, const Op& op, TensorId table) {
   const auto relative = op.attributes.as<RelativeBias>();
   const Shape& shape = graph[table].shape;
@@ -44,7 +44,7 @@ struct BiasGrad {
     S dtable;
   };
 
-  /// What it reads is fp32 whatever the dtype of the table.
+  /// Calls the kernel, which reads fp32 for any dtype of the table.
   static void call(Stream& stream, const OpCall& call) {
     const Graph& graph = *call.graph;
     const TensorId dtable = outputs<BiasGrad>(*call.op).dtable;

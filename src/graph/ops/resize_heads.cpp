@@ -6,7 +6,7 @@ namespace zero::graph {
 namespace {
 
 struct ResizeHeadsAttributes {
-  int64_t heads;  ///< of all rows
+  int64_t heads;  ///< in all rows
 };
 
 struct ResizeHeads {
@@ -30,7 +30,7 @@ struct ResizeHeads {
   }
 };
 
-/// What was added were zeros, whose gradient nobody wants.
+/// Resizes the gradient back, without that of the added zeros.
 void gradient(GradientTape& tape, const Op& op) {
   const TensorId dresized = tape.gradient(outputs<ResizeHeads>(op).resized);
   tape.append(make_op<ResizeHeads>(

@@ -38,7 +38,7 @@ struct RmsnormGrad {
   template <class S>
   struct In {
     S dy, x, weight, rrms;
-    S add;  ///< to dx; may be absent
+    S add;  ///< added to dx; may be absent
   };
   template <class S>
   struct Out {
@@ -61,7 +61,7 @@ struct RmsnormGrad {
   }
 };
 
-/// As in a layer norm, the kernel adds what the residual branch has made of x's gradient.
+/// Lets the kernel add the gradient of x that the residual branch has collected.
 void gradient(GradientTape& tape, const Op& op) {
   const auto [x, weight] = inputs<Rmsnorm>(op);
   const auto [y, rrms] = outputs<Rmsnorm>(op);
