@@ -87,8 +87,10 @@ ConfigInput read_settings(launch::Session& session, const Order& order, const st
                      patient);
 }
 
-/// Learns run.watchdog on a rank that waits for the one that looks, which tells of faults.
+/// Learns run.watchdog before this rank waits for any other. Faults are told by whoever reads the
+/// settings then.
 void learn_patience(launch::Session& session, const Order& order, const std::string& text) {
+  if (session.ranks() == 1) return;
   const StartReader nothing = [](const RunConfig&) { return std::optional<StartNumbers>(); };
   try {
     read_settings(session, order, text, nothing);
@@ -103,13 +105,17 @@ Input::Input(Context& context) {
   launch::Session& session = context.session;
   const Order& order = context.order;
   std::string text;
-  session.on_every_rank([&] { text = read_input_text(order.catalogue.models, order.input); });
+  session.on_every_rank([&] {
+    text = read_input_text(order.catalogue.models, order.input);
+    learn_patience(session, order, text);
+  });
   StartModel found;
   const StartReader look = start_reader(order.catalogue, found);
   const auto read = [&] { settings = read_settings(session, order, text, look); };
   // A run that is still alive may save meanwhile, so one rank alone looks.
-  session.on_every_rank(
-      [&] { session.is_first() ? read() : learn_patience(session, order, text); });
+  session.on_every_rank([&] {
+    if (session.is_first()) read();
+  });
   found.own = session.peers().share(found.own)[0];
   found.other = session.peers().share(found.other)[0];
   found.is_found = true;
