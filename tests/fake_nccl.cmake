@@ -1,18 +1,20 @@
-# src/comm/gpu over a stand-in for NCCL and for CUDA's runtime (support/fake_nccl), which processes
-# of one machine share: objects that take the place of zero_comm's nccl_absent.cpp in a program.
+# src/comm/gpu over a stand-in for NCCL (support/fake_nccl), which processes of one machine share,
+# and for CUDA's header (support/fake_cuda): objects that take the place of zero_comm's
+# nccl_absent.cpp in a program.
+set(stand_ins ${CMAKE_CURRENT_SOURCE_DIR}/support/fake_nccl
+              ${CMAKE_CURRENT_SOURCE_DIR}/support/fake_cuda)
 file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/support/fake_nccl/*.cpp
      ${PROJECT_SOURCE_DIR}/src/comm/gpu/*.cpp)
 list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
-add_library(zero_fake_nccl OBJECT ${sources} ${PROJECT_SOURCE_DIR}/src/device/gpu/errors.cpp)
-target_include_directories(zero_fake_nccl PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/support/fake_nccl
-                                                  ${PROJECT_SOURCE_DIR})
+add_library(zero_fake_nccl OBJECT ${sources} support/fake_cuda_names.cpp
+                                  ${PROJECT_SOURCE_DIR}/src/device/gpu/errors.cpp)
+target_include_directories(zero_fake_nccl PRIVATE ${stand_ins} ${PROJECT_SOURCE_DIR})
 target_link_libraries(zero_fake_nccl PUBLIC zero_comm)
 
 file(GLOB tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/support/fake_nccl/*_test.cpp)
-add_executable(fake_nccl_test ${tests} comm/communicator_test.cpp support/thread_group.cpp)
-target_include_directories(fake_nccl_test PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/support/fake_nccl
-                                                  ${PROJECT_SOURCE_DIR})
-target_link_libraries(fake_nccl_test PRIVATE zero_fake_nccl zero_comm zero_test_main)
+add_executable(fake_nccl_test ${tests} comm/communicator_test.cpp)
+target_include_directories(fake_nccl_test PRIVATE ${stand_ins} ${PROJECT_SOURCE_DIR})
+target_link_libraries(fake_nccl_test PRIVATE zero_fake_nccl zero_test_support zero_test_main)
 foreach(test ${tests})
   zero_register_file(fake_nccl_test ${test})
 endforeach()

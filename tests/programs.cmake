@@ -135,6 +135,7 @@ if(NOT ZERO_SANITIZE)
   zero_test_program(late_memory 2 "no plan dies in a step" $<TARGET_FILE:lazy_memory>)
   if(ZERO_DEVICE STREQUAL "host")
     add_library(broken_card MODULE support/broken_card.cpp support/fake_cuda.cpp
+                                   support/fake_cuda_names.cpp
                                    ${PROJECT_SOURCE_DIR}/src/device/gpu/errors.cpp)
     target_include_directories(broken_card PRIVATE ${PROJECT_SOURCE_DIR}
                                ${PROJECT_SOURCE_DIR}/include support/fake_cuda)

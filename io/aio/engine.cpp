@@ -12,7 +12,7 @@
 namespace zero::aio {
 namespace {
 
-/// pread and pwrite on a few threads.
+/// An engine of pread and pwrite on a few threads.
 class ThreadEngine final : public Engine {
  public:
   explicit ThreadEngine(const EngineOptions& options) : depth_(options.depth) {
@@ -21,7 +21,7 @@ class ThreadEngine final : public Engine {
     try {
       for (int t = 0; t < options.threads; ++t) threads_.emplace_back([this] { serve(); });
     } catch (...) {
-      // The system may refuse one; those before it are not left running.
+      // The system may refuse a thread; those before it must end.
       end_threads();
       throw;
     }
@@ -101,7 +101,7 @@ class ThreadEngine final : public Engine {
   const int depth_;
   std::mutex mutex_;
   std::condition_variable work_, result_;
-  std::vector<Work> waiting_;  ///< the first released_ of them may be taken
+  std::vector<Work> waiting_;  ///< threads may take the first released_
   size_t released_ = 0;
   std::vector<Completion> completed_;
   int in_flight_ = 0;

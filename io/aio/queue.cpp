@@ -10,7 +10,7 @@ namespace zero::aio {
 namespace {
 
 constexpr int kMostStalls = 16;
-/// Beyond every errno: the kernel moved nothing, again and again. The last errno is added.
+/// A code beyond every errno: the kernel moved nothing, again and again. The last errno is added.
 constexpr int64_t kNoProgress = 1 << 20;
 
 std::string reason(int64_t error) {
@@ -97,7 +97,7 @@ void Queue::pump(bool wait) {
 }
 
 void Queue::start_pieces() {
-  // Without overlap a batch goes only when the last one is back.
+  // Without overlap, a batch goes only after the last one is back.
   if (!options_.overlap_events && free_pieces_.size() + again_.size() < pieces_.size()) return;
   bool sent = false;
   for (uint32_t piece : again_) {

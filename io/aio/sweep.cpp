@@ -13,7 +13,7 @@ double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-/// The index-th, in that place of the memory.
+/// Returns the index-th transfer, in place `place` of the memory.
 Transfer transfer_at(const Sweep& asked, int64_t index, int64_t place) {
   const int64_t in_region = asked.region_bytes / asked.transfer_bytes;
   const bool mixed = asked.pattern == Pattern::mixed;
@@ -26,7 +26,8 @@ Transfer transfer_at(const Sweep& asked, int64_t index, int64_t place) {
                                          size_t(asked.transfer_bytes))};
 }
 
-/// The first place from `after` on, all of which are taken, whose transfer has ended.
+/// Returns the first place from `after` on whose transfer has ended; waits if needed. REQUIRES: all
+/// places are taken.
 int64_t next_free(Queue& queue, const std::vector<Ticket>& tickets, int64_t after) {
   const int64_t places = int64_t(tickets.size());
   while (true) {

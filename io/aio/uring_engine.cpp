@@ -12,13 +12,13 @@
 namespace zero::aio {
 namespace {
 
-/// The most of one registered buffer; the kernel's own limit.
+/// Most bytes of one registered buffer: the kernel's own limit.
 constexpr int64_t kBufferBytes = int64_t(1) << 30;
 constexpr unsigned kFiles = 64;
-/// Results wait for a call of the program and do not interrupt it; since Linux 5.19.
+/// Results wait for a call and do not interrupt the program; since Linux 5.19.
 constexpr unsigned kUninterrupted = IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG;
-/// Attempts at which the kernel takes nothing though it has nothing to finish; pauses before them
-/// begin here and double: one second in all.
+/// Most attempts at which an idle kernel takes nothing. Pauses before them begin with kFirstPause
+/// and double: one second in all.
 constexpr int kMostStalls = 10;
 constexpr std::chrono::milliseconds kFirstPause{1};
 
@@ -98,7 +98,7 @@ class UringEngine final : public Engine {
     }
   }
 
-  /// The one that all of the block lies in, or -1.
+  /// Returns the registered buffer that holds all of the block, or -1.
   int registered_buffer(const Block& block) const {
     const int64_t first = block.memory - memory_.data(), last = first + block.bytes - 1;
     if (memory_.empty() || first < 0 || last >= int64_t(memory_.size())) return -1;
@@ -116,7 +116,7 @@ class UringEngine final : public Engine {
     return int(place);
   }
 
-  /// The kernel may have taken the first few alone.
+  /// Counts the blocks that the kernel has taken, maybe only the first few, and drops their tags.
   void note_sent() {
     const size_t left = io_uring_sq_ready(&ring_), sent = unsent_.size() - left;
     unsent_.erase(unsent_.begin(), unsent_.begin() + int64_t(sent));
@@ -124,8 +124,8 @@ class UringEngine final : public Engine {
     if (sent > 0) stalls_ = 0;
   }
 
-  /// After a call by which the kernel took none. It may when it has finished what it has; else time
-  /// alone can help.
+  /// True if the kernel may take more after a call that sent nothing. Waits for a result if blocks
+  /// are in the kernel; else only time can help, so pauses.
   bool may_take_more(int status) {
     const bool passes = status == 0 || status == -EINTR || status == -EAGAIN || status == -EBUSY;
     if (!passes || (in_kernel_ == 0 && stalls_ == kMostStalls)) return false;
@@ -138,8 +138,8 @@ class UringEngine final : public Engine {
     return true;
   }
 
-  /// Blocks that the kernel does not take end with its error, so that nobody waits for them. It
-  /// looks at the ring in calls alone, so its tail may be put back between them.
+  /// Ends the blocks that the kernel refuses with its error, because a caller waits for them. The
+  /// kernel reads the ring only in calls, so the tail may move back between them.
   void take_back(int status) {
     ring_.sq.sqe_head = ring_.sq.sqe_tail = *ring_.sq.ktail = *ring_.sq.khead;
     for (uint64_t tag : unsent_) early_.push_back({tag, status == 0 ? -EAGAIN : status});
@@ -164,13 +164,13 @@ class UringEngine final : public Engine {
 
   io_uring ring_;
   int depth_;
-  std::vector<uint64_t> unsent_;   ///< tags of blocks that the kernel has not taken
-  int in_kernel_ = 0;              ///< blocks that it has
-  std::vector<Completion> early_;  ///< for the next reap()
-  int stalls_ = 0;                 ///< in a row
+  std::vector<uint64_t> unsent_;   ///< tags of blocks not yet taken by the kernel
+  int in_kernel_ = 0;              ///< blocks in the kernel
+  std::vector<Completion> early_;  ///< results for the next reap()
+  int stalls_ = 0;                 ///< attempts without progress, in a row
   std::span<std::byte> memory_;
   bool has_files_ = false;
-  std::vector<int> files_;  ///< descriptors by their place in the kernel's table
+  std::vector<int> files_;  ///< descriptors by place in the kernel's table
 };
 
 }  // namespace

@@ -17,8 +17,8 @@
 namespace zero::checkpoint {
 namespace {
 
-/// HDF5 keeps the time in the extension of the superblock, whatever it is asked, and a checksum
-/// over it: bytes that are not compared.
+/// Bytes that are not compared, because HDF5 always writes the time into the superblock's
+/// extension, and a checksum over it.
 constexpr FileStructure::Extent kTimes[] = {{.offset = 54, .bytes = 16},
                                             {.offset = 104, .bytes = 4}};
 
@@ -48,12 +48,13 @@ std::vector<Slice> slices_in(const Manifest& manifest, const File& file) {
   return slices;
 }
 
-/// HDF5 takes some 25 KB of memory for each piece that a file of others joins, and a millisecond.
+/// Most pieces of a compared index: HDF5 takes some 25 KB and a millisecond for each joined piece.
 constexpr size_t kJoinedPiecesMost = 2000;
-/// The least that HDF5 writes for a dataset: a file with less beside its payloads is not its work.
+/// Least bytes that HDF5 writes for a dataset. A file with less beside its payloads is not HDF5's.
 constexpr int64_t kDatasetBytesLeast = 128;
 
-/// Before HDF5 makes as many datasets as a manifest names. Payloads beyond the end are found later.
+/// Throws Error(kInput) if the file is too small for the manifest's datasets, before HDF5 makes so
+/// many. A later check finds payloads beyond the end.
 void require_room(const InputFile& file, const Manifest& manifest,
                   const std::vector<Slice>& slices) {
   int64_t beside = file.bytes();

@@ -9,19 +9,19 @@
 
 namespace zero::checkpoint {
 
-/// What an HDF5 file holds beside its payloads, for as many files as are wanted.
+/// The bytes of an HDF5 file beside its payloads, for any number of files.
 class FileStructure {
  public:
-  /// A payload, which the file's writer fills.
+  /// The place of a payload in bytes. The file's writer fills it.
   struct Extent {
     int64_t offset, bytes;
   };
-  /// Reads it from a file without payloads. Requires that they lie one after the other.
+  /// Reads the structure from a file without payloads. REQUIRES: extents ascend and do not overlap.
   FileStructure(const InputFile& file, std::vector<Extent> extents);
 
   int64_t file_bytes() const { return file_bytes_; }
   const std::vector<Extent>& extents() const { return extents_; }
-  /// What lies before this extent; for the number that follows the last one, what lies after it.
+  /// Returns the bytes before this extent; for the number after the last, the bytes after it.
   std::span<const std::byte> before(size_t extent) const { return between_[extent]; }
 
  private:

@@ -13,11 +13,11 @@ namespace zero::checkpoint {
 namespace {
 
 constexpr hsize_t kAlignBytes = 4096;
-/// Descriptions of many datasets lie together and not between their payloads.
+/// Bytes of a block of dataset descriptions, which lie together and not between payloads.
 constexpr hsize_t kMetadataBlockBytes = hsize_t(64) << 10;
 
-/// "file write failed: No space left on device" of a description that goes on with the time, the
-/// file's number and whatever else HDF5 knows.
+/// Returns the reason, "file write failed: No space left on device", without the time, the file's
+/// number and the rest of HDF5's description.
 std::string short_description(const std::string& description) {
   constexpr std::string_view kMessage = "error message = '";
   const size_t message = description.find(kMessage);
@@ -33,7 +33,7 @@ herr_t keep_description(unsigned, const H5E_error2_t* error, void* out) {
   return 0;
 }
 
-/// bfloat16 is the upper half of a float: h5py takes it for one without being told.
+/// Returns bfloat16, the upper half of a float, which h5py reads as one.
 hid_t bf16_type() {
   const hid_t type = H5Tcopy(H5T_IEEE_F32LE);
   const bool made = H5Tset_fields(type, 15, 7, 8, 0, 7) >= 0 && H5Tset_size(type, 2) >= 0 &&
@@ -64,7 +64,7 @@ hid_t type_of(Dtype dtype) {
   }
 }
 
-/// A string of fixed length; HDF5 knows none of length 0.
+/// Returns the type of a string of fixed length, at least 1 because HDF5 has no length 0.
 hid_t text_type(const std::string& content) {
   const hid_t type = H5Tcopy(H5T_C_S1);
   const bool made = H5Tset_size(type, std::max<size_t>(content.size(), 1)) >= 0 &&
@@ -73,8 +73,8 @@ hid_t text_type(const std::string& content) {
   return made ? type : -1;
 }
 
-/// HDF5 closes at exit whatever is open then. A file that it could not close, for want of room, it
-/// has half taken down by then, and it would crash. All others are closed here.
+/// Stops HDF5 from closing open files at exit. It would crash on one that it had failed to close
+/// for want of room. This program closes all others.
 void leave_open_at_exit() { [[maybe_unused]] static const herr_t once = H5dont_atexit(); }
 
 }  // namespace
@@ -116,7 +116,7 @@ Hdf5Handle Hdf5File::creation_of(hid_t kind) const {
 
 Hdf5Handle Hdf5File::creation() const {
   Hdf5Handle creation = creation_of(H5P_FILE_CREATE);
-  // No free space is filled later: what is allocated later lies further back.
+  // No free space is filled later: later allocations lie further back.
   require(H5Pset_file_space_strategy(creation.id(), H5F_FSPACE_STRATEGY_AGGR, false, 1),
           "file space");
   return creation;
@@ -129,7 +129,7 @@ Hdf5File::Hdf5File(const std::string& name, std::span<const std::byte> content)
       write_all(memory_, {reinterpret_cast<const char*>(content.data()), content.size()});
   if (reason != 0) refuse(Exit::kIo, name_, ": ", std::strerror(reason), " copying it");
   const Hdf5Handle how = access(), layout = creation();
-  // The default driver asks for the real path of a link, which a file in memory has none of.
+  // The default driver asks for a link's real path, which a file in memory does not have.
   require(H5Pset_fapl_stdio(how.id()), "the driver");
   const std::string path = text("/proc/self/fd/", memory_.descriptor());
   const hid_t file = content.empty() ? H5Fcreate(path.c_str(), H5F_ACC_TRUNC, layout.id(), how.id())
@@ -137,7 +137,7 @@ Hdf5File::Hdf5File(const std::string& name, std::span<const std::byte> content)
   file_ = checked(file, H5Fclose, "making the structure");
 }
 
-/// Groups that HDF5 made on the way by itself would keep the time.
+/// Makes the groups on the way to a path, because groups that HDF5 makes itself keep the time.
 void Hdf5File::make_groups_of(const std::string& path) const {
   for (size_t end = path.find('/'); end != path.npos; end = path.find('/', end + 1)) {
     const std::string group = path.substr(0, end);
@@ -220,7 +220,7 @@ FileStructure Hdf5File::finish() {
 }
 
 std::string hdf5_version() {
-  leave_open_at_exit();  // the first call decides
+  leave_open_at_exit();  // before any other call of HDF5
   unsigned major = 0, minor = 0, release = 0;
   H5get_libversion(&major, &minor, &release);
   return text(major, ".", minor, ".", release);

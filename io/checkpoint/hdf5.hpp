@@ -1,5 +1,5 @@
 #pragma once
-/// HDF5's C library as handles that close themselves. One thread at a time.
+/// HDF5's C library as handles that close themselves. Not thread-safe.
 
 #include <hdf5.h>
 
@@ -16,10 +16,10 @@
 
 namespace zero::checkpoint {
 
-/// Throws Error(kIo), "<file>: <doing>: <what HDF5 says>", for a negative status.
+/// Throws Error(kIo), "<file>: <doing>: <what HDF5 says>", if the status is negative.
 void require_hdf5(int64_t status, const std::string& file, const std::string& doing);
 
-/// An identifier with its function of closing.
+/// An HDF5 identifier and the function that closes it.
 class Hdf5Handle {
  public:
   using Close = herr_t (*)(hid_t);
@@ -36,7 +36,7 @@ class Hdf5Handle {
     if (id_ >= 0) close_(id_);
   }
   hid_t id() const { return id_; }
-  /// The status of closing; the handle is none afterwards.
+  /// Closes and empties the handle. Returns HDF5's status.
   herr_t close() { return close_(std::exchange(id_, -1)); }
 
  private:
@@ -44,24 +44,24 @@ class Hdf5Handle {
   Close close_ = nullptr;
 };
 
-/// A file being made in memory, of which payloads that nobody writes take none. Everything in it is
-/// known by its path from the root; groups on the way to a dataset are made. No dataset or group
-/// keeps the time of its making: see compare_structure(). Every function throws Error(kIo).
+/// A file being made in memory; unwritten payloads take none. Objects are known by their path from
+/// the root, and groups on the way to a dataset are made. No dataset or group keeps its time: see
+/// compare_structure(). Every function throws Error(kIo).
 class Hdf5File {
  public:
-  /// `name` is for messages. `content`, of a file that was finished, is added to.
+  /// Makes the file; `name` is for messages. Adds to `content`, of a finished file, if any.
   explicit Hdf5File(const std::string& name, std::span<const std::byte> content = {});
 
   struct Dataset {
     Dtype dtype = Dtype::f32;
     std::span<const int64_t> shape;
-    hid_t creation;  ///< made by creation_of(H5P_DATASET_CREATE)
+    hid_t creation;  ///< list from creation_of(H5P_DATASET_CREATE)
   };
-  /// Properties of objects of this kind, to which more can be added.
+  /// Returns properties for objects of this kind; the caller may add more.
   Hdf5Handle creation_of(hid_t kind) const;
   Hdf5Handle make_dataset(const std::string& path, const Dataset& dataset) const;
-  /// A dataset whose elements others write: contiguous, there from the start, after those that were
-  /// made before it.
+  /// Makes a contiguous dataset whose elements others write. It is allocated at once, after the
+  /// payloads made before it.
   Hdf5Handle make_payload(const std::string& path, Dtype dtype, std::span<const int64_t> shape);
   Hdf5Handle make_group(const std::string& path) const;
   Hdf5Handle root() const;
@@ -72,10 +72,10 @@ class Hdf5File {
   void set_attribute(const Hdf5Handle& object, const std::string& name,
                      const std::string& content) const;
 
-  /// What it holds beside the payloads. Requires that every handle of it is closed.
+  /// Returns the structure beside the payloads. REQUIRES: every handle of the file is closed.
   FileStructure finish();
 
-  /// The handle, or Error(kIo) where there is none.
+  /// Returns the identifier as a handle. Throws Error(kIo) if it is negative.
   Hdf5Handle checked(hid_t id, Hdf5Handle::Close closer, const std::string& doing) const;
   void require(int64_t status, const std::string& doing) const {
     require_hdf5(status, name_, doing);
@@ -92,7 +92,7 @@ class Hdf5File {
   std::vector<FileStructure::Extent> payloads_;
 };
 
-/// The extents as HDF5 wants them.
+/// Returns the extents in HDF5's type.
 std::vector<hsize_t> hdf5_extents(std::span<const int64_t> shape);
 
 }  // namespace zero::checkpoint

@@ -16,21 +16,21 @@ constexpr const char* kConfiguration = "configuration";
 
 /// A box of a tensor whose elements are neighbours in row-major order.
 struct Box {
-  std::vector<int64_t> start, count;  ///< an entry for each extent
-  int64_t first = 0, numel = 0;       ///< of the elements of the slice
+  std::vector<int64_t> start, count;  ///< [extents] first index and count along each
+  int64_t first = 0, numel = 0;       ///< elements [first, first + numel) of the slice
 };
 
-/// Elements of one step along extent `axis`.
+/// Returns the element count of a step along extent `axis`.
 int64_t stride_of(std::span<const int64_t> shape, size_t axis) {
   int64_t stride = 1;
   for (size_t i = axis + 1; i < shape.size(); ++i) stride *= shape[i];
   return stride;
 }
 
-/// The largest box that begins at element `begin` and holds at most `numel`.
+/// Returns the largest box that begins at element `begin` and holds at most `numel`.
 Box box_at(std::span<const int64_t> shape, int64_t begin, int64_t numel) {
   size_t axis = 0;
-  // The outermost axis along which `begin` is at a step's first element and a whole step fits.
+  // Find the outermost axis along which `begin` starts a step and a whole step fits.
   while (begin % stride_of(shape, axis) != 0 || stride_of(shape, axis) > numel) ++axis;
   Box box;
   for (size_t i = 0; i < shape.size(); ++i) {
@@ -43,8 +43,8 @@ Box box_at(std::span<const int64_t> shape, int64_t begin, int64_t numel) {
   return box;
 }
 
-/// Elements [begin, begin + numel) of a tensor as boxes, in order: the end of a row, whole rows,
-/// the beginning of a row. At most 2 d - 1 of them in d dimensions, three in a matrix.
+/// Returns elements [begin, begin + numel) of a tensor as boxes in order: the end of a row, whole
+/// rows, the beginning of a row. At most 2 d - 1 boxes in d dimensions, three in a matrix.
 std::vector<Box> boxes_of(std::span<const int64_t> shape, int64_t begin, int64_t numel) {
   ZERO_REQUIRE(begin >= 0 && numel > 0 && begin + numel <= shape[0] * stride_of(shape, 0),
                "elements [", begin, ", +", numel, ") leave their tensor");

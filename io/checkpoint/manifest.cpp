@@ -26,7 +26,8 @@ std::string list_of(const std::vector<int64_t>& numbers) {
   return out + "]";
 }
 
-/// One of the thousands of entries of a manifest; by hand, since a save waits for them.
+/// Returns a manifest entry as text. Written by hand, because a manifest has thousands of entries
+/// and a save waits for them.
 std::string entry_of(const Tensor& tensor) {
   return "{\"name\":" + Json(tensor.name).dump() + ",\"dtype\":\"" +
          std::string(name_of(tensor.dtype)) + "\",\"shape\":" + list_of(tensor.shape) + "}";
@@ -44,7 +45,7 @@ std::string entry_of(const File& file) {
          crc32c + ",\"xxh3\":\"" + (file.xxh3.empty() ? file.digests : file.xxh3) + "\"}";
 }
 
-/// Each entry on a line of its own, for people who look.
+/// Returns a list member as text, with each entry on its own line for people.
 template <class List>
 std::string member_of(const char* name, const List& list) {
   std::string out = text(",\n\"", name, "\": [");
@@ -56,7 +57,7 @@ std::string member_of(const char* name, const List& list) {
   return out + "]";
 }
 
-/// What HDF5 puts around a slice and around all of them, amply.
+/// Most bytes that HDF5 puts around a slice and around all slices, amply.
 constexpr int64_t kStructureOfSlice = 8 << 10, kStructureOfFile = 1 << 20;
 
 int64_t bytes_of_digests(int64_t file_bytes, const DigestForm& form) {
@@ -64,23 +65,25 @@ int64_t bytes_of_digests(int64_t file_bytes, const DigestForm& form) {
 }
 
 constexpr size_t kDimensionsMax = 8;
-constexpr JsonLimits kLimits = {.depth = 4};  // the object, a list, an entry, a shape
+constexpr JsonLimits kLimits = {.depth = 4};  // object, list, entry, shape
 
-/// Lists, and how many fields each of their entries has; files with CRC-32C have one more.
+/// A list of the manifest and the number of fields in its entries. A file with CRC-32C has one
+/// more.
 struct ListKind {
   std::string_view name;
   int fields;
 };
 constexpr std::array<ListKind, 3> kLists = {{{"tensors", 3}, {"slices", 5}, {"files", 3}}};
 constexpr int kMembers = 8;
-/// It comes first: a newer version is named before what it has new, and files are read by theirs.
+/// The version comes first, because it decides how files are read, and a newer one is refused
+/// before its new members.
 constexpr const char* kBeforeVersion = "stands in front of \"format_version\"";
 
 constexpr std::array<Dtype, 4> kDtypes = {Dtype::f32, Dtype::bf16, Dtype::f16, Dtype::f64};
 
-/// Collects what a manifest says. No member or field stands twice (read_json sees to it) and none
-/// is unknown, so their number tells whether any is missing. An entry must be whole before the next
-/// begins, so that a text makes no more entries than it has room for.
+/// A receiver of a manifest's JSON. read_json() refuses a repeated name and this class an unknown
+/// one, so a count shows whether any is missing. An entry must be whole before the next begins, so
+/// the text's length bounds the entries.
 class ManifestSink : public JsonSink {
  public:
   explicit ManifestSink(const std::string& name) : name_(name) {}
@@ -267,7 +270,7 @@ class ManifestSink : public JsonSink {
 
   const std::string& name_;
   Manifest manifest_;
-  std::string list_;  // the one that is being read, or was read last
+  std::string list_;  // the list being read, or read last
   int members_ = 0, fields_ = 0, wanted_fields_ = 0, next_fields_ = 0;
   int64_t entries_ = 0;
   bool in_shape_ = false;
@@ -286,7 +289,7 @@ std::string dataset_name(const std::string& tensor, int64_t begin) {
 }
 
 DigestForm digest_form(const Manifest& manifest) {
-  // Nobody may have held them against any rules yet; exact up to far more than the bound.
+  // In floating point, because the shapes may be unchecked yet. Exact far beyond the bound.
   double bytes = 0;
   for (const Tensor& tensor : manifest.tensors) {
     double product = double(bytes_of(tensor.dtype));

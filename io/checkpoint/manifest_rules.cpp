@@ -22,10 +22,10 @@ bool is_printable(std::string_view name) {
   return std::all_of(name.begin(), name.end(), [](char c) { return c > ' ' && c < 0x7f; });
 }
 
-/// A tensor's name has a few; HDF5 looks up each of them.
+/// Most parts of a tensor's name, which has a few. HDF5 looks up each of them.
 constexpr int kNamePartsMost = 16;
 
-/// A dataset's path that leads nowhere but into its own group.
+/// True if the name is a dataset's path inside model/ or optimizer/.
 bool is_tensor_name(std::string_view name) {
   if (name.size() > kNameBytesMax || !is_printable(name) || name.find('@') != name.npos) {
     return false;
@@ -41,7 +41,8 @@ bool is_tensor_name(std::string_view name) {
   return false;
 }
 
-/// Elements of a tensor; none if they are no positive number or their bytes no int64.
+/// Returns the element count of a tensor. None if an extent is not positive or the bytes exceed an
+/// int64.
 std::optional<int64_t> numel_of(const Tensor& tensor) {
   int64_t numel = 1, bytes = 0;
   for (const int64_t extent : tensor.shape) {
@@ -79,7 +80,7 @@ class Rules {
 
   bool is_file_name(const std::string& name) const {
     if (name == kIndexName) return true;
-    // The text of every rank's name is made, never read: nothing else is equal to it.
+    // Compares with the name made for the rank, so no other text is equal.
     constexpr size_t kPrefixBytes = 4;
     int rank = 0;
     for (const char c : std::string_view(name).substr(std::min(kPrefixBytes, name.size()))) {
@@ -123,7 +124,7 @@ class Rules {
       if (!numel) fail("tensors: ", name, ": its shape is empty, has a 0 or is too large");
       numel_.push_back(*numel);
     }
-    // HDF5 has one thing of a name: a group, or a dataset.
+    // HDF5 has either a group or a dataset of a name.
     for (const std::string_view name : names) {
       for (size_t end = name.find('/'); end != name.npos; end = name.find('/', end + 1)) {
         if (!names.contains(name.substr(0, end))) continue;
@@ -146,7 +147,7 @@ class Rules {
     }
     const File& file = manifest_.files[size_t(slice.file)];
     if (file.name == kIndexName) fail("slices: ", tensor.name, ": lies in ", kIndexName);
-    // No overflow: bytes of the whole tensor are counted by an int64.
+    // This cannot overflow: an int64 counts the bytes of the whole tensor.
     if (slice.offset > file.bytes || bytes(slice) > file.bytes - slice.offset) {
       fail("slices: ", tensor.name, ": bytes [", slice.offset, ", +", bytes(slice), ") of ",
            file.bytes, " in ", file.name);

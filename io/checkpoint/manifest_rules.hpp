@@ -7,12 +7,12 @@
 
 namespace zero::checkpoint {
 
-/// Holds the parts of a manifest from elsewhere against each other: names, lengths, and that every
-/// element of every tensor lies in one slice. Throws Error(kInput) naming `path`, the place and
-/// what is wrong.
+/// Checks the parts of an untrusted manifest against each other: names, lengths, and that every
+/// element of every tensor lies in one slice. Throws Error(kInput) naming `path`, the place and the
+/// fault.
 void require_rules(const Manifest& manifest, const std::string& path);
 
-/// A manifest's text from all members but the last: adds the SHA-256 of them and the end.
+/// Returns a manifest's text: all members but the last, then their SHA-256 and the end.
 std::string sealed(const std::string& members);
 
 /// Throws Error(kInput) naming `path` unless the text ends with the right SHA-256.

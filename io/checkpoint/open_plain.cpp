@@ -12,7 +12,7 @@
 namespace zero::checkpoint {
 
 Exit exit_of_open(int reason) {
-  // ENXIO, ENODEV: a socket or a device.
+  // ENXIO and ENODEV: a socket or a device.
   for (const int ours : {ENOENT, ENOTDIR, ELOOP, ENXIO, ENODEV}) {
     if (reason == ours) return Exit::kInput;
   }

@@ -8,21 +8,21 @@
 
 namespace zero::checkpoint {
 
-/// How to end where something could not be opened: kInput where the reason is what lies there,
-/// nothing or no such thing; kIo where it is the machine's, which says nothing of what lies there.
+/// Returns the exit status for an errno of open(). It is kInput if nothing lies there, or the wrong
+/// kind of thing. It is kIo if the machine failed, which says nothing of what lies there.
 Exit exit_of_open(int reason);
 
-/// Opens a file of an open folder: a regular one with one link, never through a symbolic link.
+/// Opens a file in an open folder: a regular file with one link, never through a symbolic link.
 /// `folder_name` is for messages. Throws Error of exit_of_open().
 InputFile open_plain(int folder, const std::string& folder_name, const std::string& name);
 
-/// For messages: a file of an open folder as the system knows that one.
+/// Returns the path of a file in an open folder, for messages.
 std::string path_in(int folder, const std::string& name);
 
-/// Makes a file of an open folder (O_EXCL), of the name with which `path` ends. Throws Error(kIo).
+/// Makes a file in an open folder (O_EXCL), with the last name of `path`. Throws Error(kIo).
 OpenFile open_new(int folder, const std::string& path, int mode = 0600);
 
-/// The same with this content, on the disk when it returns.
+/// Makes a file as open_new() with this content, on disk on return.
 void write_new(int folder, const std::string& path, std::string_view content);
 
 }  // namespace zero::checkpoint

@@ -23,12 +23,12 @@ struct ShardReader::Parts {
     }
   }
 
-  /// The last one is shorter.
+  /// Returns the length of a block in bytes; the last may be shorter.
   size_t bytes_of_block(int64_t block) const {
     return size_t(std::min(form.block_bytes, file.bytes - block * form.block_bytes));
   }
 
-  /// Reads a whole block to `out` and holds it against its digest.
+  /// Reads a whole block to `out` and checks its digest.
   void read_block(int64_t block, std::span<std::byte> out) const {
     const int64_t begin = block * form.block_bytes;
     input.read(begin, out);
@@ -41,7 +41,7 @@ struct ShardReader::Parts {
     if (ledger) ledger->note(index, block);
   }
 
-  /// A block of which only a part is wanted; kept, because its neighbour is often wanted next.
+  /// Returns a block for a partial read. Keeps it, because its neighbour is often wanted next.
   std::span<const std::byte> kept_block(int64_t block) {
     const std::span<std::byte> content = std::span(buffer).first(bytes_of_block(block));
     if (kept == block) return content;
@@ -57,7 +57,7 @@ struct ShardReader::Parts {
   std::vector<std::byte> buffer;
   int64_t kept = -1;
   BlockLedger* ledger = nullptr;
-  int32_t index = 0;  ///< of the file, in the ledger
+  int32_t index = 0;  ///< index of the file in the ledger
 };
 
 ShardReader::ShardReader(int folder, const std::string& folder_name, const File& file,
@@ -96,7 +96,7 @@ void ShardReader::check(int64_t block) { parts_->kept_block(block); }
 
 void ShardReader::verify(std::atomic<int64_t>* checked) {
   const Parts& parts = *parts_;
-  Xxh3 whole;  // up to format 3
+  Xxh3 whole;  // used up to format 3
   for (int64_t block = 0; block < parts.form.blocks_of(parts.file); ++block) {
     const std::span<const std::byte> content = parts_->kept_block(block);
     if (checked) ++*checked;

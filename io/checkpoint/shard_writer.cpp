@@ -17,11 +17,11 @@
 namespace zero::checkpoint {
 namespace {
 
-/// What goes past the page cache goes in whole pages.
+/// Bytes of a page. Direct I/O goes in whole pages.
 constexpr size_t kPageBytes = 4096;
-/// What most disks can begin to read memory at; all can at a page.
+/// Alignment at which most disks can read memory; all can at a page.
 constexpr size_t kSectorBytes = 512;
-/// Less is as fast through the page cache.
+/// Least bytes for direct I/O. A smaller file is as fast through the page cache.
 constexpr int64_t kDirectBytesMin = int64_t(1) << 20;
 
 [[noreturn]] void refuse_call(const std::string& path, const std::string& doing) {
@@ -52,7 +52,7 @@ void use_page_cache(const OpenFile& file, const std::string& path) {
   if (!set_direct(file, false)) refuse_call(path, "turning to the page cache");
 }
 
-/// As the first one of the file.
+/// True if direct I/O takes this page as the file's first.
 bool takes_page(const OpenFile& file, const std::string& path, const std::byte* page) {
   const ssize_t wrote =
       uninterrupted([&] { return pwrite(file.descriptor(), page, kPageBytes, 0); });
@@ -60,8 +60,8 @@ bool takes_page(const OpenFile& file, const std::string& path, const std::byte* 
   return wrote == ssize_t(kPageBytes);
 }
 
-/// Turns a file of so many bytes past the page cache. What memory must be aligned to then; 0 where
-/// it stays as it is. Some file systems say that they cannot only when it is tried.
+/// Turns a file of `bytes` to direct I/O. Returns the alignment of memory in bytes, or 0 if the
+/// file keeps to the page cache. Tries a page, because some file systems refuse only then.
 size_t pass_page_cache(const OpenFile& file, const std::string& path, int64_t bytes) {
   if (bytes < kDirectBytesMin || !set_direct(file, true)) return 0;
   alignas(kPageBytes) static constexpr std::byte kPages[2 * kPageBytes] = {};
@@ -103,7 +103,7 @@ ShardStream::ShardStream(const Target& target, std::shared_ptr<const FileStructu
       target_{.descriptor = file_.descriptor(), .name = path_},
       staging_(staging),
       form_(digests),
-      // Which engine it is changes no byte, and the run has said it of its own queue.
+      // The engine's kind changes no byte, and the run has reported it for its own queue.
       queue_(aio::make_engine({.depth = kUnderWay, .memory = staging_}).engine,
              {.block_bytes = kWriteBytes, .transfers = kPieces}) {
   ZERO_REQUIRE(int64_t(staging.size()) == kStagingBytes, "staging memory of ", staging.size(),
@@ -111,7 +111,7 @@ ShardStream::ShardStream(const Target& target, std::shared_ptr<const FileStructu
   put(structure_->before(0), false);
 }
 
-/// Bytes that the payload to be appended to still lacks; 0 after the last one.
+/// Returns the count of bytes that the current payload still lacks; 0 after the last.
 int64_t ShardStream::left() const {
   if (payload_ == structure_->extents().size()) return 0;
   const auto& [offset, bytes] = structure_->extents()[payload_];
@@ -128,7 +128,7 @@ void ShardStream::append(std::span<const std::byte> bytes, bool stays) {
   }
 }
 
-/// The next bytes of the file.
+/// Adds the next bytes of the file.
 void ShardStream::put(std::span<const std::byte> bytes, bool stays) {
   while (!bytes.empty()) {
     const size_t lacks = size_t(kPieceBytes - bytes_ % kPieceBytes);
@@ -138,7 +138,7 @@ void ShardStream::put(std::span<const std::byte> bytes, bool stays) {
   }
 }
 
-/// No more than the piece lacks.
+/// Adds bytes to the current piece. REQUIRES: the piece lacks at least as many.
 void ShardStream::add(std::span<const std::byte> bytes, bool stays) {
   const size_t filled = size_t(bytes_ % kPieceBytes);
   if (filled == 0) begin_piece();
@@ -167,19 +167,19 @@ std::span<std::byte> ShardStream::staged() const {
   return staging_.subspan(size_t(piece_ % kPieces * kPieceBytes), size_t(kPieceBytes));
 }
 
-/// The first bytes of the piece that is filled, wherever they lie.
+/// Returns the first bytes of the current piece.
 std::span<const std::byte> ShardStream::piece(size_t bytes) const {
   return {in_place_ ? in_place_ : staged().data(), bytes};
 }
 
-/// Where a piece was kPieces ago, which is written then.
+/// Waits for the write from this piece's slot, kPieces ago.
 void ShardStream::begin_piece() {
   wait(int(piece_ % kPieces));
   in_place_ = nullptr;
 }
 
 void ShardStream::send(int64_t offset, std::span<const std::byte> bytes) {
-  // A write only reads its memory.
+  // The cast is safe, because a write only reads its memory.
   const std::span memory(const_cast<std::byte*>(bytes.data()), bytes.size());
   tickets_[piece_ % kPieces] = queue_.submit(
       {.direction = aio::Direction::write, .file = &target_, .offset = offset, .memory = memory});
@@ -187,14 +187,14 @@ void ShardStream::send(int64_t offset, std::span<const std::byte> bytes) {
 
 void ShardStream::send_piece() {
   const std::span<const std::byte> whole = piece(size_t(kPieceBytes));
-  // Both only read; the disk begins first.
+  // Both calls only read the piece; the disk begins first.
   send(piece_ * kPieceBytes, whole);
   add_blocks(whole, form_, entry_);
   if (in_place_) ++pieces_in_place_;
   ++piece_;
 }
 
-/// Past the page cache go whole pages; what is left of the last one goes through it.
+/// Sends the last piece: whole pages by direct I/O, the rest through the page cache.
 void ShardStream::send_end(size_t bytes) {
   const std::span<const std::byte> end = piece(bytes);
   add_blocks(end, form_, entry_);
@@ -224,7 +224,7 @@ ShardWriter::Written ShardStream::finish() {
                " lacks ", left(), " bytes");
   if (const size_t rest = size_t(bytes_ % kPieceBytes)) send_end(rest);
   wait_for_all();
-  // Once: what a failed fsync has lost no second one brings back.
+  // Synced once: after a failed fsync, another brings nothing back.
   if (fsync(file_.descriptor()) != 0) refuse_call(path_, "syncing the file");
   entry_.name = name_;
   ShardWriter::Written written{.file = std::move(entry_),

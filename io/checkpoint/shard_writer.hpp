@@ -1,5 +1,5 @@
 #pragma once
-/// How ShardWriter of zero/io/checkpoint/shard_file.hpp puts a file's bytes on the disk.
+/// The part of ShardWriter (zero/io/checkpoint/shard_file.hpp) that puts a file's bytes on disk.
 
 #include <cstddef>
 #include <cstdint>
@@ -15,26 +15,26 @@
 
 namespace zero::checkpoint {
 
-/// Writes a new HDF5 file from its first byte to its last: payloads, and between them what HDF5 has
-/// put there. It goes in pieces of kPieceBytes: while one is filled and its digests are taken from
-/// memory, the disk takes those before it. Where the file system can, it goes past the page
-/// cache, so that saving takes no memory from training and leaves the disk little to do in fsync.
-/// Every function throws Error(kIo) naming file and reason.
+/// A writer of a new HDF5 file from first byte to last: payloads, with HDF5's bytes between them.
+/// It writes pieces of kPieceBytes. While one is filled and its digests are taken from memory, the
+/// disk takes those before it. Direct I/O, where the file system has it, takes no memory from
+/// training and leaves fsync little to do. Every function throws Error(kIo) naming file and reason.
 class ShardStream {
  public:
-  /// A write to the disk is as long as disks want it.
+  /// Bytes of a write to the disk, as long as disks want it.
   static constexpr int64_t kWriteBytes = int64_t(1) << 20;
-  /// A piece is several writes, which one call may send. The driver of a virtual disk wakes up for
-  /// each call: it took pieces of four writes 4 % faster than single ones.
+  /// Bytes of a piece: several writes, which one call may send. A virtual disk's driver wakes up
+  /// for each call, and took pieces of four writes 4 % faster than single writes.
   static constexpr int64_t kPieceBytes = 4 * kWriteBytes;
   static_assert(kPieceBytes % kShortBlockBytes == 0 && kPieceBytes % kLongBlockBytes == 0);
 
   struct Target {
-    int folder;  ///< open
+    int folder;  ///< descriptor of an open folder
     std::string name;
     int mode = 0600;
   };
-  /// Makes the file (O_EXCL) and sets its room aside. `staging`, of kStagingBytes, outlives it.
+  /// Makes the file (O_EXCL) and reserves its bytes. REQUIRES: `staging`, of kStagingBytes,
+  /// outlives the stream.
   ShardStream(const Target& target, std::shared_ptr<const FileStructure> structure,
               std::span<std::byte> staging, const DigestForm& digests);
   ShardStream(const ShardStream&) = delete;
@@ -43,18 +43,18 @@ class ShardStream {
   /// Appends the next payload bytes. With `stays`, they remain unchanged until finish() or
   /// destruction, so whole aligned pieces are written without a copy.
   void append(std::span<const std::byte> bytes, bool stays = false);
-  /// Everything is on the disk when it returns. Requires that all was appended.
+  /// Returns when everything is on disk. REQUIRES: all bytes were appended.
   ShardWriter::Written finish();
 
-  /// Required alignment of write buffers in bytes; 0 when the page cache is used.
+  /// Returns the required alignment of write buffers in bytes; 0 with the page cache.
   size_t alignment() const { return alignment_; }
-  /// Pieces that were not copied.
+  /// Returns the count of pieces written without a copy.
   int64_t pieces_in_place() const { return pieces_in_place_; }
 
  private:
   static constexpr int kPieces = int(kStagingBytes / kPieceBytes);
-  /// The disk has so many writes at a time. There are more, so that it has its next ones while a
-  /// piece is filled.
+  /// Writes that the disk has at a time. A piece has more, so the disk has its next ones while
+  /// another piece is filled.
   static constexpr int kUnderWay = 8;
   static_assert(kStagingBytes % kPieceBytes == 0 && kStagingBytes > kUnderWay * kWriteBytes);
 
@@ -80,12 +80,12 @@ class ShardStream {
   std::span<std::byte> staging_;  // [kPieces][kPieceBytes]
   const DigestForm form_;
   File entry_;
-  aio::Queue queue_;  // ends before the memory does
+  aio::Queue queue_;  // destroyed before the memory
   std::optional<aio::Ticket> tickets_[kPieces];
-  size_t payload_ = 0;                   ///< that is appended to
-  const std::byte* in_place_ = nullptr;  ///< the piece that is filled, where it is not copied
-  int64_t piece_ = 0;                    ///< its number
-  int64_t bytes_ = 0;                    ///< so far
+  size_t payload_ = 0;                   ///< index of the current payload
+  const std::byte* in_place_ = nullptr;  ///< start of the current piece, if not copied
+  int64_t piece_ = 0;                    ///< index of the current piece
+  int64_t bytes_ = 0;                    ///< bytes of the file so far
   int64_t pieces_in_place_ = 0;
 };
 

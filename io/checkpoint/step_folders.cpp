@@ -1,5 +1,4 @@
-/// The names of steps' folders, and the parts of Store that remove old ones and say what lies in
-/// its folder and is no checkpoint.
+/// Names of step folders, and the parts of Store that remove steps and list other entries.
 
 #include "io/checkpoint/step_folders.hpp"
 
@@ -83,8 +82,8 @@ void Store::remove_now_or_later(const std::string& name) {
   if (!problem.empty()) warnings_.push_back(problem + "; the next save or start tries again");
 }
 
-/// Finishes what an earlier time has begun, where a sync or a removal has failed. Before a step
-/// loses its files no loss of power may give it its name back.
+/// Finishes removals that failed in a sync or midway. Syncs before a step loses its files, because
+/// a loss of power could bring its name back.
 void Store::finish_removing() {
   for (const std::string& name : names()) {
     if (!is_unique_name(name, kRemoving)) continue;
@@ -93,8 +92,8 @@ void Store::finish_removing() {
   }
 }
 
-/// Lists what is no checkpoint. If the lock is held, its holder may still finish what looks
-/// unfinished.
+/// Lists entries that are not checkpoints. If the lock is held, its holder may still finish what
+/// looks unfinished.
 std::vector<Store::Leftover> Store::leftovers() const {
   const std::optional<LockHolder> holder = lock_holder(path(kLock));
   const bool in_use = holder && holder->may_live;

@@ -33,10 +33,11 @@ constexpr size_t kTrialBytes = 4096;
   refuse(Exit::kIo, path, ": ", std::strerror(errno), " ", doing);
 }
 
-/// A folder outlives a loss of power when its name in the one above is on the disk, and so on. What
-/// may not be opened was there before; EINVAL: the folder has no disk.
+/// Syncs the folders above, because a folder outlives a loss of power only if its name is on disk
+/// in each of them. Skips one that it may not open, as that was there before. EINVAL: the folder
+/// has no disk.
 void sync_above(const std::string& root) {
-  std::error_code gone;  // the folder that the program was started in
+  std::error_code gone;  // set if the working folder was removed
   fs::path at = fs::absolute(root, gone);
   while (at.has_relative_path()) {
     at = at.parent_path();
@@ -74,7 +75,8 @@ void Store::make_root() {
   sync_above(options_.root);
 }
 
-/// A folder that was there may be of somebody else, or of other things, which may need others.
+/// Gives the folder its permissions, unless another user owns it or other files lie in it, which
+/// may need their own.
 void Store::open_root() {
   const std::vector<std::string> all = names();
   const auto ours = [](const std::string& name) {
@@ -85,7 +87,7 @@ void Store::open_root() {
   const std::string problem = std::all_of(all.begin(), all.end(), ours)
                                   ? give_permissions(root_.descriptor(), options_.permissions)
                                   : "holds other files, too";
-  // Steps have their own, so nobody sees more of them than is wanted.
+  // Steps have permissions of their own, so nobody sees more than is wanted.
   if (problem.empty() || allows(root_.descriptor(), options_.permissions)) return;
   warnings_.push_back(text(options_.root, ": does not get checkpoint.permissions = \"",
                            permissions_text(options_.permissions), "\": ", problem,
@@ -106,7 +108,7 @@ std::vector<std::string> Store::names() const {
 void Store::collect() {
   for (const std::string& name : names()) {
     const bool ours = is_unique_name(name, kMaking) || is_unique_name(name, kRemoving);
-    // A step's name that was taken without RENAME_NOREPLACE, by a process that came no further.
+    // A process without RENAME_NOREPLACE took the step's name and got no further.
     const bool taken = step_in(name) && is_empty_folder(name);
     std::string problem = ours ? remove(name) : "";
     if (taken && unlinkat(root_.descriptor(), name.c_str(), AT_REMOVEDIR) != 0) {
@@ -116,8 +118,8 @@ void Store::collect() {
   }
 }
 
-/// Between a step's renaming and the moving of `latest` a process may end. The step is whole then,
-/// and in the way of the run that would come to it again.
+/// Moves `latest` to a whole step that a process renamed but did not point at before it ended. The
+/// step would be in the way of the run that comes to it again.
 void Store::finish_publishing() {
   const std::vector<int64_t> all = steps();
   const int64_t pointed_at = latest().value_or(-1);
@@ -182,7 +184,7 @@ void Store::sync_folder(int folder, const std::string& name) {
   if (fsync(folder) != 0) refuse_path(name, "syncing the folder");
 }
 
-/// By a descriptor of its own: where a sync has failed, a descriptor is not asked again.
+/// Syncs by a new descriptor, because a failed sync may not be repeated on the old one.
 void Store::sync_root() const {
   const OpenFile root(openat(root_.descriptor(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!root) refuse_path(options_.root, "opening the folder");
@@ -200,7 +202,8 @@ void Store::write_manifest(const std::string& temporary, const Manifest& manifes
   write_new(folder.descriptor(), name, content);
 }
 
-/// Files are made for their owner alone; who may read the root may read them in the end.
+/// Gives the files and the folder their permissions. Files are made for their owner alone; readers
+/// of the root may read them in the end.
 void Store::open_up(const std::string& temporary) const {
   const auto of_files = fs::perms(options_.permissions & 0666);
   std::error_code error;
@@ -227,8 +230,9 @@ void Store::publish(const std::string& temporary, int64_t step) {
   }
 }
 
-/// After a failed sync nobody can tell which names are on the disk, and asking again would say what
-/// is not so. What was not acknowledged goes, and the step may be saved anew, from its first byte.
+/// Undoes a publish that failed. After a failed sync nobody can tell which names are on disk, and
+/// another sync could report a false success. The step was not acknowledged, so it may be saved
+/// again from its first byte.
 void Store::take_back(const std::string& temporary, int64_t step, std::optional<int64_t> before) {
   struct stat status {};
   const int root = root_.descriptor();
@@ -288,12 +292,12 @@ bool Store::is_folder(const std::string& name) const {
   if (fstatat(root_.descriptor(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0) {
     return S_ISDIR(status.st_mode);
   }
-  // It may have gone meanwhile.
+  // The entry may have gone meanwhile.
   if (exit_of_open(errno) == Exit::kIo) refuse_path(path(name), "looking at it");
   return false;
 }
 
-/// Not where it may not be read: then nothing is known of it.
+/// True only if the folder can be read and is empty.
 bool Store::is_empty_folder(const std::string& name) const {
   std::error_code error;
   return is_folder(name) && fs::is_empty(path(name), error) && !error;
@@ -332,7 +336,6 @@ bool Store::verifies(int64_t step, bool whole) const try {
   return false;
 }
 
-/// What a manifest of this step may have of bytes, by what lies beside it.
 int64_t Store::manifest_bytes_most(int64_t step) const {
   int64_t files = 0;
   std::error_code error;
@@ -351,7 +354,7 @@ int64_t Store::manifest_bytes_most(int64_t step) const {
 Manifest Store::read_manifest(int folder, int64_t step) const {
   const std::string name = folder_of(step);
   const InputFile file = open_plain(folder, path(name), kManifestName);
-  // Most are short, and a start of many ranks need not ask for the length of each other file.
+  // Most manifests are short, and many ranks need not ask for every file's length.
   const bool is_short = file.bytes() <= kManifestBytesOfAny;
   const std::string content =
       read_whole(file, is_short ? kManifestBytesOfAny : manifest_bytes_most(step));

@@ -7,7 +7,7 @@
 namespace zero::checkpoint {
 namespace {
 
-/// Each open file keeps a block in memory.
+/// Most open files, because each keeps a block in memory.
 constexpr size_t kOpenFilesMax = 64;
 constexpr size_t kPieceNumel = size_t(1) << 16;
 

@@ -7,7 +7,7 @@
 namespace zero {
 namespace {
 
-/// Returns where the UTF-8 character begins whose last byte is in front of `end`.
+/// Returns the offset of the UTF-8 character whose last byte is in front of `end`.
 size_t last_character(std::string_view text, size_t end) {
   size_t at = end - 1;
   while (at > 0 && (uint8_t(text[at]) & 0xC0) == 0x80) --at;
@@ -71,7 +71,7 @@ void AddedTokens::link_nodes() {
   }
 }
 
-/// The node of the longest end of what was read that begins a token.
+/// Returns the node of the longest end of what was read that begins a token.
 uint32_t AddedTokens::step(uint32_t node, uint8_t byte) const {
   for (; node != 0; node = shorter_[node]) {
     const uint32_t child = trie_.child(node, byte);
@@ -80,7 +80,7 @@ uint32_t AddedTokens::step(uint32_t node, uint8_t byte) const {
   return from_root_[byte];
 }
 
-/// The longest token at each place where one begins, the last place first.
+/// Returns the longest token at each place where a token begins, the last place first.
 std::vector<AddedTokens::Match> AddedTokens::matches(std::string_view text) const {
   std::vector<Match> found;
   uint32_t node = 0;
@@ -93,7 +93,7 @@ std::vector<AddedTokens::Match> AddedTokens::matches(std::string_view text) cons
 
 std::vector<AddedTokens::Part> AddedTokens::split(std::string_view text) const {
   std::vector<Part> parts;
-  size_t first = 0;  // of the stretch that no token has ended yet
+  size_t first = 0;  // start of the stretch since the last token
   bool strips = false;
   const auto end_stretch = [&](size_t end, bool strips_end) {
     std::string_view stretch = text.substr(first, end - first);
@@ -103,7 +103,7 @@ std::vector<AddedTokens::Part> AddedTokens::split(std::string_view text) const {
   };
   const std::vector<Match> found = tokens_.empty() ? std::vector<Match>() : matches(text);
   for (auto match = found.rbegin(); match != found.rend(); ++match) {
-    if (match->at < first) continue;  // within the last one
+    if (match->at < first) continue;  // within the last match
     const AddedToken& token = tokens_[size_t(match->token)];
     end_stretch(match->at, token.strips_left);
     parts.push_back({.text = text.substr(match->at, token.text.size()), .id = token.id});

@@ -21,8 +21,8 @@ using Json = nlohmann::json;
 constexpr uint64_t kMaxEntries = uint64_t(1) << 20;
 constexpr size_t kShownBytes = 40;
 
-/// Takes the values as the parser meets them, so that nothing is built of a file that nests, and
-/// an entry that comes twice is seen.
+/// A parser of vocab.json. It takes the values as the parser meets them, so a nested file builds
+/// nothing and a repeated entry is seen.
 class VocabularyReader : public nlohmann::json_sax<Json> {
  public:
   VocabularyReader(const std::string& content, const std::string& path, const std::string& advice)
@@ -76,7 +76,7 @@ class VocabularyReader : public nlohmann::json_sax<Json> {
 
  private:
   [[noreturn]] void fail(const std::string& what) { fail_at(offset(), what); }
-  /// The offset of the byte after what the parser has read; tellg() would be -1 at the end.
+  /// Returns the offset after the last byte read. tellg() would return -1 at the end.
   int64_t offset() { return stream_.rdbuf()->pubseekoff(0, std::ios::cur, std::ios::in); }
   [[noreturn]] void fail_at(int64_t place, const std::string& what) {
     refuse(Exit::kInput, path_, ": offset ", place, ": ", what,
@@ -99,7 +99,7 @@ bool is_utf8(std::string_view bytes) {
   return utf8.complete();
 }
 
-constexpr int kFirstFree = 0x100, kReplaced = 68;  // so many bytes are not printed as themselves
+constexpr int kFirstFree = 0x100, kReplaced = 68;  // bytes that are not their own symbols
 
 constexpr bool stands_for_itself(int byte) {
   return (byte >= 0x21 && byte <= 0x7E) || (byte >= 0xA1 && byte <= 0xAC) || byte >= 0xAE;
@@ -122,7 +122,7 @@ constexpr Alphabet kAlphabet = [] {
   return alphabet;
 }();
 
-/// The byte of the symbol at `at`, which moves past it; -1 if it is none.
+/// Returns the byte of the symbol at `at`, or -1, and moves `at` past the symbol.
 int read_symbol(const std::string& entry, size_t& at) {
   size_t code_point = uint8_t(entry[at++]);
   if (code_point >= 0xC0 && code_point < 0xE0 && at < entry.size())
@@ -133,8 +133,8 @@ int read_symbol(const std::string& entry, size_t& at) {
 constexpr int64_t kMaxFileBytes = int64_t(64) << 20;
 constexpr size_t kMaxMerges = size_t(1) << 21;
 
-/// Other files in the folder belong to a tokenizer or a model that exists, of which no text makes
-/// the same ids again.
+/// Returns advice for the user. Other files in the folder belong to an existing tokenizer or model,
+/// whose ids no text can make again.
 std::string how_to_make(const std::string& folder) {
   for (const char* name : {"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json",
                            "added_tokens.json", "config.json"}) {
@@ -151,7 +151,7 @@ std::string read_file(const std::string& folder, const char* name) {
   return read_whole(path, kMaxFileBytes);
 }
 
-/// Reads the lines of merges.txt one by one, against the entries of vocab.json.
+/// A reader of the lines of merges.txt, checked against the entries of vocab.json.
 class MergesReader {
  public:
   MergesReader(const BpeVocabulary& vocabulary, const std::string& folder)
@@ -172,7 +172,7 @@ class MergesReader {
  private:
   void add_line(std::string_view line, BpeFiles& out) {
     if (line.ends_with('\r')) line.remove_suffix(1);
-    if (line.starts_with("#version")) return;  // wherever it stands, as `tokenizers` does
+    if (line.starts_with("#version")) return;  // on any line, as in `tokenizers`
     const size_t blank = line.find(' ');
     if (blank == line.npos || blank == 0 || blank + 1 == line.size() ||
         line.find(' ', blank + 1) != line.npos) {
@@ -217,7 +217,7 @@ std::array<int32_t, 256> find_bytes(const BpeVocabulary& vocabulary, const std::
 
 uint32_t crc_of(const BpeVocabulary& vocabulary) {
   uint32_t crc = 0;
-  for (const std::string* entry : vocabulary.entries)  // with its end, which no length hides
+  for (const std::string* entry : vocabulary.entries)  // with its final zero, so lengths count
     crc = crc32(reinterpret_cast<const uint8_t*>(entry->c_str()), entry->size() + 1, crc);
   return crc;
 }

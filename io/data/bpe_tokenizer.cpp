@@ -24,7 +24,7 @@ constexpr std::array<std::string_view, 7> kContractions = {"'s", "'t",  "'re", "
 
 struct Character {
   CharClass kind = CharClass::kOther;
-  bool broken = false;  // a byte that is no UTF-8
+  bool broken = false;  // true for a byte outside UTF-8
   uint8_t bytes = 1;
 };
 
@@ -38,7 +38,7 @@ CharClass class_of(uint32_t code_point) {
   return CharClass(next[-1] & 3);
 }
 
-/// The classes of ASCII, where nearly all of an English text is found.
+/// Returns the classes of ASCII, which has nearly all characters of an English text.
 const std::array<CharClass, 128>& ascii_classes() {
   static const auto kClasses = [] {
     std::array<CharClass, 128> classes{};
@@ -84,7 +84,7 @@ size_t run_end(std::string_view text, size_t at, const Character& first) {
   return at;
 }
 
-/// Blanks up to the end of the text are one word; before a word they leave it their last one.
+/// Returns the end of a word of blanks. It leaves its last blank to the next word, if there is one.
 size_t blanks_end(std::string_view text, size_t at) {
   const Character first = character(text, at);
   const size_t end = run_end(text, at, first);
@@ -98,12 +98,12 @@ constexpr uint32_t kNoPlace = UINT32_MAX;
 
 uint64_t pair_of(int32_t left, int32_t right) { return uint64_t(left) << 32 | uint32_t(right); }
 
-constexpr size_t kBytesOfAToken = 4;          // about, in English
-constexpr size_t kRememberedBytes = 32;       // of a word; longer ones seldom come again
-constexpr size_t kRememberedWords = 1 << 16;  // of one call
+constexpr size_t kBytesOfAToken = 4;          // average in English
+constexpr size_t kRememberedBytes = 32;       // longest kept word; longer ones seldom come again
+constexpr size_t kRememberedWords = 1 << 16;  // kept words in a call
 
-/// The ids of one text. A word that was met before is copied from where its ids stand, so that
-/// merging costs little in a natural text.
+/// The ids of a text while it is encoded. A repeated word is copied from its first ids, so merging
+/// costs little in a natural text.
 class Encoding {
  public:
   Encoding(const BpeFiles& files, size_t bytes)
@@ -111,7 +111,7 @@ class Encoding {
     ids_.reserve(bytes / kBytesOfAToken + 1);
   }
 
-  /// The words of a text that stays where it is until all ids are taken.
+  /// Adds the words of a text. REQUIRES: the text stays in place until take().
   void add_text(std::string_view text) {
     for (size_t at = 0; at < text.size();) {
       const size_t end = word_end(text, at);
@@ -125,7 +125,7 @@ class Encoding {
 
  private:
   struct IdRange {
-    size_t first = 0, count = 0;  // in ids_
+    size_t first = 0, count = 0;  // range in ids_
   };
 
   void add(std::string_view word) {
@@ -155,7 +155,7 @@ class Encoding {
   std::unordered_map<std::string_view, IdRange, KeyedHash> words_;
 };
 
-/// Ids by the bytes of their tokens. The first of equal tokens counts.
+/// A map from the bytes of a token to its id; the first of equal tokens counts.
 using TokenIds = std::unordered_map<std::string_view, int32_t, KeyedHash>;
 
 TokenIds ids_of(const std::vector<std::string>& tokens) {
@@ -165,8 +165,8 @@ TokenIds ids_of(const std::vector<std::string>& tokens) {
   return ids;
 }
 
-/// Added tokens beyond the vocabulary get their places in it. One within it has the text that the
-/// vocabulary says.
+/// Adds the added tokens beyond the vocabulary to it. Refuses an added token within it whose text
+/// differs from the vocabulary's.
 void append_added(const std::string& folder, const TokenizerSettings& settings, BpeFiles& files) {
   const auto entries = int32_t(files.tokens.size());
   for (const auto& [id, token] : settings.added) {
@@ -180,12 +180,12 @@ void append_added(const std::string& folder, const TokenizerSettings& settings, 
   }
 }
 
-/// The byte-level BPE of Radford et al. 2019: word_end() cuts the text, WordMerger makes ids of
-/// each word. Where add_prefix_space says so, a blank is put in front of every stretch between
-/// special tokens that begins with none, so that its first word is like any other.
+/// A byte-level BPE (Radford et al. 2019): word_end() cuts the text, WordMerger makes ids of each
+/// word. With add_prefix_space, a stretch between special tokens that begins without a blank gets
+/// one, so its first word is like any other.
 class BpeTokenizer : public Tokenizer {
  public:
-  /// Throws as read_bpe_files() and read_tokenizer_settings().
+  /// Reads the files. Throws as read_bpe_files() and read_tokenizer_settings().
   explicit BpeTokenizer(const std::string& folder) : files_(read_bpe_files(folder)) {
     const TokenizerSettings settings = read_tokenizer_settings(folder);
     append_added(folder, settings, files_);
@@ -198,7 +198,7 @@ class BpeTokenizer : public Tokenizer {
     prefix_space_ = settings.prefix_space;
     if (prefix_space_ || !added_.tokens().empty()) files_.fingerprint ^= settings.fingerprint();
     const auto id_of = [&](const char* role) {
-      // A gap of the vocabulary has no text either.
+      // An unset role has no text; neither has a gap in the vocabulary.
       const std::string token = settings.text_of(role);
       return token.empty() ? SpecialIds::kNone : find(token).value_or(SpecialIds::kNone);
     };
@@ -218,7 +218,7 @@ class BpeTokenizer : public Tokenizer {
       encoding.add_text(text);
       return encoding.take();
     }
-    std::deque<std::string> prefixed;  // outlives what `encoding` remembers of them
+    std::deque<std::string> prefixed;  // outlives the views that `encoding` keeps
     for (const AddedTokens::Part& part : added_.split(text)) {
       if (part.id >= 0) {
         encoding.add_id(part.id);
@@ -276,7 +276,7 @@ MergeTable::MergeTable(size_t merges) : slots_(std::bit_ceil(2 * merges + 2)) {
   shift_ = 64 - std::countr_zero(slots_.size());
 }
 
-/// Where the pair stands, or the free slot where it would.
+/// Returns the slot of the pair, or the free slot for it.
 size_t MergeTable::slot_of(uint64_t pair) const {
   const size_t mask = slots_.size() - 1;
   size_t at = size_t(pair * 0x9E3779B97F4A7C15u >> shift_);
@@ -296,7 +296,7 @@ uint32_t MergeTable::rank(int32_t left, int32_t right) const {
   return slots_[slot_of(pair_of(left, right))].rank;
 }
 
-/// Looks up the pair that begins at `place` and queues it if it can be merged.
+/// Looks up the pair that begins at `place`, and queues it if it can be merged.
 void WordMerger::offer(uint32_t place) {
   Symbol& symbol = symbols_[place];
   symbol.rank = symbol.next == kNoPlace ? MergeTable::kNone
@@ -306,7 +306,7 @@ void WordMerger::offer(uint32_t place) {
   std::push_heap(heap_.begin(), heap_.end(), std::greater<>());
 }
 
-/// Joins the symbol at `place` with the next one, whose own pair no longer exists.
+/// Joins the symbol at `place` with the next one, whose own pair then no longer exists.
 void WordMerger::join(uint32_t place) {
   Symbol& symbol = symbols_[place];
   Symbol& gone = symbols_[symbol.next];

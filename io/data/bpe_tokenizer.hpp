@@ -1,6 +1,5 @@
 #pragma once
-/// The two steps of a byte-level BPE: a text is cut into words, and the symbols of a word are
-/// merged.
+/// The two steps of a byte-level BPE: cutting a text into words, and merging the symbols of a word.
 
 #include <array>
 #include <cstddef>
@@ -11,25 +10,25 @@
 
 namespace zero {
 
-/// Where the word ends that begins at byte `at` of `text`, by the pattern of Radford et al. 2019
+/// Returns the end of the word at byte `at` of `text`, by the pattern of Radford et al. 2019:
 ///   's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
-/// A byte that belongs to no UTF-8 character is a word of its own and no blank. Needs at <
-/// text.size(); reads no further than one character after the word.
+/// A byte outside UTF-8 characters is a word of its own and no blank. Reads at most one character
+/// past the word. REQUIRES: at < text.size().
 size_t word_end(std::string_view text, size_t at);
 
 struct BpeMerge {
   int32_t left = 0, right = 0, result = 0;  // ids
 };
 
-/// From a pair of ids to the place of its merge in merges.txt: a hash table that only grows.
+/// A hash table from a pair of ids to the place of its merge in merges.txt. It only grows.
 class MergeTable {
  public:
   static constexpr uint32_t kNone = UINT32_MAX;
 
   explicit MergeTable(size_t merges);
-  /// False if the pair has a rank already.
+  /// Adds a pair. False if it has a rank already.
   bool add(int32_t left, int32_t right, uint32_t rank);
-  /// The lower, the earlier it is merged; kNone for a pair that is not.
+  /// Returns the pair's rank, or kNone. Lower ranks are merged first.
   uint32_t rank(int32_t left, int32_t right) const;
 
  private:
@@ -39,26 +38,26 @@ class MergeTable {
   };
   size_t slot_of(uint64_t pair) const;
 
-  std::vector<Slot> slots_;  // a power of two, at most half of them taken
+  std::vector<Slot> slots_;  // power of two, at most half taken
   int shift_ = 0;
 };
 
-/// Merges the symbols of one word after the other, and keeps its arrays between them. Views the
-/// table and the merges, which must outlive it.
+/// A merger of the symbols of words, one word at a time. It keeps its arrays between words. Views
+/// the table and the merges, which must outlive it.
 class WordMerger {
  public:
   WordMerger(const MergeTable& table, std::span<const BpeMerge> merges)
       : table_(&table), merges_(merges) {}
 
-  /// Replaces the pair of least rank, the leftmost of equals, by its result, until no pair has a
-  /// rank; appends the ids to `out`. O(n log n) in the word's n symbols. Throws Error(kInput) if
-  /// they are 2^32 - 1 or more.
+  /// Replaces the pair of least rank, the leftmost of equals, by its result until no pair has a
+  /// rank. Appends the ids to `out`. Takes O(n log n) for n symbols. Throws Error(kInput) for
+  /// UINT32_MAX symbols or more.
   void merge(std::span<const int32_t> symbols, std::vector<int32_t>& out);
 
  private:
   struct Symbol {
     int32_t id = 0;
-    uint32_t rank = MergeTable::kNone;  // of this one with the next
+    uint32_t rank = MergeTable::kNone;  // rank of this symbol with the next
     uint32_t previous = 0, next = 0;    // places
   };
   void offer(uint32_t place);
@@ -67,7 +66,7 @@ class WordMerger {
   const MergeTable* table_;
   std::span<const BpeMerge> merges_;
   std::vector<Symbol> symbols_;
-  std::vector<uint64_t> heap_;  // rank << 32 | place, the least on top; some are out of date
+  std::vector<uint64_t> heap_;  // rank << 32 | place, least on top; some are outdated
 };
 
 }  // namespace zero

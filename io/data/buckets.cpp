@@ -15,13 +15,13 @@ int64_t step_of(int64_t longest, int64_t unit) {
   return round_up(ceil_div(longest, LengthHistogram::kLevels), unit);
 }
 
-/// The least tokens that the samples covered by a place are padded to, if its pair is the last of
-/// so many; and the place of the pair before it.
+/// The least padded tokens of the samples covered by a place, if its pair is the last, and the
+/// place of the pair before.
 struct Best {
   int64_t tokens = kNothing;
   int64_t before = -1;
 };
-using Bests = std::vector<Best>;  // of each place
+using Bests = std::vector<Best>;  // [places]
 
 class Chooser {
  public:
@@ -35,7 +35,7 @@ class Chooser {
     }
     return bests;
   }
-  /// With one pair more after those of `shorter`.
+  /// Returns the best choices with one more pair after those of `shorter`.
   Bests next(const Bests& shorter) const {
     Bests bests(covered_.size());
     for (int64_t i = 0; i < histogram_.sources(); ++i) {
@@ -137,7 +137,7 @@ int64_t pair_of(std::span<const LengthPair> pairs, const LengthPair& sample) {
 
 namespace {
 
-/// Keeps the orders of blocks and of each bucket apart.
+/// Seeds that keep the orders of blocks and of each bucket apart.
 constexpr uint64_t kBlocks = 0x424C4F434B530000;
 constexpr uint64_t kBucket = 0x4255434B45540000;
 
@@ -172,10 +172,10 @@ int64_t BucketOrder::sample(int64_t consumed) const {
   return samples_[size_t(behind->first + within)];
 }
 
-/// Where in the joined buckets of an epoch stands what comes at `place` of it.
+/// Returns the index, in an epoch's joined buckets, of what comes at `place` of the epoch.
 int64_t BucketOrder::in_epoch(int64_t epoch, int64_t place) const {
   const int64_t samples = int64_t(samples_.size());
-  // An epoch shares micro-batches with the one before it and the one after it.
+  // An epoch shares micro-batches with its neighbours.
   const int64_t begun = epoch % micro_ * (samples % micro_) % micro_;
   const int64_t head = std::min(samples, (micro_ - begun) % micro_);
   const int64_t tail = (samples - head) % micro_;

@@ -6,7 +6,7 @@
 namespace zero {
 
 ByteTrie::ByteTrie(std::span<const Entry> sorted) : bytes_(1) {
-  /// The entries behind a node, which begin alike.
+  /// A range of entries under a node, which share their first `depth` bytes.
   struct Range {
     size_t begin, end, depth;
   };

@@ -7,8 +7,8 @@
 
 namespace zero {
 
-/// A trie of byte strings, 9 bytes a node. Nodes are numbered level by level, so that those before
-/// a node are no deeper than it; the root is 0.
+/// A trie of byte strings, with 9 bytes a node. Nodes are numbered level by level, so no node is
+/// deeper than a later one. The root is 0.
 class ByteTrie {
  public:
   static constexpr uint32_t kNoNode = UINT32_MAX;
@@ -23,19 +23,19 @@ class ByteTrie {
   explicit ByteTrie(std::span<const Entry> sorted);
 
   size_t nodes() const { return bytes_.size(); }
-  /// The value of the text that ends at a node, or kNoValue.
+  /// Returns the value of the text that ends at a node, or kNoValue.
   int32_t value(uint32_t node) const { return values_[node]; }
-  /// The node that `byte` leads to from `node`, or kNoNode.
+  /// Returns the node that `byte` leads to from `node`, or kNoNode.
   uint32_t child(uint32_t node, uint8_t byte) const;
-  /// The children of a node are the nodes from first_child(node) to first_child(node + 1).
+  /// Returns the first child of a node. The last is before first_child(node + 1).
   uint32_t first_child(uint32_t node) const { return first_child_[node]; }
-  /// The byte that leads to a node other than the root.
+  /// Returns the byte that leads to a node other than the root.
   uint8_t byte(uint32_t node) const { return bytes_[node]; }
 
  private:
   std::vector<uint8_t> bytes_;
   std::vector<int32_t> values_;
-  std::vector<uint32_t> first_child_;  // and the count of nodes behind the last
+  std::vector<uint32_t> first_child_;  // [nodes + 1] ends with the count of nodes
 };
 
 }  // namespace zero

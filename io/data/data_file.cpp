@@ -13,10 +13,10 @@ std::unique_ptr<InputFile> opened(const std::string& path, const std::string& ad
   }
 }
 
-constexpr int64_t kPieceBytes = 1 << 20;  // read at one time
+constexpr int64_t kPieceBytes = 1 << 20;  // bytes of one read
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
-/// Follows a text byte by byte and knows where lines and records end.
+/// A scanner of a text, byte by byte, that finds the ends of lines and records.
 class Scanner {
  public:
   Scanner(const std::string& path, RecordEnd end)
@@ -53,7 +53,7 @@ class Scanner {
   const std::string& path_;
   bool knows_quotes_, in_quotes_ = false;
   Utf8Checker utf8_;
-  int64_t line_ = 1, first_line_ = 1, bytes_ = 0;  // of the record
+  int64_t line_ = 1, first_line_ = 1, bytes_ = 0;  // lines and bytes of the record
 };
 
 }  // namespace

@@ -18,30 +18,30 @@ namespace zero {
 
 static_assert(std::endian::native == std::endian::little, "numbers of data files are copied");
 
-/// A file of data, and how a user may come by one. Safe from several threads at once.
+/// A file of data, with advice on how to get one. Thread-safe.
 class DataFile {
  public:
-  /// Throws Error(kInput) that ends with `advice` if the file cannot be opened, is a folder or a
-  /// pipe, or is empty.
+  /// Opens the file. Throws Error(kInput) that ends with `advice` if the file cannot be opened, is
+  /// a folder or a pipe, or is empty.
   DataFile(const std::string& path, std::string advice);
 
   const std::string& path() const { return file_->path(); }
   const std::string& advice() const { return advice_; }
   int64_t bytes() const { return file_->bytes(); }
 
-  /// Throws Error(kInput) where the first bytes say that this is no text: file_kind.hpp.
+  /// Throws Error(kInput) if the first bytes tell that this is not a text (file_kind.hpp).
   void require_text() const { require_text_kind(first_bytes(*file_), path()); }
   /// Throws as require_text(), for records of texts.
   void require_records() const { require_records_kind(first_bytes(*file_), path()); }
   /// Throws as require_text(), for ids without a header.
   void require_numbers() const { require_number_kind(first_bytes(*file_), path()); }
 
-  /// As InputFile::read.
+  /// Reads as InputFile::read.
   void read(int64_t offset, std::span<uint8_t> out) const {
     file_->read(offset, std::as_writable_bytes(out));
   }
 
-  /// The little-endian number at `offset`.
+  /// Returns the little-endian number at `offset`.
   template <class T>
   T number(int64_t offset) const {
     T value{};
@@ -60,12 +60,12 @@ class DataFile {
   std::unique_ptr<InputFile> file_;
 };
 
-/// Follows the UTF-8 of a file from its first byte on, over several pieces.
+/// A check of a file's UTF-8 from its first byte on, over several pieces.
 class TextCheck {
  public:
   explicit TextCheck(const DataFile& file) : file_(file) {}
 
-  /// Throws Error(kInput) at a character that is none.
+  /// Throws Error(kInput) at an invalid character.
   void add(std::span<const uint8_t> bytes) {
     for (const uint8_t byte : bytes) {
       ++seen_;
@@ -91,32 +91,32 @@ class TextCheck {
 
 /// The end of a record of a text.
 enum class RecordEnd {
-  line,         ///< of a line; tabs are blanks
-  quoted_line,  ///< of a line, unless it stands between two double quotes
-  tabbed_line,  ///< of a line of fields, which tabs separate
+  line,         ///< end of a line; tabs are blanks
+  quoted_line,  ///< end of a line, unless between two double quotes
+  tabbed_line,  ///< end of a line whose fields tabs separate
 };
 
-/// A text in UTF-8 of records, mostly one a line. Keeps where each begins, 8 bytes a record, and
-/// nothing of the text. Lines end with LF or CR LF; the last may go without; a byte order mark in
-/// front is skipped. Safe from several threads at once.
+/// A UTF-8 text of records, mostly one a line. Keeps the start of each, 8 bytes a record, and
+/// nothing of the text. Lines end with LF or CR LF, which the last may lack. A byte order mark in
+/// front is skipped. Thread-safe.
 class RecordFile {
  public:
-  static constexpr int64_t kMostBytes = int64_t(1) << 24;  ///< of a record
+  static constexpr int64_t kMostBytes = int64_t(1) << 24;  ///< most bytes of a record
 
-  /// Reads the whole file. Throws Error(kInput) naming file and line where it is no UTF-8 or where
-  /// a record has more than kMostBytes; as DataFile where it cannot be opened.
+  /// Reads the whole file. Throws Error(kInput) naming file and line if it is not UTF-8 or a record
+  /// has more than kMostBytes. Throws as DataFile if it cannot be opened.
   RecordFile(const std::string& path, std::string advice, RecordEnd end);
 
   const std::string& path() const { return file_.path(); }
   int64_t records() const { return int64_t(begins_.size()) - 1; }
-  /// Returns the number of last records that are blank.
+  /// Returns the count of last records that are blank.
   int64_t blank_at_end() const { return blank_at_end_; }
   int64_t bytes() const { return file_.bytes(); }
 
-  /// A record without the end of its last line, in `room`.
+  /// Returns a record without the end of its last line, in `room`.
   std::string_view read(int64_t record, std::string& room) const;
 
-  /// "pairs.csv: line 7", the line on which a record begins, counted from 1.
+  /// Returns the place of a record's first line, counted from 1: "pairs.csv: line 7".
   std::string place(int64_t record) const;
 
   /// Throws Error(kInput) that names the file and the record's line.
@@ -125,7 +125,7 @@ class RecordFile {
     refuse(Exit::kInput, place(record), ": ", parts...);
   }
 
-  /// A number that changes with any byte, of the text as it was when it was opened.
+  /// Returns a number that changes with any byte of the text, as read at opening.
   uint64_t fingerprint() const { return fingerprint_; }
 
  private:
@@ -133,13 +133,13 @@ class RecordFile {
   int64_t end_of_text(RecordEnd end) const;
 
   DataFile file_;
-  std::vector<int64_t> begins_;  ///< of each record; the file's length after the last
-  std::vector<int64_t> lines_;   ///< of each record where records have several; else empty
+  std::vector<int64_t> begins_;  ///< [records + 1] start of each; ends with the file's length
+  std::vector<int64_t> lines_;   ///< [records] first line of each; empty if records are lines
   int64_t blank_at_end_ = 0;
   uint64_t fingerprint_ = 0;
 };
 
-/// The first 64 bits of a digest.
+/// Returns the first 64 bits of a digest.
 uint64_t number_of(const Xxh3Digest& digest);
 
 }  // namespace zero

@@ -44,7 +44,7 @@ int64_t SampleOrder::sample(int64_t consumed) const {
   ZERO_REQUIRE(consumed >= 0, "sample at position ", consumed);
   const uint64_t epoch = uint64_t(consumed / samples_);
   uint64_t value = uint64_t(consumed % samples_);
-  // The walk follows a cycle of the permutation that began inside, so that it comes back inside.
+  // The walk follows a cycle of the permutation from a value inside, so it comes back inside.
   do {
     value = permute(value, epoch);
   } while (value >= uint64_t(samples_));
@@ -73,7 +73,7 @@ void Dataset::group(const std::vector<LengthPair>& pairs, int64_t micro) {
   grouped_ = std::make_unique<BucketOrder>(buckets, micro, seed_);
 }
 
-/// What is not shuffled ends.
+/// A set without a shuffle ends.
 int64_t Dataset::sample_at(int64_t position) const {
   const bool is_there = seed_ || position < samples_;
   if (grouped_) return is_there ? grouped_->sample(position) : position;
@@ -152,7 +152,7 @@ PaddingReport padding_of(const Dataset& data, int64_t micro) {
 uint64_t DataSets::fingerprint() const {
   const uint64_t first = train_source->fingerprint();
   if (!validation_source) return first;
-  // Multiplying by an odd number keeps every bit of the first.
+  // Multiplying by an odd number keeps every bit of `first`.
   return (first * 0x9E3779B97F4A7C15u) ^ validation_source->fingerprint();
 }
 

@@ -7,12 +7,12 @@
 namespace zero {
 namespace {
 
-constexpr int64_t kCheckEvery = 1024;  // pairs between two looks at the memory that is held
+constexpr int64_t kCheckEvery = 1024;  // pairs between two checks of held memory
 
 uint64_t fingerprint_of(const PairFile& file, const Tokenizer& tokenizer,
                         const EncodedPairs::Options& options) {
   const PairForm& form = options.form;
-  // The lengths of names keep two names apart from one that holds a line's end.
+  // The lengths of names tell two names from a single name with a line's end.
   const std::string said = text(file.fingerprint(), '\n', tokenizer.fingerprint(), '\n',
                                 options.fields.source.size(), '\n', options.fields.source, '\n',
                                 options.fields.target.size(), '\n', options.fields.target, '\n',

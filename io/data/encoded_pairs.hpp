@@ -15,18 +15,18 @@
 
 namespace zero {
 
-/// Rows of ids one after the other, 2 bytes an id where all are below 65536, else 4.
+/// A list of rows of ids. An id takes 2 bytes if all are below 65536, else 4.
 class IdRows {
  public:
-  /// Every id is below `vocabulary`.
+  /// REQUIRES: every id is below `vocabulary`.
   explicit IdRows(int64_t vocabulary) : is_narrow_(vocabulary <= 65536) {}
 
   void add(std::span<const int32_t> ids);
   int64_t rows() const { return int64_t(begins_.size()) - 1; }
   int64_t length(int64_t row) const { return begins_[size_t(row) + 1] - begins_[size_t(row)]; }
-  /// Requires room for them; says how many they are.
+  /// Copies the ids of a row and returns their count. REQUIRES: `out` has room for them.
   int64_t copy(int64_t row, std::span<int32_t> out) const;
-  /// Held in memory.
+  /// Returns the count of bytes in memory.
   int64_t bytes() const;
 
  private:
@@ -36,50 +36,51 @@ class IdRows {
   std::vector<int32_t> wide_;
 };
 
-/// Pairs of a file, tokenized once and kept in memory: how many targets a sample has is wanted of
-/// the samples of all ranks, and reading one allocates nothing.
+/// The pairs of a file, tokenized once and kept in memory. Every rank asks for the target counts of
+/// all ranks' samples, and reading must not allocate.
 class EncodedPairs : public DataSource {
  public:
-  static constexpr int64_t kMostBytes = int64_t(4) << 30;  ///< of ids in memory
+  static constexpr int64_t kMostBytes = int64_t(4) << 30;  ///< most bytes of ids in memory
 
   struct Options {
     std::string path = {};
     PairFields fields = {};
-    std::string prefix = {};  ///< in front of every source
+    std::string prefix = {};  ///< put in front of every source
     PairForm form = {};
-    bool refuse_long = false;  ///< a text of more tokens, with its end, is refused in place of cut
+    /// Refuse a longer text, its end counted, instead of a cut.
+    bool refuse_long = false;
   };
   /// Opens the file and encodes nothing yet. Throws as open_pair_file().
   EncodedPairs(const Options& options, std::shared_ptr<const Tokenizer> tokenizer);
 
   int64_t pairs() const { return file_->pairs(); }
 
-  /// Encodes `count` pairs of the file from `first` on and says as which rows they lie here. Throws
-  /// Error(kInput) naming file and line of one that is damaged, or too long where that is refused;
-  /// and if ids take more than kMostBytes.
+  /// Encodes `count` pairs of the file from `first` on. Returns the row of the first. Throws
+  /// Error(kInput) naming file and line of a pair that is damaged, or too long if that is refused.
+  /// Throws it also if ids exceed kMostBytes.
   int64_t add(int64_t first, int64_t count);
 
   int64_t source_length(int64_t row) const { return sources_.length(row); }
   int64_t target_length(int64_t row) const { return targets_.length(row); }
-  /// The columns of a row; allocates nothing.
+  /// Fills the columns with a row; allocates nothing.
   void read(int64_t row, const PairColumns& out) const;
-  /// The target of a row as the file has it.
+  /// Returns the target of a row as the file has it.
   std::string target_text(int64_t row) const;
 
   std::string format() const override { return file_->format(); }
   std::string_view item() const override { return "pair"; }
   int64_t items() const override { return pairs(); }
   int64_t vocab_size() const override { return vocab_size_; }
-  /// Changes with the file's bytes, the tokenizer, the prefix, the fields and the ids that mean
-  /// something; not with lengths.
+  /// Returns a number that changes with the file's bytes, tokenizer, prefix, fields and special
+  /// ids, but not with lengths.
   uint64_t fingerprint() const override { return fingerprint_; }
 
-  /// How many texts of what was added were cut.
+  /// Returns the count of added texts that were cut.
   int64_t cut_sources() const { return cut_sources_; }
   int64_t cut_targets() const { return cut_targets_; }
-  /// How many targets have no token but their end.
+  /// Returns the count of targets without a token but their end.
   int64_t empty_targets() const { return empty_targets_; }
-  /// Returns the number of blank lines at the file's end, which are passed over.
+  /// Returns the count of blank lines at the file's end, which are skipped.
   int64_t blank_lines() const { return file_->blank_lines(); }
 
  private:
@@ -90,13 +91,13 @@ class EncodedPairs : public DataSource {
   std::shared_ptr<const Tokenizer> tokenizer_;
   std::unique_ptr<PairFile> file_;
   int64_t vocab_size_;
-  std::map<int64_t, int64_t> pair_of_;  ///< by the first row of what was added at once
+  std::map<int64_t, int64_t> pair_of_;  ///< [first row of an add()] its first pair in the file
   IdRows sources_, targets_;
   int64_t cut_sources_ = 0, cut_targets_ = 0, empty_targets_ = 0;
   uint64_t fingerprint_ = 0;
 };
 
-/// Rows of such pairs as samples: first_row .. first_row + rows - 1. Views them.
+/// A set of samples: rows first_row .. first_row + rows - 1 of `pairs`, which it views.
 class PairSamples : public PairDataset {
  public:
   PairSamples(const EncodedPairs& pairs, const PairForm& form, int64_t first_row, int64_t rows,

@@ -9,8 +9,8 @@
 namespace zero {
 namespace {
 
-constexpr int64_t kPassTokens = 1 << 18;  // read at one time by fingerprint()
-constexpr int64_t kPieceBytes = 1 << 14;  // read at one time by read(), on the stack
+constexpr int64_t kPassTokens = 1 << 18;  // read at a time by fingerprint()
+constexpr int64_t kPieceBytes = 1 << 14;  // read at a time by read(), on the stack
 
 constexpr int64_t kMostOf16Bits = 65536;
 constexpr int64_t kMostIds = int64_t(1) << 31;
@@ -30,7 +30,7 @@ struct Kind {
 
 constexpr Kind kKinds[] = {{kLlmcMagic16, 1, kUint16}, {kLlmcMagic32, 7, kUint32}};
 
-/// Null if the file is of neither kind.
+/// Returns null if the file is of neither kind.
 const Kind* kind_of(const DataFile& file) {
   if (file.bytes() < int64_t(sizeof(uint32_t))) return nullptr;
   const auto magic = file.number<uint32_t>(0);
@@ -46,7 +46,8 @@ const Kind* kind_of(const DataFile& file) {
 
 constexpr int64_t kLookedAt = 4096;
 
-/// Ids are soon no UTF-8, or have zero bytes in their upper halves.
+/// True if the first bytes read as a text. Ids soon break UTF-8, or have zero bytes in their upper
+/// halves.
 bool reads_as_text(const DataFile& file) {
   std::array<uint8_t, kLookedAt> bytes;
   const auto seen = std::span(bytes).first(size_t(std::min(file.bytes(), kLookedAt)));

@@ -11,15 +11,15 @@
 
 namespace zero {
 
-/// How an id stands in a file.
+/// A number format of ids in a file.
 struct IdType {
   const char* name;  ///< "uint16"
   int64_t bytes;
 
-  /// Widens ids.size() ids up to the first that is not in [0, below), and says how many that are.
+  /// Widens ids up to the first that is not in [0, below), and returns how many it widened.
   size_t (*widen)(const uint8_t* raw, std::span<int32_t> ids, int64_t below);
 
-  /// One id as it stands there, whatever its value; of at most 63 bits.
+  /// Returns the id at `raw`, whatever its value, of at most 63 bits.
   int64_t (*value)(const uint8_t* raw);
 };
 
@@ -53,18 +53,18 @@ inline constexpr IdType kInt32 = id_type<int32_t>("int32");
 inline constexpr IdType kUint32 = id_type<uint32_t>("uint32");
 inline constexpr IdType kInt64 = id_type<int64_t>("int64");
 
-/// Where a format keeps its ids: `tokens` of them, one after the other from `offset` to the end.
+/// The place of the ids in a file: `tokens` of them, in a row from `offset` on.
 struct IdLayout {
   std::string format = {};
   IdType type = kUint8;
   int64_t offset = 0;
   int64_t tokens = 0;
-  int64_t vocab_size = 0;            ///< every id must be below
-  std::optional<uint32_t> crc = {};  ///< CRC-32 of the ids, where the format has one
-  bool utf8 = false;                 ///< the ids are the bytes of a text
+  int64_t vocab_size = 0;            ///< above every id
+  std::optional<uint32_t> crc = {};  ///< CRC-32 of the ids, if the format has one
+  bool utf8 = false;                 ///< true if the ids are the bytes of a text
 };
 
-/// The ids of a file, whatever the format around them.
+/// The ids of a file in any format.
 class IdFile : public TokenSource {
  public:
   IdFile(std::unique_ptr<DataFile> file, const IdLayout& layout);
@@ -73,7 +73,8 @@ class IdFile : public TokenSource {
   int64_t vocab_size() const override { return layout_.vocab_size; }
   std::string format() const override { return layout_.format; }
   void read(int64_t first, std::span<int32_t> out) const override;
-  /// The CRC-32 of the ids in the low half, the low bits of the file's length in the high half.
+  /// Returns the CRC-32 of the ids in the low half, and the low bits of the file's length in the
+  /// high half.
   uint64_t fingerprint() const override;
 
  private:
@@ -84,30 +85,30 @@ class IdFile : public TokenSource {
   IdLayout layout_;
 };
 
-// What stands around the ids of each format of token_source.hpp. The functions look at the first
-// bytes of a file (is_...), or check its header, index and length (..._layout; they throw
-// Error(kInput) with the place). A format that says no vocabulary takes the model's.
+// The bytes around the ids of each format of token_source.hpp. Functions is_...() look at the first
+// bytes of a file. Functions ..._layout() check its header, index and length, and throw
+// Error(kInput) with the place. A format without a vocabulary takes the model's.
 
 inline constexpr std::array<uint8_t, 8> kTokenMagic = {0x93, 'Z', 'T', 'O', 'K', '\r', '\n', 0x1A};
 inline constexpr int64_t kTokenHeaderBytes = 32;
 inline constexpr uint32_t kLlmcMagic16 = 20240520, kLlmcMagic32 = 20240801;
 inline constexpr int64_t kLlmcHeaderBytes = 1024;
 
-/// Also true for a file that is cut off within the magic.
+/// True also for a file that is cut off within the magic.
 bool is_token_file(const DataFile& file);
 IdLayout token_file_layout(const DataFile& file);
 
 bool is_llmc_file(const DataFile& file);
 IdLayout llmc_layout(const DataFile& file, int64_t vocab_size);
 
-/// "X.idx" of "X.bin".
+/// Returns the path of the index: "X.idx" for "X.bin".
 std::string index_path(const std::string& path);
 IdLayout megatron_layout(const DataFile& file, const DataFile& index, int64_t vocab_size);
 
-/// uint16 ids without a header; refuses what reads as a text, which is named wrongly.
+/// Returns the layout of uint16 ids without a header. Refuses a file that reads as a text.
 IdLayout nanogpt_layout(const DataFile& file, int64_t vocab_size);
 
-/// A token a byte.
+/// Returns a layout with a token a byte.
 IdLayout text_layout(const DataFile& file);
 
 }  // namespace zero

@@ -9,7 +9,7 @@ namespace {
 constexpr std::string_view kMapped = {"MMIDIDX\0\0", 9};
 constexpr std::string_view kLegacy = {"TNTIDX\0\0", 8};
 
-/// A row of signed numbers of 4 or 8 bytes in an index, read from its first to its last.
+/// A row of signed numbers of 4 or 8 bytes in an index, read from first to last.
 class Column {
  public:
   Column(const DataFile& index, int64_t begin, int64_t bytes, int64_t count)
@@ -25,7 +25,7 @@ class Column {
     const uint8_t* raw = piece_.data() + (at_ - (fetched_ - held_));
     return bytes_ == 4 ? id_value<int32_t>(raw) : id_value<int64_t>(raw);
   }
-  /// Where the last number stands.
+  /// Returns the offset of the last number read.
   int64_t offset() const { return at_; }
   int64_t end() const { return end_; }
 
@@ -42,7 +42,7 @@ class Column {
   std::array<uint8_t, 1 << 15> piece_;
 };
 
-/// What the header of an index says.
+/// The header of an index.
 struct Header {
   bool legacy = false;
   int64_t bytes = 0;
@@ -72,7 +72,7 @@ IdType type_of(const DataFile& index, int64_t offset, uint64_t code) {
   }
 }
 
-/// A count of entries that take `bytes` each of the rest of the index.
+/// Returns a count of entries that take `bytes` each. Refuses more than the index can hold.
 int64_t count_at(const DataFile& index, int64_t offset, int64_t bytes, const char* what) {
   const auto count = index.number<uint64_t>(offset);
   if (count < 1 || count > uint64_t(index.bytes() / bytes)) {
@@ -135,7 +135,7 @@ Header legacy_header(const DataFile& index) {
     index.damaged(40, sizes, " sizes of ", header.sequences,
                   " sequences; only rows of ids are read, no tables");
   }
-  // Two rows of offsets, each with an end after the last sequence.
+  // Both rows of offsets have an end after the last sequence.
   const int64_t rows = 2 * (header.sequences + 1) + header.sequences + header.documents;
   require_length(index, header, header.bytes + 8 * rows);
   return header;
@@ -148,8 +148,8 @@ Header header_of(const DataFile& index) {
                 "the .bin beside it is no part of a pair");
 }
 
-/// Sequences that follow each other without a gap are the file itself, so that joining them is
-/// reading it. Returns how many ids they have.
+/// Checks that the sequences follow each other without a gap, so that the file is their join.
+/// Returns the count of their ids.
 int64_t check_sequences(const DataFile& index, Column sizes, Column places, int64_t place_unit,
                         int64_t sequences, int64_t held) {
   int64_t tokens = 0;

@@ -13,8 +13,9 @@
 namespace zero {
 namespace {
 
-/// What a tokenizer's files say of ids, and the model of where a decoder begins; of bytes the
-/// model's, or the first two, control characters that texts seldom hold.
+/// Returns the special ids in the tokenizer's files, with the model's decoder start as a fallback.
+/// For bytes, returns the model's ids, else the first two: control characters that texts seldom
+/// hold.
 SpecialIds known_ids(const DataOptions& options, const Tokenizer& tokenizer) {
   const PairOptions& pairs = options.pairs;
   SpecialIds ids;
@@ -36,8 +37,8 @@ int64_t source_length(const DataOptions& options) {
   return length > 0 ? length : options.sequence_length;
 }
 
-/// The id that is written under a key, else the one that is known. A program that loads an exported
-/// model goes by its config.json, so the id must be the same there.
+/// Returns the id written under a key, else the known one. Refuses one that differs from
+/// config.json, because a program that loads an exported model goes by that.
 int32_t id_of(const char* key, int64_t written, int64_t known, int64_t of_model,
               const DataOptions& options) {
   const int64_t id = written < 0 ? known : written;
@@ -99,7 +100,7 @@ DataSets open_synthetic(const DataOptions& options) {
   return sets;
 }
 
-/// Pairs of a file, and those of one more file for validation.
+/// An opener of pairs in a file, and in one more file for validation.
 class PairOpener {
  public:
   explicit PairOpener(const DataOptions& options)
@@ -129,7 +130,7 @@ class PairOpener {
           samples(*source, trained, limited(source->pairs() - trained, most), std::nullopt);
       sets.remark = cuts("training and validation", *source);
     }
-    if (!sets.remark.empty()) sets.remark.erase(0, 2);  // what parts it from another one
+    if (!sets.remark.empty()) sets.remark.erase(0, 2);  // drop the separator in front
     sets.train_source = std::move(source);
     return sets;
   }
@@ -149,7 +150,7 @@ class PairOpener {
                                    std::optional<uint64_t> seed) const {
     return std::make_unique<PairSamples>(source, form_, source.add(first, count), count, seed);
   }
-  /// What the banner says of a set, "" if nothing was cut or empty.
+  /// Returns the banner's words on a set, "" if nothing was cut or empty.
   std::string cuts(const char* set, const EncodedPairs& source) const {
     std::string words;
     if (source.cut_sources() + source.cut_targets() > 0) {
@@ -171,7 +172,7 @@ class PairOpener {
   PairForm form_;
 };
 
-/// Texts with spans to be found again.
+/// An opener of texts with spans that the model must restore.
 class SpanOpener {
  public:
   explicit SpanOpener(const DataOptions& options)
@@ -233,7 +234,7 @@ class SpanOpener {
                              .max_samples = options_.max_validation_samples,
                              .keep_tail = true});
   }
-  /// A file of tokens does not say which ids mean something.
+  /// Refuses a file of tokens without the special ids, because it does not say them.
   void require_ids(int64_t ids_of_texts) const {
     const PairOptions& ids = options_.pairs;
     const bool are_written = std::min({ids.pad_id, ids.end_id, ids.start_id}) >= 0;
@@ -241,7 +242,8 @@ class SpanOpener {
     refuse_settings({"data.eos_id", "data.pad_id", "data.decoder_start_id", "data.train"},
                     options_.train, " does not say which ids these are; write all three");
   }
-  /// Sentinels take ids that no text has: one a span, and one after the last.
+  /// Returns the first sentinel's id. A sample has a sentinel a span and one more, with ids that no
+  /// text has.
   int32_t first_sentinel(int64_t ids_of_texts) const {
     const int64_t wanted = span_counts(window_, noise_).spans + 1;
     const int64_t written = options_.pairs.sentinel_id;

@@ -15,7 +15,7 @@ namespace {
 
 using Splitter = std::string (*)(std::string_view record, std::vector<std::string>& fields);
 
-/// Two files, line by line.
+/// A reader of pairs in two files, line by line.
 class LinePairs : public PairFile {
  public:
   explicit LinePairs(const std::string& path)
@@ -23,7 +23,7 @@ class LinePairs : public PairFile {
         target_(target_path(path), text("its lines are the targets of ", path), RecordEnd::line),
         pairs_(std::max(lines(source_), lines(target_))) {
     if (pairs_ == 0) refuse(Exit::kInput, path, ": holds blank lines alone; ", kPairFileAdvice);
-    // A blank line beside a text is one, at the end too.
+    // A blank line beside a text counts as a line, at the end too.
     if (pairs_ <= source_.records() && pairs_ <= target_.records()) return;
     refuse(Exit::kInput, path, ": has ", counted(source_.records(), "line"), ", but ",
            target_.path(), " beside it has ", target_.records(),
@@ -42,7 +42,7 @@ class LinePairs : public PairFile {
   }
   std::string place(int64_t pair) const override { return source_.place(pair); }
   uint64_t fingerprint() const override {
-    // Multiplying by an odd number keeps every bit, and tells which of the two is the source.
+    // Multiplying by an odd number keeps every bit, and tells source from target.
     return (source_.fingerprint() * 0x9E3779B97F4A7C15u) ^ target_.fingerprint();
   }
 
@@ -53,11 +53,11 @@ class LinePairs : public PairFile {
   int64_t pairs_;
 };
 
-/// Values around the texts of a line may be nested and are passed over.
+/// Limits of a line, which may hold nested values around the texts.
 constexpr JsonLimits kLimits{.depth = 32, .keys = 1 << 12};
 
-/// Returns the rest of `name` after the keys of a path, joined by dots: "" where they are the name,
-/// ".en" where they lead to it; none where they lead elsewhere.
+/// Returns the rest of `name` after the keys of a path, joined by dots: "" if they are the name,
+/// ".en" if they lead to it, none if they lead elsewhere.
 std::optional<std::string_view> behind(JsonSink::Path path, std::string_view name) {
   for (size_t i = 0; i < path.size(); ++i) {
     if (i > 0 && !name.starts_with('.')) return std::nullopt;
@@ -69,7 +69,7 @@ std::optional<std::string_view> behind(JsonSink::Path path, std::string_view nam
   return std::nullopt;
 }
 
-/// Takes two fields of an object.
+/// A receiver of two fields of an object.
 class Fields : public JsonSink {
  public:
   Fields(const std::string& place, const PairFields& names)
@@ -103,14 +103,14 @@ class Fields : public JsonSink {
   }
 
  private:
-  /// A list of the object whose elements may be the pairs, told by the texts that stand in them.
+  /// A list in the object whose elements may be the pairs, by the texts in them.
   struct List {
     std::vector<std::string> path;
-    std::array<bool, 2> has = {};  ///< texts of the names that are wanted
+    std::array<bool, 2> has = {};  ///< it has texts of the wanted names
     bool is_plain = true;          ///< no list stands directly in it
   };
 
-  /// Elements of a list have its path.
+  /// Notes a list. Elements of a list have its path.
   void note_list(Path path) {
     constexpr size_t kMostLists = 8;
     for (List& list : lists_) {
@@ -142,7 +142,7 @@ class Fields : public JsonSink {
   static bool is_word(const std::string& key) {
     return std::ranges::all_of(key, [](char c) { return std::isalnum(uint8_t(c)) || c == '_'; });
   }
-  /// The names of some texts that are there, for whoever asks for another.
+  /// Notes the names of some texts for the message about a missing one.
   void note(Path path) {
     constexpr size_t kMostNamed = 6;
     std::string name;
@@ -181,7 +181,7 @@ class Fields : public JsonSink {
   size_t texts_there_ = 0;
 };
 
-/// True of a line of a file that was made for people, over several lines an object.
+/// True for a line that holds only part of an object, as in files formatted for people.
 bool is_part(std::string_view line) {
   const size_t last = line.find_last_not_of(" \t\r");
   return last != line.npos && line[last] != '}';
@@ -192,7 +192,7 @@ class JsonPairs : public PairFile {
   JsonPairs(const std::string& path, const PairFields& fields)
       : file_(path, kPairFileAdvice, RecordEnd::line), fields_(fields) {
     if (pairs() == 0) file_.damaged(0, "holds blank lines alone; ", kPairFileAdvice);
-    // A single line may hold a list of all pairs, which is said before that one pair is too few.
+    // Read a single line at once: if it holds a list of all pairs, the user learns that first.
     if (JsonPairs::pairs() == 1) JsonPairs::read(0);
   }
 
@@ -212,7 +212,7 @@ class JsonPairs : public PairFile {
   uint64_t fingerprint() const override { return file_.fingerprint(); }
 
  private:
-  /// A line that cannot be one says how the file would have to be.
+  /// Throws Error(kInput) with the right form for a line that cannot be an object.
   void require_object(std::string_view line, int64_t pair) const {
     if (is_blank(line)) file_.damaged(pair, "is blank; remove it, as each line is one object");
     if (!is_part(line)) return;
@@ -225,7 +225,7 @@ class JsonPairs : public PairFile {
   PairFields fields_;
 };
 
-/// The fields of a record, or what is wrong with it: an empty text where nothing is.
+/// A splitter fills the fields of a record and returns "", or the fault.
 
 std::string split_at_tabs(std::string_view record, std::vector<std::string>& fields) {
   for (size_t begin = 0; begin <= record.size();) {
@@ -236,7 +236,7 @@ std::string split_at_tabs(std::string_view record, std::vector<std::string>& fie
   return "";
 }
 
-/// Takes the field of a CSV record that begins at `at`, which moves past it.
+/// Reads the quoted field of a CSV record at `at` and moves `at` past it. Returns the fault or "".
 std::string take_quoted(std::string_view record, size_t& at, std::string& field) {
   for (++at; at < record.size(); ++at) {
     if (record[at] != '"') {
@@ -276,7 +276,7 @@ std::string split_csv(std::string_view record, std::vector<std::string>& fields)
   return "";
 }
 
-/// A table whose first record names its fields.
+/// A reader of a table whose first record names its fields.
 class TablePairs : public PairFile {
  public:
   TablePairs(const std::string& path, const PairFields& fields, RecordEnd end, Splitter split)
@@ -323,7 +323,7 @@ class TablePairs : public PairFile {
     return size_t(found - names.begin());
   }
 
-  /// Returns what to do about a first line without the names.
+  /// Returns advice for a first line without the names.
   std::string remedy_for(const std::string& first, const std::vector<std::string>& names) const {
     const bool is_csv = split_ == split_csv;
     const std::string other = is_csv ? ".tsv" : ".csv";

@@ -25,41 +25,43 @@ struct TextPair {
   std::string source, target;
 };
 
-/// The fields of a record that are the texts.
+/// The names of the two text fields of a record.
 struct PairFields {
   std::string source, target;
 };
 
-/// Pairs of texts, in the order of their file. Safe from several threads at once.
+/// A file of pairs of texts, in the order of the file. Thread-safe.
 class PairFile {
  public:
   virtual ~PairFile() = default;
 
-  /// For people: "JSON lines".
+  /// Returns the format for people: "JSON lines".
   virtual std::string format() const = 0;
   virtual int64_t pairs() const = 0;
-  /// Throws Error(kInput) naming file and line if the record is damaged or lacks a field.
+  /// Returns a pair. Throws Error(kInput) naming file and line if the record is damaged or lacks a
+  /// field.
   virtual TextPair read(int64_t pair) const = 0;
-  /// "pairs.csv: line 7"
+  /// Returns the place of a pair: "pairs.csv: line 7".
   virtual std::string place(int64_t pair) const = 0;
-  /// Blank lines at the end, which are no pairs.
+  /// Returns the count of blank lines at the end, which are no pairs.
   virtual int64_t blank_lines() const = 0;
-  /// A number that changes with any byte.
+  /// Returns a number that changes with any byte.
   virtual uint64_t fingerprint() const = 0;
 };
 
-/// Throws Error(kInput) that says which names there are, if it can be none of these; as RecordFile;
-/// and if a header is damaged or lacks a field, or one of two files has more lines.
+/// Opens a file of pairs. Throws Error(kInput) for an unknown name, with the known ones. Throws it
+/// if a header is damaged or lacks a field, or one of two files has more lines. Throws as
+/// RecordFile.
 std::unique_ptr<PairFile> open_pair_file(const std::string& path, const PairFields& fields);
 
-/// The file beside X.source: X.target.
+/// Returns "X.target", the file beside "X.source".
 std::string target_path(const std::string& source_path);
 
-/// Advice where a file of pairs is missing or empty.
+/// The advice if a file of pairs is missing or empty.
 inline constexpr const char* kPairFileAdvice =
     "write the path of a file of pairs: .jsonl, .csv, .tsv, or .source beside its .target";
 
-/// True if a name says one of these that is no plain text to its reader.
+/// True for the name of a JSON, CSV or TSV file.
 bool names_pairs(const std::string& path);
 
 }  // namespace zero

@@ -10,26 +10,26 @@
 
 namespace zero {
 
-/// How a sample of two texts stands in its columns, all of i32:
+/// The columns of a sample of two texts, all of i32:
 ///   "source" [source_length]     ids of the source, then padding
-///   "source_count" [1]           how many of them are no padding, 1 or more
-///   "previous" [target_length]   what a decoder has read before each target: the start id, then
-///                                the targets but the last; then padding
+///   "source_count" [1]           count of those that are no padding, 1 or more
+///   "previous" [target_length]   the decoder's input before each target: the start id, then the
+///                                targets but the last; then padding
 ///   "next" [target_length]       the targets, then kNotCounted
 struct PairForm {
   int64_t source_length = 0, target_length = 0;
-  int32_t pad = 0;    ///< fills up a source and what a decoder reads
-  int32_t end = 0;    ///< ends each source and each target
-  int32_t start = 0;  ///< what a decoder reads first
+  int32_t pad = 0;    ///< id that fills up a source and the decoder's input
+  int32_t end = 0;    ///< id that ends each source and target
+  int32_t start = 0;  ///< id that a decoder reads first
 
   std::vector<DataColumn> columns() const;
-  /// The same padded to other lengths.
+  /// Returns the form with other lengths.
   PairForm of_lengths(const LengthPair& lengths) const;
-  /// "at most 128 + 64 tokens"
+  /// Returns "at most 128 + 64 tokens".
   std::string words() const;
 };
 
-/// The columns of a sample while they are filled.
+/// A view of a sample's columns while they are filled.
 class PairColumns {
  public:
   PairColumns(const PairForm& form, ColumnSpans columns)
@@ -39,11 +39,11 @@ class PairColumns {
         previous_(values_in<int32_t>(columns[2])),
         next_(values_in<int32_t>(columns[3])) {}
 
-  /// Where ids of the source and the targets are written, from the first on.
+  /// Returns the room for ids of the source, or of the targets, from the first on.
   std::span<int32_t> source() const { return source_; }
   std::span<int32_t> targets() const { return next_; }
 
-  /// Fills what follows `sources` and `targets` such ids, and the other two columns. A missing
+  /// Fills the places after `sources` and `targets` ids, and the other two columns. A missing
   /// sample (0, 0) keeps one padded source token, so that attention has a key.
   void finish(int64_t sources, int64_t targets) const;
 
@@ -54,11 +54,11 @@ class PairColumns {
   std::span<int32_t> previous_, next_;
 };
 
-/// Samples of pairs, whatever they are made of.
+/// A set of samples of two texts.
 class PairDataset : public Dataset {
  public:
   std::string form() const override { return form_.words(); }
-  /// Without padding, and without what stands there twice.
+  /// Returns the ids without padding and without repeated ones.
   std::vector<ShownIds> shown(int64_t position) const override;
 
  protected:

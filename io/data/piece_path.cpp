@@ -26,20 +26,20 @@ ByteTrie trie_of(const std::vector<Piece>& pieces) {
   return ByteTrie(entries);
 }
 
-/// "<0xE4>"
+/// Returns the byte of a piece such as "<0xE4>", or -1.
 int byte_of(std::string_view piece) {
   int byte = -1;
   if (piece.size() == 6) std::from_chars(piece.data() + 3, piece.data() + 5, byte, 16);
   return byte;
 }
 
-/// Bytes of the character that begins with this one, as the library counts them.
+/// Returns the length of the character with this first byte, as the library counts it.
 size_t character_bytes(char lead) {
   const auto byte = uint8_t(lead);
   return byte < 0xC0 ? 1 : byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4;
 }
 
-/// A piece that goes on behind a blank which stands behind something else.
+/// True if the piece has a blank behind another character.
 bool spans_words(std::string_view piece) {
   for (size_t at = piece.find(kBlankMark); at != piece.npos; at = piece.find(kBlankMark, at + 1)) {
     if (at > 0 && !piece.substr(0, at).ends_with(kBlankMark)) return true;
@@ -69,7 +69,7 @@ PieceTable::PieceTable(const SentencePieceFile& file)
 
 void PiecePath::follow_pieces(std::string_view part, size_t at) {
   const float here = steps_[at].score;
-  // The library compares a sum in fp64 with one that is kept in fp32, but for unknown characters.
+  // The library compares a sum in fp64 with the fp32 sum it kept, except for unknown characters.
   const auto offer = [&](size_t end, int32_t id, auto score) {
     Step& step = steps_[end];
     if (step.begin >= 0 && !(score > step.score)) return;
@@ -92,7 +92,7 @@ void PiecePath::follow_pieces(std::string_view part, size_t at) {
   if (!is_known) offer(at + character, table_.unknown, table_.unknown_score + here);
 }
 
-/// Unknown pieces in a row are one, or the bytes that they consist of.
+/// Appends a piece. Unknown pieces in a row become one, or their bytes.
 void PiecePath::append_piece(std::string_view piece, int32_t id, std::vector<int32_t>& ids) {
   const bool is_unknown = table_.kinds[size_t(id)] == Kind::kUnknown;
   if (is_unknown && !table_.byte_ids.empty()) {
@@ -135,8 +135,8 @@ PieceCuts::PieceCuts(const SentencePieceFile& file)
   }
 }
 
-/// In front of the blank the normalised text must end with what the text ends with: the library
-/// takes blanks, and U+2581, away from the end of a text.
+/// True if the text may be cut at `blank`. The normalised text before the blank must end with the
+/// same character, because the library removes blanks, and U+2581, from the end of a text.
 bool PieceCuts::may_cut(std::string_view text, size_t blank, size_t first_mark) const {
   const auto byte = uint8_t(text[blank]);
   if (blank == 0 || byte >= 0x80 || !is_blank_[byte]) return false;

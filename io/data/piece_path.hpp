@@ -9,23 +9,23 @@
 
 namespace zero {
 
-/// The pieces of a unigram model, to be found in a text.
+/// The pieces of a unigram model, for a search in a text.
 struct PieceTable {
   explicit PieceTable(const SentencePieceFile& file);
 
-  ByteTrie trie;                               ///< of what a text may be made of; values are ids
-  std::vector<float> scores;                   ///< by id
-  std::vector<SentencePieceFile::Kind> kinds;  ///< by id
-  std::vector<int32_t> byte_ids;               ///< of the 256 bytes; empty without byte fallback
+  ByteTrie trie;                               ///< pieces that may be in a text; values are ids
+  std::vector<float> scores;                   ///< [ids]
+  std::vector<SentencePieceFile::Kind> kinds;  ///< [ids]
+  std::vector<int32_t> byte_ids;  ///< [256] id of each byte; empty without byte fallback
   int32_t unknown = 0;
   float unknown_score = 0, largest_score = 0;
 };
 
-/// Finds the pieces of a normalised text whose scores have the largest sum, as the library does
+/// A search for the pieces of a normalised text with the largest sum of scores, as in the library
 /// (SentencePiece 0.1.97 to 0.2.0, unigram_model.cc, EncodeOptimized). The library sums in fp32
-/// from the beginning of a text, so its rounding decides between pieces that score nearly alike.
-/// This class takes the text in parts and carries the sum over, and so finds the same ids in the
-/// memory of one part: 12 bytes for each of its bytes.
+/// from the beginning of a text, so rounding decides between pieces of nearly equal scores. This
+/// class takes the text in parts and carries the sum over. It finds the same ids in the memory of
+/// one part: 12 bytes for each of its bytes.
 class PiecePath {
  public:
   explicit PiecePath(const PieceTable& table) : table_(table) {}
@@ -36,8 +36,8 @@ class PiecePath {
  private:
   struct Step {
     int32_t id = -1;
-    float score = 0;     ///< of the best path that ends here
-    int32_t begin = -1;  ///< of its last piece
+    float score = 0;     ///< score of the best path that ends here
+    int32_t begin = -1;  ///< start of its last piece
   };
   void follow_pieces(std::string_view part, size_t at);
   void append_piece(std::string_view piece, int32_t id, std::vector<int32_t>& ids);
@@ -48,18 +48,18 @@ class PiecePath {
   bool ends_unknown_ = false;
 };
 
-/// True if SentencePiece makes the same of a text as of its parts, for a model and a place: the
-/// text is cut at a blank, which goes, as each part behind it begins with one that the model adds.
+/// A finder of places where a text may be cut without a change to SentencePiece's ids. A cut is at
+/// a blank, which is dropped, because each part behind it begins with a blank that the model adds.
 class PieceCuts {
  public:
   explicit PieceCuts(const SentencePieceFile& file);
 
   struct Cut {
-    size_t end;   ///< of the part in front
-    size_t next;  ///< where the part behind begins
+    size_t end;   ///< end of the part in front
+    size_t next;  ///< start of the part behind
   };
-  /// The last cut of the first `near` bytes, else the first one behind them; the end of the text
-  /// where there is none in `most` bytes. A part is never empty.
+  /// Returns the last cut of the first `near` bytes, else the first behind them, else the end of
+  /// the text if `most` bytes have none. A part is never empty.
   Cut find(std::string_view text, size_t near, size_t most) const;
 
  private:

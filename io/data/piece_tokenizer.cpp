@@ -16,7 +16,8 @@ constexpr int64_t kMostBytes = int64_t(64) << 20;
 
 std::string sentinel(int64_t k) { return text("<extra_id_", k, ">"); }
 
-/// Sentinels stand after the pieces, the last one first, and take the blanks around them along.
+/// Returns sentinels with ids after the pieces, the last one first. They take the blanks around
+/// them along.
 std::map<int32_t, AddedToken> sentinels_behind(int32_t pieces, int64_t count) {
   std::map<int32_t, AddedToken> tokens;
   for (int64_t k = 0; k < count; ++k) {
@@ -26,7 +27,7 @@ std::map<int32_t, AddedToken> sentinels_behind(int32_t pieces, int64_t count) {
   return tokens;
 }
 
-/// What a class of Transformers for such files assumes where they say nothing.
+/// Adds the defaults of Transformers' class for such files.
 void add_defaults(const SentencePieceModel& model, TokenizerSettings& settings) {
   std::map<int32_t, AddedToken> added = sentinels_behind(model.size(), settings.extra_ids);
   for (const auto& [id, token] : settings.added) added[id] = token;
@@ -38,7 +39,7 @@ void add_defaults(const SentencePieceModel& model, TokenizerSettings& settings) 
   }
 }
 
-/// A unigram model of SentencePiece with special tokens and sentinels, as T5Tokenizer makes ids
+/// A SentencePiece unigram model with special tokens and sentinels. It makes ids as T5Tokenizer
 /// with legacy = true: each stretch between special tokens is a text of its own.
 class PieceTokenizer : public Tokenizer {
  public:
@@ -74,7 +75,7 @@ class PieceTokenizer : public Tokenizer {
     return ids;
   }
 
-  /// Texts between special tokens, each of which has a blank on both sides.
+  /// Returns the texts between special tokens, with a blank on both sides of each token.
   std::string decode(std::span<const int32_t> ids, SpecialTokens special) const override {
     std::vector<int32_t> pieces;
     std::string out;
@@ -120,7 +121,7 @@ class PieceTokenizer : public Tokenizer {
 
   std::unique_ptr<SentencePieceModel> model_;
   AddedTokens added_;
-  std::map<int32_t, std::string> text_;  // of added tokens
+  std::map<int32_t, std::string> text_;  // text of each added token, by id
   int64_t vocab_size_ = 0;
   SpecialIds special_;
   uint64_t fingerprint_ = 0;

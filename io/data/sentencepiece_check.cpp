@@ -9,7 +9,7 @@
 namespace zero {
 namespace {
 
-// Fields of sentencepiece_model.proto.
+// Field numbers of sentencepiece_model.proto.
 constexpr uint64_t kPiece = 1, kTrainer = 2, kNormalizer = 3, kDenormalizer = 5;
 constexpr uint64_t kPieceText = 1, kPieceScore = 2, kPieceKind = 3;
 constexpr uint64_t kModelType = 3, kBlanksBehindWords = 24, kByteFallback = 35;
@@ -26,13 +26,13 @@ struct File {
   }
 };
 
-/// One field of a message in the encoding of protocol buffers: a number, or bytes.
+/// A field of a protocol buffers message: a number, or bytes.
 struct Field {
   uint64_t key = 0, number = 0;
   std::string_view bytes;
 };
 
-/// The fields of a message one after the other.
+/// A reader of the fields of a message.
 class Fields {
  public:
   Fields(const File& file, std::string_view rest) : file_(file), rest_(rest) {}
@@ -82,9 +82,9 @@ class Fields {
   std::string_view rest_;
 };
 
-/// The rules of normalisation: a double array (Aoe 1989) of what is replaced, as darts-clone lays
-/// it out, and the texts that stand for it, each ended by a zero byte. The library follows a text
-/// through the array, and takes up to 32 rules that begin at one place.
+/// The rules of normalisation: a double array (Aoe 1989) of keys in darts-clone's layout, and the
+/// zero-ended texts that replace them. The library follows a text through the array, and takes up
+/// to 32 rules that begin at one place.
 class Rules {
  public:
   Rules(const File& file, std::string_view blob) : file_(file), blob_(blob) {
@@ -133,10 +133,10 @@ class Rules {
     return false;
   }
   std::string_view text_at(uint32_t first) const {
-    return texts_.data() + (units_[first] & 0x7FFFFFFF);  // which ends with a zero byte
+    return texts_.data() + (units_[first] & 0x7FFFFFFF);  // ends with a zero byte
   }
 
-  /// The most rules on a way from `place` on. Every place that a text leads to lies in the array.
+  /// Returns the most rules on a way from `place` on. Refuses a way out of the array.
   int count_below(uint32_t place, int depth) {
     if (depth > kMostDepth || rules_below_[place] == kBegun) fail("rules that have no end");
     if (rules_below_[place] != kUnknown) return rules_below_[place];
@@ -160,7 +160,7 @@ class Rules {
   const File& file_;
   std::string_view blob_, texts_;
   std::vector<uint32_t> units_;
-  std::vector<int> rules_below_;  // by place
+  std::vector<int> rules_below_;  // [places]
   bool is_ascii_within_ = false;
 };
 
@@ -208,7 +208,8 @@ void read_piece(const File& file, std::string_view message, SentencePieceFile& o
   }
 }
 
-/// Refuses pieces of which many have one hash of the library's, by which it would look for each.
+/// Refuses pieces of which many share a hash of the library, because each lookup would search them
+/// all.
 void require_hashes(const File& file, const std::vector<SentencePieceFile::Piece>& pieces) {
   constexpr int kMostAlike = 256;
   std::unordered_set<std::string_view> like_theirs;

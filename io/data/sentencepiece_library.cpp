@@ -14,7 +14,8 @@ using sentencepiece::SentencePieceProcessor;
 using sentencepiece::util::Status;
 
 constexpr size_t kMostBytes = size_t(64) << 20;
-/// The library takes some 220 bytes of memory for each byte that it encodes at once.
+/// Bytes of a part. The library takes some 220 bytes of memory for each byte that it encodes at
+/// once.
 constexpr size_t kPartBytes = size_t(64) << 10, kMostPartBytes = size_t(4) << 20;
 
 class LibraryModel : public SentencePieceModel {
@@ -28,7 +29,7 @@ class LibraryModel : public SentencePieceModel {
 
   std::optional<int32_t> find(const std::string& piece) const override {
     const int id = processor_.PieceToId(piece);
-    if (processor_.IdToPiece(id) != piece) return std::nullopt;  // else it is the unknown one's
+    if (processor_.IdToPiece(id) != piece) return std::nullopt;  // else the id is the unknown's
     return id;
   }
 
@@ -64,8 +65,8 @@ class LibraryModel : public SentencePieceModel {
       text.remove_prefix(cut.next);
     }
   }
-  /// The text that the library finds pieces in, joined of these. Bytes of unknown characters are
-  /// pieces of their own.
+  /// Returns the text in which the library finds pieces, joined from them. Bytes of unknown
+  /// characters are pieces of their own.
   std::string normalised(std::string_view text) const {
     std::vector<std::string> pieces;
     require(guarded([&] { return processor_.Encode(text, &pieces); }));
@@ -81,7 +82,7 @@ class LibraryModel : public SentencePieceModel {
     }
     return all;
   }
-  /// What the library throws becomes a status, as its other failures are.
+  /// Turns an exception of the library into a status, like its other failures.
   template <class Work>
   static Status guarded(const Work& work) {
     try {

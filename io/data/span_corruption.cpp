@@ -51,8 +51,8 @@ uint32_t RandomRuns::draw() {
   return block.word[draws_++ % 4];
 }
 
-/// Each border in its turn becomes a cut with the share of cuts among the borders that are left, so
-/// that every choice of them is as likely (Knuth, The Art of Computer Programming 2, 3.4.2, S).
+/// Returns the length of the next run. Each border in turn is a cut with probability cuts_ /
+/// borders_, so choices are equally likely (Knuth, The Art of Computer Programming 2, 3.4.2, S).
 int64_t RandomRuns::next() {
   int64_t length = 1;
   while (borders_ > 0) {
@@ -83,7 +83,7 @@ std::string CorruptedSpans::form() const {
               zero::counted(counts.spans, "span"), " to be found again");
 }
 
-/// Tokens of text in a sample; 0 for one after the end.
+/// Returns the count of text tokens in a sample; 0 after the end.
 int64_t CorruptedSpans::length_of(int64_t sample) const {
   if (sample >= samples()) return 0;
   return std::min(window_, options_.tokens - sample * window_);

@@ -10,30 +10,31 @@
 
 namespace zero {
 
-/// Which tokens of a text a model has to find again: spans of them, of mean_span tokens on average,
-/// which together are the share `density`.
+/// The spans that a model must restore: of mean_span tokens on average, together the share
+/// `density` of a text's tokens.
 struct SpanNoise {
   double density = 0.15;
   double mean_span = 3;
-  int32_t first_sentinel = 0;  ///< stands for the first span; the next one has the id below
+  int32_t first_sentinel = 0;  ///< id for the first span; the next has the id below
   uint64_t seed = 0;
 };
 
-/// What becomes of some tokens in a row.
+/// The token counts of a corrupted window.
 struct SpanCounts {
   int64_t kept = 0, noise = 0, spans = 0;
 
   int64_t source() const { return kept + spans + 1; }    ///< with a sentinel a span, and the end
   int64_t targets() const { return noise + spans + 2; }  ///< with one sentinel more
 };
-/// `tokens` are 2 or more: at least one of them is kept and one is not.
+/// Returns the counts for `tokens`. Keeps at least one token and removes at least one. REQUIRES:
+/// tokens >= 2.
 SpanCounts span_counts(int64_t tokens, const SpanNoise& noise);
 
-/// The most tokens in a row that fill a sample of this form; 0 if none fit.
+/// Returns the most tokens in a row that fit a sample of this form; 0 if none fit.
 int64_t longest_window(const PairForm& form, const SpanNoise& noise);
 
-/// Cuts `items` at random into `runs` runs of one or more, each such cut as likely as any other.
-/// Its draws are those of Philox at (place, stream).
+/// A random cut of `items` into `runs` runs of one or more, each cut equally likely. It draws by
+/// Philox at (place, stream).
 class RandomRuns {
  public:
   RandomRuns(int64_t items, int64_t runs, uint64_t seed, int64_t place, uint32_t stream)
@@ -43,22 +44,22 @@ class RandomRuns {
         place_(uint64_t(place)),
         stream_(stream) {}
 
-  /// The length of the next run, one of `runs`.
+  /// Returns the length of the next run. REQUIRES: at most `runs` calls.
   int64_t next();
 
  private:
   uint32_t draw();
 
-  int64_t borders_, cuts_;  // that are left
+  int64_t borders_, cuts_;  // borders and cuts left
   uint64_t seed_, place_;
   uint32_t stream_, draws_ = 0;
 };
 
-/// A range of a text, cut into windows of longest_window() tokens that do not overlap, in each of
-/// which spans give way to sentinels. The source is what is left, with a sentinel for each span;
-/// the targets are each sentinel with its span after it, and one more sentinel; both end with the
-/// end's id. Which spans depends on the seed and the window's place in the text alone. Columns are
-/// those of PairForm. Views the text, which must outlive it.
+/// A set of samples from a range of a text, in windows of longest_window() tokens that do not
+/// overlap. Sentinels replace spans of each window. The source is the rest, with a sentinel for
+/// each span. The targets are each sentinel with its span, and one more sentinel. Both end with the
+/// end's id. The choice of spans depends only on the seed and the window's place in the text.
+/// Columns: PairForm. Views the text, which must outlive it.
 /// Source: Raffel et al. 2020, "Exploring the limits of transfer learning with a unified
 /// text-to-text transformer", sections 3.1.4 and 3.3.4.
 class CorruptedSpans : public PairDataset {
@@ -67,9 +68,9 @@ class CorruptedSpans : public PairDataset {
     PairForm form = {};
     SpanNoise noise = {};
     int64_t first_token = 0;
-    int64_t tokens = 0;       ///< of the range
-    int64_t max_samples = 0;  ///< the first n; 0 = all
-    bool keep_tail = false;   ///< a shorter last window of 2 tokens or more is a sample too
+    int64_t tokens = 0;       ///< tokens of the range
+    int64_t max_samples = 0;  ///< first n samples; 0 = all
+    bool keep_tail = false;   ///< also take a shorter last window of 2 tokens or more
     std::optional<uint64_t> shuffle_seed = {};
   };
   CorruptedSpans(const TokenSource& source, const Options& options);

@@ -23,7 +23,7 @@ void SyntheticTokens::read(int64_t first, std::span<int32_t> out) const {
     const uint64_t position = uint64_t(first) + i, block = position / 4;
     const PhiloxBlock random =
         philox({{uint32_t(block), uint32_t(block >> 32), 0, 0}}, seed_ ^ kStream);
-    // The high half of a product maps 32 random bits to 0 .. vocab_size - 1.
+    // The high half of the product maps 32 random bits to 0 .. vocab_size - 1.
     out[i] = int32_t((uint64_t(random.word[position % 4]) * uint64_t(vocab_size_)) >> 32);
   }
 }

@@ -7,7 +7,7 @@
 
 namespace zero {
 
-/// Uniform random ids: Philox on (seed, position). For measuring speed without a data set.
+/// A source of uniform random ids, by Philox on (seed, position), to measure speed without data.
 class SyntheticTokens : public TokenSource {
  public:
   SyntheticTokens(uint64_t seed, int64_t tokens, int64_t vocab_size);
@@ -23,11 +23,11 @@ class SyntheticTokens : public TokenSource {
   int64_t tokens_, vocab_size_;
 };
 
-/// How many samples such data have, where at most `most` are asked for; 0: nothing is said of it.
+/// Returns the sample count of such data: `most`, or 2^20 if `most` is 0.
 inline int64_t synthetic_samples(int64_t most) { return most > 0 ? most : int64_t(1) << 20; }
 
-/// Pairs of random ids, all as long as they may be, for measuring speed. Views the source of ids,
-/// which must outlive it.
+/// A set of pairs of random ids with the longest lengths, to measure speed. Views the source of
+/// ids, which must outlive it.
 class SyntheticPairs : public PairDataset {
  public:
   SyntheticPairs(const TokenSource& source, const PairForm& form, int64_t samples, uint64_t seed)

@@ -45,7 +45,7 @@ std::unique_ptr<Dataset> windows_of(const TokenSource& source,
   return std::make_unique<TokenWindows>(source, options);
 }
 
-/// A question for whoever names a file of records for a text.
+/// Returns a question to the user if a file of records was named as a text, else "".
 std::string doubt_of(const std::string& path, const TokenSource& source) {
   if (!names_pairs(path) && !path.ends_with(".parquet")) return "";
   if (!source.format().starts_with("UTF-8 text")) return "";
@@ -141,7 +141,7 @@ std::vector<ShownIds> TokenWindows::shown(int64_t position) const {
   return columns;
 }
 
-/// Tokens of a sample, at most sequence_length + 1; 0 of one after the end.
+/// Returns the count of tokens in a sample, at most sequence_length + 1; 0 after the end.
 int64_t TokenWindows::length_of(int64_t sample) const {
   if (sample >= samples()) return 0;
   const int64_t window = options_.sequence_length + 1;

@@ -10,18 +10,17 @@
 
 namespace zero {
 
-/// A range of a source, cut into samples: windows of sequence_length + 1 tokens that do not
-/// overlap, each predicting its last sequence_length tokens. Columns: "tokens" [T] and "targets"
-/// [T], of i32; a missing token is 0 with target kNotCounted. Views the source, which must outlive
-/// it.
+/// A set of samples from a range of a source: disjoint windows of sequence_length + 1 tokens, each
+/// predicting its last sequence_length tokens. Columns: "tokens" [T] and "targets" [T], of i32. A
+/// missing token is 0 with target kNotCounted. Views the source, which must outlive it.
 class TokenWindows : public Dataset {
  public:
   struct Options {
     int64_t first_token = 0;
-    int64_t tokens = 0;           ///< of the range
+    int64_t tokens = 0;           ///< tokens of the range
     int64_t sequence_length = 0;  ///< T
-    int64_t max_samples = 0;      ///< the first n; 0 = all
-    bool keep_tail = false;       ///< a shorter last window of 2 tokens or more is a sample too
+    int64_t max_samples = 0;      ///< first n samples; 0 = all
+    bool keep_tail = false;       ///< also take a shorter last window of 2 tokens or more
     std::optional<uint64_t> shuffle_seed = {};  ///< none: in the order of the source, once
   };
   TokenWindows(const TokenSource& source, const Options& options);
@@ -29,7 +28,7 @@ class TokenWindows : public Dataset {
   static std::vector<DataColumn> columns_of(int64_t sequence_length);
 
   std::string form() const override;
-  /// All T + 1 tokens of the window.
+  /// Returns all T + 1 tokens of the window.
   std::vector<ShownIds> shown(int64_t position) const override;
 
  private:

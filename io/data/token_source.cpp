@@ -23,8 +23,8 @@ std::string whole_text(const DataFile& file) {
   return text;
 }
 
-/// The entries of the published vocabulary. Models of more are padded to please their matrix
-/// products.
+/// Most entries to ask for: those of the published vocabulary. Models with more are padded for fast
+/// matrix products.
 constexpr int64_t kMostEntries = 50257;
 
 std::string make_command(const TokenOptions& options, const std::string& source,
@@ -39,7 +39,7 @@ std::string replaced(const std::string& path, const char* extension) {
   return fs::path(path).replace_extension(extension).string();
 }
 
-/// A text and its tokens have one name in all input files here.
+/// Returns advice for a missing file. A text and its tokens share a name in all input files here.
 std::string how_to_make(const TokenOptions& options) {
   if (const std::string pair = options.path + ".bin"; look_at(pair).kind == PathKind::file)
     return "write " + pair;

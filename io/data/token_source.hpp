@@ -1,21 +1,20 @@
 #pragma once
-/// Files of tokens. All numbers in them are little-endian. Told apart by their first bytes, and
-/// where these say nothing by their name:
+/// Files of tokens, with little-endian numbers. They are told apart by their first bytes, else by
+/// their name:
 ///
 ///   token file   32 bytes of header, then ids up to the end of the file: 16-bit ones for a
 ///                vocabulary of at most 65536, else 32-bit ones. Header: 93 'Z' 'T' 'O' 'K' 0D 0A
 ///                1A, u32 version = 1, u32 vocab_size, u64 tokens, u32 CRC-32 of the ids, u32 zero.
 ///                Made by tools/data/tokens.py.
 ///   llm.c        256 int32 of header (magic 20240520 and version 1: uint16 ids; magic 20240801
-///                and version 7: uint32 ids; the third number is how many), then ids.
+///                and version 7: uint32 ids; the third number is their count), then ids.
 ///   Megatron-LM  X.bin beside X.idx: the index says the type of the ids and where sequences and
 ///                documents begin, which are joined in their order. Both kinds of index are read:
 ///                "MMIDIDX" and the older "TNTIDX"; types are int8 to int64, uint8 and uint16.
 ///   nanoGPT      any other file named .bin, if it is no text: uint16 ids and nothing else.
-///   text         any other file: UTF-8. Its tokens are its bytes, or what a tokenizer makes of it.
+///   text         any other file: UTF-8. Its tokens are its bytes, or those of a tokenizer.
 ///
-/// A file's own vocabulary is what it says; ids of one that says none are held against the
-/// model's.
+/// Ids are checked against the file's own vocabulary, or the model's if the file states none.
 
 #include <cstdint>
 #include <memory>
@@ -35,8 +34,8 @@ class TokenSource : public DataSource {
  public:
   virtual int64_t tokens() const = 0;
 
-  /// Fills `out` with the tokens from `first` on; done when it returns; allocates nothing.
-  /// Requires first + out.size() <= tokens(). Throws Error(kInput) if the data is damaged.
+  /// Fills `out` with the tokens from `first` on; done on return. Allocates nothing. Throws
+  /// Error(kInput) if the data is damaged. REQUIRES: first + out.size() <= tokens().
   virtual void read(int64_t first, std::span<int32_t> out) const = 0;
 
   std::string_view item() const override { return "token"; }
@@ -44,32 +43,32 @@ class TokenSource : public DataSource {
 };
 
 struct TokenOptions {
-  std::string path = {};            ///< of a pair, that of the .bin
-  std::string tokenizer = "bytes";  ///< of a text, as open_tokenizer() takes it
-  int64_t vocab_size = 0;           ///< of the model
+  std::string path = {};            ///< path; of a pair, that of the .bin
+  std::string tokenizer = "bytes";  ///< for a text, as open_tokenizer() takes it
+  int64_t vocab_size = 0;           ///< vocabulary size of the model
 };
 
-/// Opens a file of any of these formats and checks header, index and lengths; ids and text are
-/// checked where they are read, and all of them by fingerprint(). A text for another tokenizer than
-/// "bytes" is read, checked and encoded here, into memory.
-/// Throws Error(kInput) naming file, offset and value of what is wrong, how a missing file is made,
-/// and the vocabulary that a model would need; Error(kIo) if the disk fails.
+/// Opens a file of any of these formats and checks header, index and lengths. Ids and text are
+/// checked by read() where it reads, and all by fingerprint(). A text for another tokenizer than
+/// "bytes" is read, checked and encoded here, into memory. Throws Error(kInput) naming file, offset
+/// and value of a fault, how to make a missing file, and the vocabulary that a model would need;
+/// Error(kIo) if the disk fails.
 std::unique_ptr<TokenSource> open_tokens(const TokenOptions& options);
 
-/// What a tokenizer makes of a text, encoded once and kept in memory.
+/// The ids of a text, encoded once by a tokenizer and kept in memory.
 class EncodedText : public TokenSource {
  public:
-  static constexpr int64_t kMostBytes = int64_t(64) << 20;  ///< of the text
+  static constexpr int64_t kMostBytes = int64_t(64) << 20;  ///< most bytes of the text
 
-  /// Reads the whole text. Throws Error(kInput) if it is no UTF-8 or has more than kMostBytes,
-  /// then with `advice`.
+  /// Reads and encodes the whole text. Throws Error(kInput) if it is not UTF-8 or, with `advice`,
+  /// has more than kMostBytes.
   EncodedText(const DataFile& file, const Tokenizer& tokenizer, const std::string& advice);
 
   int64_t tokens() const override { return int64_t(ids_.size()); }
   int64_t vocab_size() const override { return vocab_size_; }
   std::string format() const override { return "UTF-8 text, encoded by a tokenizer"; }
   void read(int64_t first, std::span<int32_t> out) const override;
-  /// Covers the text as it was read, and the tokenizer.
+  /// Returns a number that covers the text as it was read, and the tokenizer.
   uint64_t fingerprint() const override { return fingerprint_; }
 
  private:

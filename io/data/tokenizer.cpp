@@ -10,7 +10,7 @@ namespace zero {
 namespace {
 
 constexpr const char* kPieces = "spiece.model";
-/// Under these names Transformers looks for what a tokenizer is made of.
+/// Names under which Transformers looks for the files of a tokenizer.
 constexpr std::array<const char*, 7> kFiles = {"vocab.json",
                                                kPieces,
                                                "merges.txt",
@@ -49,7 +49,7 @@ bool holds_bpe(const std::string& folder) {
   return is_there(folder + "/vocab.json") && is_there(folder + "/merges.txt");
 }
 
-/// True if the other files of a tokenizer speak of sentinels, which belong to SentencePiece here.
+/// True if other files of a tokenizer name sentinels, which belong to SentencePiece here.
 bool knows_sentinels(const std::string& folder) {
   for (const char* name : {"tokenizer_config.json", "special_tokens_map.json"}) {
     const FileStart start = read_start(folder + "/" + name, size_t(1) << 20);
@@ -58,8 +58,8 @@ bool knows_sentinels(const std::string& folder) {
   return false;
 }
 
-/// Refuses a tokenizer.json that stands alone. Files made out of it may give other ids, because its
-/// normalizer, its pre-tokenizer and its added tokens stand in none of them.
+/// Refuses a tokenizer.json without other files. Files made from it may give other ids, because
+/// they lack its normalizer, pre-tokenizer and added tokens.
 [[noreturn]] void refuse_json(const std::string& folder) {
   const std::string path = folder + "/tokenizer.json";
   const FileStart start = read_start(path, size_t(64) << 20);
@@ -71,7 +71,7 @@ bool knows_sentinels(const std::string& folder) {
          "comes with beside it");
 }
 
-/// A folder has one tokenizer.
+/// Throws Error(kInput) unless the folder has one tokenizer.
 void require_one_kind(const std::string& folder) {
   if (holds_pieces(folder) && holds_bpe(folder)) {
     refuse(Exit::kInput, folder, ": holds two tokenizers, spiece.model, and vocab.json with ",

@@ -16,12 +16,12 @@ using Named = TokenizerSettings::Named;
 
 constexpr int64_t kMostBytes = int64_t(16) << 20;
 constexpr int64_t kMostIds = int64_t(1) << 20;
-constexpr size_t kMostLevels = 16;  // a config.json nests, but what is read of it does not
+constexpr size_t kMostLevels = 16;  // for config.json; values read are not nested
 const std::set<std::string> kRoles = {"bos_token", "eos_token", "unk_token", "sep_token",
                                       "pad_token", "cls_token", "mask_token"};
 constexpr const char* kAdditional = "additional_special_tokens";
 
-/// Values of one file, with its name for messages.
+/// A receiver of one file's values.
 class Reader : public JsonSink {
  public:
   Reader(const std::string& path, TokenizerSettings& out) : path_(path), out_(out) {}
@@ -48,7 +48,7 @@ class Reader : public JsonSink {
     if (id < 0 || id >= kMostIds) fail(path, text("id ", id, " is not 0 to ", kMostIds - 1));
     return int32_t(id);
   }
-  /// A flag or the text of an added token.
+  /// Reads a flag or the text of an added token.
   void read_member(Path path, const JsonScalar& value, AddedToken& token) const {
     const std::string& member = path.back();
     if (member == "content") token.text = as<std::string>(path, value, "text");
@@ -58,14 +58,15 @@ class Reader : public JsonSink {
     if (member == "single_word" && as<bool>(path, value, "boolean"))
       fail(path, "true is not supported: write false");
   }
-  /// eos_token = "</s>", or eos_token.content = "</s>" with its flags.
+  /// Reads eos_token = "</s>", or eos_token.content = "</s>" with its flags.
   void read_role(Path path, const JsonScalar& value) {
     if (std::holds_alternative<std::nullptr_t>(value)) return;
     if (path.size() == 1) return start(path[0]).text = as<std::string>(path, value, "text"), void();
     if (open_ == nullptr || open_->role != path[0]) start(path[0]);
     read_member(path, value, open_->token);
   }
-  /// An object of the list begins with its first member; several follow one another.
+  /// Reads a value of the list. Its objects follow one another, and each begins with its first
+  /// member.
   void read_additional(Path path, const JsonScalar& value) {
     if (path.size() == 1) return start(path[0]).text = as<std::string>(path, value, "text"), void();
     const bool next = path.back() == "content" && open_ != nullptr && !open_->token.text.empty();
@@ -116,7 +117,7 @@ class ConfigReader : public Reader {
   }
 };
 
-/// Roles, for those that the first file has not named.
+/// A receiver of the roles that the first file has not named.
 class MapReader : public Reader {
  public:
   MapReader(const std::string& path, TokenizerSettings& out) : Reader(path, out) {
@@ -132,7 +133,7 @@ class MapReader : public Reader {
   std::set<std::string> known_;
 };
 
-/// {"<mask>": 8008}
+/// A receiver of added tokens: {"<mask>": 8008}.
 class AddedReader : public Reader {
  public:
   using Reader::Reader;
@@ -160,7 +161,8 @@ void read_file(const std::string& folder, const char* name, TokenizerSettings& o
   read_json(read_whole(path, kMostBytes), path, {.depth = kMostLevels}, sink);
 }
 
-/// A token with an id has the flags that stand beside the id, and is special as it says there.
+/// Returns the texts of the tokens that have an id. The flags beside the id hold for them,
+/// `special` too.
 std::set<std::string> names_with_ids(const TokenizerSettings& settings) {
   std::set<std::string> names;
   for (const auto& [id, token] : settings.added) names.insert(token.text);

@@ -15,10 +15,10 @@
 
 namespace zero {
 
-/// The kinds of tokenizers that are read from files. Both throw as open_tokenizer().
-/// `folder` has vocab.json and merges.txt.
+/// Opens a byte-level BPE from a folder with vocab.json and merges.txt. Throws as open_tokenizer().
 std::unique_ptr<Tokenizer> open_bpe(const std::string& folder);
-/// `path` is a SentencePiece model; settings are in `folder`, "" for none.
+/// Opens the SentencePiece model `path` with settings in `folder`, "" for none. Throws as
+/// open_tokenizer().
 std::unique_ptr<Tokenizer> open_pieces(const std::string& path, const std::string& folder);
 
 /// True if open_tokenizer() takes `name` for a SentencePiece model.
@@ -29,7 +29,8 @@ void require_token(std::span<const int32_t> ids, size_t i, int64_t vocab_size);
 
 /// The settings of special tokens and of encoding in the JSON files beside a vocabulary.
 struct TokenizerSettings {
-  /// A token by its role ("eos_token") or as an additional special one; its id stands elsewhere.
+  /// A token named by its role ("eos_token") or as an additional special one. Its id stands
+  /// elsewhere.
   struct Named {
     std::string role;
     AddedToken token;
@@ -42,20 +43,20 @@ struct TokenizerSettings {
   int64_t extra_ids = 100;
   int32_t decoder_start = SpecialIds::kNone;
 
-  /// The text of the role, or `otherwise` where no file names it.
+  /// Returns the text of a role, or `otherwise` if no file names it.
   std::string text_of(const std::string& role, const std::string& otherwise = "") const;
-  /// Changes with all that changes ids.
+  /// Returns a number that changes with everything that changes ids.
   uint32_t fingerprint() const;
 };
 
-/// Reads tokenizer_config.json; special_tokens_map.json for the roles that it leaves open;
-/// added_tokens.json where it lists no added tokens; and decoder_start_token_id of config.json.
-/// Each may be missing. Throws Error(kInput) with file and key for a value of another type, an id
-/// that is none, or a rule that is not followed here.
+/// Reads tokenizer_config.json; special_tokens_map.json for roles that it leaves open;
+/// added_tokens.json if it lists no added tokens; and decoder_start_token_id of config.json. Each
+/// may be missing. Throws Error(kInput) with file and key for a value of another type, an invalid
+/// id, or an unsupported rule.
 TokenizerSettings read_tokenizer_settings(const std::string& folder);
 
-/// The tokens of `settings` with their ids: those that have one, and the named ones to which
-/// `find` gives one. A named token without an id is text like any other.
+/// Returns the tokens of `settings` that have an id: the added ones, and the named ones to which
+/// `find` gives one. A named token without an id is ordinary text.
 std::vector<AddedToken> tokens_with_ids(
     const TokenizerSettings& settings,
     const std::function<std::optional<int32_t>(const std::string&)>& find);

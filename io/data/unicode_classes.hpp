@@ -1,5 +1,5 @@
 #pragma once
-/// What a byte-level BPE and blanks in front of special tokens ask of a character.
+/// Character classes for a byte-level BPE and for the blanks around special tokens.
 
 #include <array>
 #include <cstddef>
@@ -8,16 +8,16 @@
 
 namespace zero {
 
-/// The bytes of the character of white space at byte `at` of `text`; 0 if another one is there.
+/// Returns the length of the white-space character at byte `at` of `text`; 0 for any other.
 size_t blank_bytes(std::string_view text, size_t at);
 
 /// The classes of characters that the pattern tells apart, as `tokenizers` 0.23.3 does: Unicode
-/// 16.0. A table and not a library for regular expressions, because the machine's may know another
+/// 16.0. A table replaces a library of regular expressions, because the machine's may have another
 /// Unicode, which would cut a text into other words.
 enum class CharClass : uint8_t { kOther, kLetter, kNumber, kBlank };
 
 inline constexpr int kClassBorders = 1610;
-/// Ascending: code point * 4 + class, wherever a class other than the last begins; from 0 on.
+/// The borders of classes, ascending from 0: code point * 4 + class.
 extern const std::array<uint32_t, kClassBorders> kClassTable;
 
 }  // namespace zero

@@ -12,8 +12,8 @@ using std::string_view_literals::operator""sv;
 struct Kind {
   std::string_view begin;
   const char* what;
-  const char* remedy;               ///< for a reader of a text; FILE stands for its path
-  const char* of_records = remedy;  ///< for a reader of records
+  const char* remedy;               ///< advice to a reader of a text; FILE stands for its path
+  const char* of_records = remedy;  ///< advice to a reader of records
 };
 
 constexpr const char* kTextOfTable =
@@ -29,7 +29,7 @@ constexpr const char* kPickledLines =
     "load it where you trust it, and save its texts as JSON lines";
 constexpr const char* kUtf16 = "convert it: iconv -f UTF-16 -t UTF-8 FILE > NEW";
 
-/// The longer of two that begin alike comes first.
+/// Kinds by first bytes; of two that begin alike, the longer comes first.
 constexpr Kind kKinds[] = {
     {"\xFF\xFE\0\0"sv, "is a text in UTF-32", "convert it: iconv -f UTF-32 -t UTF-8 FILE > NEW"},
     {"\0\0\xFE\xFF"sv, "is a text in UTF-32", "convert it: iconv -f UTF-32 -t UTF-8 FILE > NEW"},
@@ -57,7 +57,7 @@ constexpr Kind kKinds[] = {
      "fetch the file: git lfs pull"},
 };
 
-/// Letters of ASCII in UTF-16 without a byte order mark: each second byte is 0.
+/// True for ASCII in UTF-16 without a byte order mark: each second byte is 0.
 bool alternates(std::string_view first, size_t zero) {
   constexpr size_t kLeast = 8;
   if (first.size() < kLeast) return false;

@@ -27,7 +27,7 @@ int write_all(const OpenFile& file, std::string_view content) {
 
 namespace {
 
-constexpr int kMaxInterruptions = 16;  // of one read, without progress
+constexpr int kMaxInterruptions = 16;  // interruptions of a read without progress
 
 }  // namespace
 

@@ -23,8 +23,8 @@ std::string host_name() {
   return host;
 }
 
-/// What the file says: "host n2 process 17". Empty after a clean end. Whatever lies there under the
-/// name, it is not waited for, and of letters only those are taken that a terminal shows.
+/// Returns the holder that the file names, "host n2 process 17"; empty after a clean end. Never
+/// blocks, whatever has the name, and stops at the first character that a terminal does not show.
 std::string holder_in(const std::string& path) {
   const OpenFile file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   std::string line(kHolderBytesMax, '\0');
@@ -35,7 +35,7 @@ std::string holder_in(const std::string& path) {
   return line;
 }
 
-/// Whether the holder may live. Nothing is known of another host, so there it may.
+/// True if the holder may live, as any process on another host may.
 bool may_live(const std::string& holder) {
   std::istringstream words(holder);
   std::string word, host;
@@ -80,8 +80,8 @@ bool is_named(const OpenFile& file, const std::string& path) {
          open.st_dev == named.st_dev && open.st_ino == named.st_ino;
 }
 
-/// Opens and locks the file of this name. A process that removes it holds its lock meanwhile, so
-/// the name is looked at once more under the lock.
+/// Opens and locks the file of this name. Looks at the name again under the lock, because another
+/// process may have removed the file under its own lock.
 OpenFile locked_file(const std::string& path, const LockFile::Words& words) {
   constexpr int kTries = 16;
   for (int i = 0; i < kTries; ++i) {
@@ -120,7 +120,7 @@ LockFile::LockFile(const std::string& path, const Words& words) {
 }
 
 LockFile::~LockFile() {
-  // Only a file system without locks would miss it.
+  // A failure matters only on a file system without locks.
   if (file_ && ftruncate(file_.descriptor(), 0) != 0) return;
 }
 

@@ -27,7 +27,7 @@ OpenFile opened(const std::string& path) {
 
 bool lock(const OpenFile& folder) { return flock(folder.descriptor(), LOCK_EX | LOCK_NB) == 0; }
 
-/// Whether a NewFolder of `name` may have made it: "model.tmp-17", "model.tmp-17-2".
+/// True if a NewFolder of `name` may have made the folder: "model.tmp-17", "model.tmp-17-2".
 bool is_temporary(const std::string& found, const std::string& name) {
   if (!found.starts_with(name + kMaking)) return false;
   const std::string suffix = found.substr(name.size() + std::strlen(kMaking));
@@ -42,7 +42,7 @@ bool is_ours(const OpenFile& folder) {
   return fstat(folder.descriptor(), &status) == 0 && status.st_uid == geteuid();
 }
 
-/// What processes that are gone have left. What cannot be removed costs room and no more.
+/// Removes folders that ended processes left. Ignores failures, which only cost room.
 void remove_left(const fs::path& path) {
   std::error_code ignored;
   const fs::path place = path.has_parent_path() ? path.parent_path() : ".";
@@ -73,8 +73,8 @@ NewFolder::NewFolder(const std::string& path) : path_(path) {
   }
 }
 
-/// Makes the folder and locks it. EEXIST where somebody else has it, also one who takes it for what
-/// a process has left. A file system without locks does without: what is left there stays.
+/// Makes and locks the folder. EEXIST if another process has it, or locked it as a leftover. Works
+/// without locks in the file system; a folder left there stays.
 bool NewFolder::take() {
   if (mkdir(temporary_.c_str(), 0777) != 0) return false;
   lock_ = opened(temporary_);
@@ -84,7 +84,7 @@ bool NewFolder::take() {
     return false;
   }
   if (lock_ && fstat(lock_.descriptor(), &status) == 0 && status.st_nlink > 0) return true;
-  // One who took it for a leftover has removed it meanwhile.
+  // A process that took the folder for a leftover has removed it.
   if (lock_ || errno == ENOENT) errno = EEXIST;
   return false;
 }

@@ -18,7 +18,7 @@
 namespace zero {
 namespace {
 
-constexpr int kMaxInterruptions = 16;  // of one write, without progress
+constexpr int kMaxInterruptions = 16;  // interruptions of a write without progress
 constexpr int kMostNames = 1000;
 constexpr const char* kMaking = ".tmp-";
 
@@ -31,13 +31,13 @@ constexpr const char* kMaking = ".tmp-";
   refuse(Exit::kIo, to, ": ", strerror(reason), " renaming ", from, left);
 }
 
-/// For a file there is a moment between the look and the rename.
+/// Renames a file. Another process may take the name between the check and the rename.
 void rename_file(const std::string& from, const std::string& to) {
   if (is_taken(to)) refuse_taken(to);
   if (rename(from.c_str(), to.c_str()) != 0) refuse_rename(from, to, errno);
 }
 
-/// A folder may take the place of an empty one, which no two processes can have made.
+/// Renames a folder over an empty one, because no two processes can both have made that.
 void rename_folder(const std::string& from, const std::string& to) {
   if (mkdir(to.c_str(), 0700) != 0) {
     if (errno == EEXIST) refuse_taken(to);
@@ -76,7 +76,7 @@ OutputFile::OutputFile(const std::string& path, int64_t first) : path_(path) {
     if (errno != EEXIST || i == kMostNames) refuse(Exit::kIo, temporary_, ": ", strerror(errno));
     temporary_ = text(name, "-", i, end);
   }
-  // Tells left_files() that this process lives; where a file system knows no locks, nothing does.
+  // Tells left_files() that this process lives. On a file system without locks, nothing does.
   if (flock(file_, LOCK_EX | LOCK_NB) != 0) return;
 }
 

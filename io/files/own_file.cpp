@@ -21,7 +21,7 @@ bool is_regular(const OpenFile& file) {
 
 std::string reason_text(int reason) {
   if (reason == ELOOP) return "is a symbolic link, which is not followed";
-  // A pipe or a socket that nobody reads.
+  // ENXIO: a pipe or a socket that nobody reads.
   return reason == ENXIO ? "is no regular file" : std::strerror(reason);
 }
 
@@ -44,7 +44,7 @@ OpenFile make_own(const std::string& path) {
 }
 
 bool sync_file(const OpenFile& file) {
-  // EINVAL: this file system has no disk that a file could be sent to.
+  // EINVAL: this file system has no disk for a file.
   return fsync(file.descriptor()) == 0 || errno == EINVAL;
 }
 
@@ -74,7 +74,7 @@ std::string give_permissions(int descriptor, int permissions) {
   struct stat status {};
   if (fstat(descriptor, &status) != 0) return std::strerror(errno);
   if ((status.st_mode & kPermissions) == mode_t(permissions)) return "";
-  // Root may change them, too, but they are not its own.
+  // Root may change the permissions too, but the file is not its own.
   if (status.st_uid != geteuid()) return "is another user's";
   const mode_t others = status.st_mode & mode_t(07777) & ~kPermissions;
   return fchmod(descriptor, others | mode_t(permissions)) == 0 ? "" : std::strerror(errno);

@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kShownBytes = 80;
 
-/// Follows the parser, which keeps no tree and does not recurse.
+/// A receiver of the parser's events. It keeps no tree and does not recurse.
 class Handler : public nlohmann::json_sax<nlohmann::json> {
  public:
   Handler(const std::string& name, const JsonLimits& limits, JsonSink& sink)
@@ -56,7 +56,7 @@ class Handler : public nlohmann::json_sax<nlohmann::json> {
 
  private:
   struct Level {
-    size_t path = 0;  ///< length of the path that leads here
+    size_t path = 0;  ///< keys that lead here
     std::unordered_set<std::string, KeyedHash> keys = {};
   };
 

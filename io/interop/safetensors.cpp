@@ -52,14 +52,14 @@ const FileDtype* dtype_named(std::string_view name) {
   return found == kDtypes.end() ? nullptr : &*found;
 }
 
-/// A tensor as its JSON object says it, before any check of one part against another.
+/// A tensor as its JSON object states it, unchecked.
 struct Entry {
   SafetensorsTensor tensor;
   bool has_dtype = false, has_shape = false, has_offsets = false;
   std::vector<int64_t> offsets = {};
 };
 
-/// Collects the header's entries; a value of another kind than the format's is refused at once.
+/// A receiver of the header's entries. It refuses a value of the wrong type at once.
 class HeaderSink : public JsonSink {
  public:
   explicit HeaderSink(const std::string& path) : path_(path) {}
@@ -126,9 +126,9 @@ class HeaderSink : public JsonSink {
   std::map<std::string, std::string> metadata_;
 };
 
-/// Bytes of a tensor; none if they are more than an int64 counts.
+/// Returns the size of a tensor in bytes; none beyond an int64.
 std::optional<int64_t> bytes_of_shape(const std::vector<int64_t>& shape, int64_t element_bytes) {
-  // An extent of 0 anywhere makes 0, whatever the others would multiply to.
+  // An extent of 0 makes 0, even if the others overflow.
   if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return 0;
   int64_t bytes = element_bytes;
   for (const int64_t extent : shape) {
@@ -137,7 +137,8 @@ std::optional<int64_t> bytes_of_shape(const std::vector<int64_t>& shape, int64_t
   return bytes;
 }
 
-/// The tensor of an entry, whose offsets are taken from `data` on and end at or before `end`.
+/// Returns the tensor of an entry, with offsets counted from `data` and ending by `end`. Throws
+/// Error(kInput) if its parts disagree.
 SafetensorsTensor checked(Entry entry, const std::string& path, int64_t data, int64_t end) {
   SafetensorsTensor& tensor = entry.tensor;
   const auto fail = [&](const auto&... what) {
@@ -165,7 +166,7 @@ SafetensorsTensor checked(Entry entry, const std::string& path, int64_t data, in
   return std::move(tensor);
 }
 
-/// Every byte of the data belongs to one tensor.
+/// Throws Error(kInput) unless every byte of the data belongs to one tensor.
 void check_cover(const std::vector<SafetensorsTensor>& tensors, const std::string& path,
                  int64_t data, int64_t end) {
   int64_t covered = data;
@@ -181,7 +182,7 @@ void check_cover(const std::vector<SafetensorsTensor>& tensors, const std::strin
   }
 }
 
-/// Returns the kind of another file by its first bytes, and the way to a readable one.
+/// Returns another file's kind by its first bytes, and the way to a readable file.
 std::string instead_of_header(const InputFile& file) {
   const std::string kind = file_kind(first_bytes(file), file.path());
   if (!kind.empty()) return ": it " + kind;
@@ -226,7 +227,7 @@ const char* file_name_of(Dtype dtype) {
   return dtype == Dtype::bf16 ? "BF16" : dtype == Dtype::f16 ? "F16" : "F32";
 }
 
-/// The header, and the bytes that follow it.
+/// The header, and the count of bytes that follow it.
 struct Layout {
   std::string header;
   int64_t data_bytes = 0;

@@ -38,7 +38,8 @@ int64_t free_bytes(const std::string& folder) {
                                                : -1;
 }
 
-/// For a file system without nameless files: a name in a folder of our own, gone at once.
+/// Opens a file in a folder of its own and removes both names, for a file system without nameless
+/// files.
 int open_and_unlink(const std::string& folder, int flags) {
   std::string own = folder + "/zeroapp-XXXXXX";
   if (mkdtemp(own.data()) == nullptr) return -1;
@@ -57,7 +58,7 @@ int open_nameless(const std::string& folder, int flags) {
   return file < 0 && unknown ? open_and_unlink(folder, flags) : file;
 }
 
-/// Whether the file system has given the room.
+/// True if the file system has allocated the bytes.
 bool allocate(int file, const std::string& folder, int64_t bytes) {
   const int64_t free = free_bytes(folder);
   int status = 0;
@@ -87,7 +88,7 @@ int64_t free_bytes(const std::vector<std::string>& folders) {
     devices.push_back(stat(folder.c_str(), &status) == 0 ? status.st_dev : 0);
     ++sharing[devices.back()];
   }
-  // All take the same, so the fullest decides.
+  // All files have one size, so the fullest disk decides.
   int64_t least = INT64_MAX;
   for (size_t i = 0; i < folders.size(); ++i) {
     least = std::min(least, std::max<int64_t>(0, free_bytes(folders[i])) / sharing[devices[i]]);

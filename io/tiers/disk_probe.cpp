@@ -10,7 +10,7 @@ namespace {
 
 constexpr int64_t kMemoryBytes = int64_t(64) << 20;
 
-/// A disk may save itself the trouble of bytes that are all alike.
+/// Fills memory with noise, because a disk may shorten equal bytes.
 void fill_with_noise(std::span<std::byte> memory) {
   constexpr size_t kDraw = sizeof(PhiloxBlock);
   for (size_t at = 0; at + kDraw <= memory.size(); at += kDraw) {
@@ -35,7 +35,7 @@ std::unique_ptr<aio::Engine> make_engine(const DiskSetting& setting, std::span<s
 DiskProbe::DiskProbe(const std::string& folder)
     : files_({.folders = {folder}, .bytes = kBytes}), memory_(kMemoryBytes) {
   fill_with_noise({memory_.data(), size_t(memory_.bytes())});
-  // By threads, since a program that may have no io_uring may have these.
+  // By threads, because a program without io_uring has these.
   const aio::Swept filled = run({.uring = false, .threads = 4},
                                 {.pattern = aio::Pattern::write, .most_seconds = kFillSeconds});
   region_bytes_ = filled.bytes_written;

@@ -8,7 +8,7 @@
 namespace zero::tiers {
 namespace {
 
-/// visit(index of the block, its bytes)
+/// Calls visit(index of the block, its bytes) for each block.
 template <class Visit>
 void for_each_block(int64_t offset, std::span<const std::byte> memory, const Visit& visit) {
   for (size_t at = 0; at < memory.size(); at += size_t(kDiskBlockBytes)) {
@@ -17,8 +17,8 @@ void for_each_block(int64_t offset, std::span<const std::byte> memory, const Vis
   }
 }
 
-/// A transfer holds a block at least; as many wait as are under way, while the oldest is waited
-/// for.
+/// Returns enough transfers for a busy engine. Each has at least one block, and depth() more wait
+/// while the oldest is waited for.
 int enough_transfers(const aio::QueueOptions& options, const aio::Engine& engine) {
   return std::max(options.transfers, 2 * engine.depth());
 }
@@ -74,7 +74,7 @@ void DiskTier::read(int64_t offset, std::span<std::byte> memory, Sums sums) {
   move({.direction = aio::Direction::read, .offset = offset, .memory = memory, .sums = sums});
 }
 
-/// visit(place in the files, the bytes that lie there in a row)
+/// Calls visit(place in the files, the bytes that lie there in a row) for each stretch.
 template <class Visit>
 void DiskTier::for_each_place(int64_t offset, std::span<const std::byte> memory,
                               const Visit& visit) const {
@@ -116,7 +116,7 @@ void DiskTier::move(const Move& asked) {
     begin += int64_t(part.memory.size());
     next(sent) = part;
   }
-  // After a failure too: the memory is the caller's again.
+  // Wait after a failure too: the caller gets its memory back.
   while (done < sent) finish(next(done), asked);
   is_moving_.store(false, std::memory_order_relaxed);
   if (failure_) std::rethrow_exception(failure_);

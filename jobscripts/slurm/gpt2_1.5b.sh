@@ -18,17 +18,11 @@ set -euo pipefail
 cd "${SLURM_SUBMIT_DIR:-.}"
 zeroapp=${ZEROAPP:-./zeroapp}
 input=inputs/gpt2_1.5b.toml
-
-# Where a card or its driver is broken, a new job goes on from the last checkpoint without that
-# node; after three such nodes somebody has to look first.
-go_on_without() {
-  export BROKEN_NODES="${BROKEN_NODES:+$BROKEN_NODES,}$1"
-  shift
-  local commas=${BROKEN_NODES//[^,]/}
-  if [ "${#commas}" -ge 3 ]; then return; fi
-  sbatch --exclude="$BROKEN_NODES" --nodes="${SLURM_JOB_NUM_NODES:-1}" \
-    jobscripts/slurm/gpt2_1.5b.sh "$@" || echo "no job could be submitted without the node" >&2
-}
+script=jobscripts/slurm/gpt2_1.5b.sh
+nodes=${SLURM_JOB_NUM_NODES:-1}
+ranks=${SLURM_NTASKS:-8}
+# shellcheck source=jobscripts/common.sh
+. jobscripts/common.sh
 
 # The data is made once, by the first job that needs it.
 if [ ! -f data/web.bin ]; then
@@ -41,21 +35,7 @@ status=0
 card=$("$zeroapp" doctor --card) || status=$?
 if [ "$status" -eq 12 ]; then go_on_without "${SLURMD_NODENAME:-${HOSTNAME%%.*}}" "$@"; fi
 if [ "$status" -ne 0 ]; then exit "$status"; fi
-"$zeroapp" plan "$input" --ranks "${SLURM_NTASKS:-8}" \
-  --ranks-per-node "$((${SLURM_NTASKS:-8} / ${SLURM_JOB_NUM_NODES:-1}))" --machine "$card" "$@"
+"$zeroapp" plan "$input" --ranks "$ranks" --ranks-per-node "$((ranks / nodes))" \
+  --machine "$card" "$@"
 
-# pmix: without it srun starts as many programs of one rank each, which zeroapp refuses.
-# The signal above reaches every rank: all stop together after the step in progress, save, and end
-# with status 85. The job then waits for its next turn, and goes on from there.
-errors=$(mktemp)
-trap 'rm -f "$errors"' EXIT
-{ srun --mpi=pmix "$zeroapp" "$input" "$@" 2>&1 >&3 | tee "$errors" >&2; } 3>&1 || status=$?
-if [ "$status" -eq 85 ]; then scontrol requeue "$SLURM_JOB_ID"; fi
-
-# Error E1200 names the node of a broken card; srun's status may be that of a rank that was killed.
-node=$(sed -n 's/^zeroapp: error E1200 \[rank [0-9]* host \([^] .]*\).*/\1/p' "$errors" | head -n 1)
-if [ -n "$node" ]; then
-  status=12
-  go_on_without "$node" "$@"
-fi
-exit "$status"
+run_ranks "$zeroapp" "$input" "$@"

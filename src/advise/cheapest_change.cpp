@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <ctime>
-#include <string_view>
 #include <vector>
 
 #include "src/advise/change_levels.hpp"
@@ -54,6 +53,9 @@ double core_seconds() {
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return double(now.tv_sec) + double(now.tv_nsec) * 1e-9;
 }
+
+/// Ends the compile under which the time of a search does.
+struct OutOfTime {};
 
 class Search {
  public:
@@ -155,8 +157,19 @@ class Search {
   }
 
   bool fits_with(const Level& settings, const state::World& world) const {
-    if (time_ && core_seconds() - begun_ > time_->seconds) time_->has_ended = true;
-    return !(time_ && time_->has_ended) && works(changed(settings), world, fits_);
+    if (!time_) return works(changed(settings), world, fits_);
+    if (time_->has_ended) return false;
+    state::World bounded = world;
+    bounded.interrupt = [this] {
+      if (core_seconds() - begun_ > time_->seconds) throw OutOfTime();
+    };
+    try {
+      bounded.interrupt();
+      return works(changed(settings), bounded, fits_);
+    } catch (const OutOfTime&) {
+      time_->has_ended = true;
+      return false;
+    }
   }
 
   RunConfig changed(const Level& settings) const {
@@ -258,72 +271,6 @@ void add_largest_choice(const RunConfig& asked, const MemoryLimit& limit, Placem
              .asked = "max",
              .chosen = text(placement.build.batch.micro),
              .why = text(" within ", bytes_text(double(within.bytes)), " (", within.source, ")")});
-}
-
-namespace {
-
-/// Whether a disk is, and nothing else.
-bool is_disk_short(const PlanReport& report) {
-  MemoryLimit limit = report.limit;
-  limit.disk = {};
-  return !report.fits() && fits(*report.build, limit);
-}
-
-/// Texts can be written by a command of their own.
-std::string later_texts(const state::Build& build) {
-  std::string out;
-  for (const state::Texts& texts : build.texts) {
-    const bool answers = std::string_view(texts.key) == "evaluation.generate";
-    out += answers ? "evaluation.generate = false and zeroapp eval RUN evaluation.generate=true "
-                     "afterwards, "
-                   : "evaluation.show_samples = 0 and zeroapp generate RUN afterwards, ";
-  }
-  return out;
-}
-
-/// A limit that somebody has written may be what is wrong.
-std::string larger_limit(const PlanReport& report) {
-  const std::string shortage = shortage_text(*report.build, report.limit);
-  for (const char* key : {"memory.device_limit", "memory.host_limit"}) {
-    if (shortage.find(key) != shortage.npos) return text("or write a larger ", key);
-  }
-  return "or a machine with more memory";
-}
-
-std::string advice_for(const PlanReport& report, const RunConfig& config, const state::World& world,
-                       const MoreRanks& more) {
-  const Fits fits = fits_in(report.limit);
-  SearchTime time;
-  const auto change = cheapest_change(config, world, fits, more.most, &time);
-  if (!change && time.has_ended) {
-    return text("no change that makes it fit was found in ", time.seconds,
-                " s; use fewer layers, or try a higher stage, states in host memory or on disk, or "
-                "more ranks");
-  }
-  if (!change) {
-    return text("no batch, recompute, stage or home in host memory or on disk on up to ",
-                counted(more.most, "rank"), " makes it fit; use a smaller model (fewer layers, a ",
-                "smaller width or vocabulary), ", later_texts(*report.build),
-                more.most < comm::kMostRanks ? "more ranks, " : "",
-                is_disk_short(report) ? "a larger disk" : larger_limit(report));
-  }
-  std::string advice = "cheapest change that fits: " + change->text;
-  const bool grows = change->ranks > world.ranks && more.node_ranks;
-  const int64_t node = grows ? more.node_ranks(*change) : 0;
-  if (node > 0) advice += text(" --ranks-per-node ", node);
-  if (change->names_folder) {
-    advice += text(" (", kFolderToName, ": one on a local disk, yours to name)");
-  }
-  return advice;
-}
-
-}  // namespace
-
-void refuse_unless_fits(const PlanReport& report, const RunConfig& config,
-                        const state::World& world, const MoreRanks& more) {
-  if (report.fits()) return;
-  refuse(Exit::kDoesNotFit, "the plan needs ", shortage_text(*report.build, report.limit), " - ",
-         advice_for(report, config, world, more));
 }
 
 }  // namespace zero::advise

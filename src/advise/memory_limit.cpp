@@ -4,9 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <fstream>
-#include <sstream>
 #include <utility>
 
 #include "zero/advise/placement.hpp"
@@ -25,22 +23,6 @@ namespace {
 /// what is left.
 constexpr int64_t kBesideArena = int64_t(256) << 20;
 
-std::string read_text(const std::string& path) {
-  std::ifstream file(path);
-  std::stringstream content;
-  content << file.rdbuf();
-  return content.str();
-}
-
-/// The cgroup v2 limit of this process; inside a container its group is the root of what it sees.
-std::string cgroup_limit() {
-  std::string group = read_text("/proc/self/cgroup");
-  const size_t begin = group.find("0::");
-  group = begin == std::string::npos ? "" : group.substr(begin + 3, group.find('\n', begin) - 3);
-  const std::string own = read_text("/sys/fs/cgroup" + group + "/memory.max");
-  return own.empty() ? read_text("/sys/fs/cgroup/memory.max") : own;
-}
-
 /// What an arena may have of one of this process's own limits, by what of it is taken; that is not
 /// all: libraries, stacks and buffers beside the plan take their part.
 MemoryLimit left_of(const ProcessLimit& limit) {
@@ -49,8 +31,10 @@ MemoryLimit left_of(const ProcessLimit& limit) {
   return {room - std::min(kBesideArena, room / 2), limit.source};
 }
 
+constexpr const char *kDeviceKey = "memory.device_limit", *kHostKey = "memory.host_limit";
+
 MemoryLimit configured(const RunConfig& config) {
-  return {config.memory.device_limit, "memory.device_limit"};
+  return {.bytes = config.memory.device_limit, .source = kDeviceKey, .key = kDeviceKey};
 }
 
 /// Where a device has no memory of its own, what lies in host memory is a part of the same.
@@ -94,9 +78,11 @@ std::string shared_by(int node_ranks) {
   return text(" / ", counted(node_ranks, "rank"), " of the node");
 }
 
-MemoryLimit with_host(MemoryLimit device, int64_t share, const std::string& source) {
-  device.host_bytes = share;
-  if (share > 0) device.host_source = source;
+MemoryLimit with_host(MemoryLimit device, const MemoryLimit& host) {
+  device.host_bytes = host.bytes;
+  if (host.bytes == 0) return device;
+  device.host_source = host.source;
+  device.host_key = host.key;
   return device;
 }
 
@@ -106,14 +92,15 @@ MemoryLimit machine_limit(const RunConfig& config, const plan::Machine& machine,
                           int64_t ranks) {
   const bool said = config.memory.host_limit > 0;
   const std::string source =
-      said ? "memory.host_limit"
+      said ? kHostKey
            : text("machine ", machine.name, ", ", bytes_text(double(machine.host_bytes)));
   const bool device_said = config.memory.device_limit > 0;
   MemoryLimit limit = device_said ? configured(config) : device_of(machine);
   limit.communicators = communicators_of(machine, node_ranks, ranks);
   return with_host(beside_communicators(std::move(limit), device_said),
-                   (said ? config.memory.host_limit : machine.host_bytes) / node_ranks,
-                   source + shared_by(node_ranks));
+                   {.bytes = (said ? config.memory.host_limit : machine.host_bytes) / node_ranks,
+                    .source = source + shared_by(node_ranks),
+                    .key = said ? kHostKey : ""});
 }
 
 int64_t device_room(const MemoryLimit& limit, int64_t ranks) {
@@ -126,16 +113,15 @@ int64_t device_room(const MemoryLimit& limit, int64_t ranks) {
   return std::max<int64_t>(1, limit.bytes + share.bytes - share.others.of(ranks, node));
 }
 
-MemoryLimit host_limit_from(int64_t available, const std::string& cgroup_max, int node_ranks) {
-  const int64_t group = std::atoll(cgroup_max.c_str());  // "max" reads as 0
-  const bool grouped = group > 0 && (available < 0 || group < available);
+MemoryLimit host_limit_from(int64_t available, int64_t group, int node_ranks) {
+  const bool grouped = group >= 0 && (available < 0 || group <= available);
   const std::string what = grouped ? "cgroup limit" : "available memory";
   return {(grouped ? group : std::max<int64_t>(0, available)) / node_ranks,
           what + shared_by(node_ranks)};
 }
 
 std::vector<ProcessLimit> process_limits() {
-  std::istringstream pages(read_text("/proc/self/statm"));
+  std::ifstream pages("/proc/self/statm");
   int64_t all = 0, skipped = 0, data = 0;
   pages >> all >> skipped >> skipped >> skipped >> skipped >> data;
   const int64_t page = sysconf(_SC_PAGESIZE);
@@ -149,6 +135,7 @@ MemoryLimit within_process(MemoryLimit limit, const std::vector<ProcessLimit>& o
     if (left.bytes == 0 || (limit.bytes > 0 && limit.bytes <= left.bytes)) continue;
     limit.bytes = left.bytes;
     limit.source = left.source;
+    limit.key = "";
   }
   return limit;
 }
@@ -158,23 +145,25 @@ MemoryLimit apart_from_host(MemoryLimit limit) {
   if (process > 0 && (limit.host_bytes == 0 || process < limit.host_bytes)) {
     limit.host_bytes = process;
     limit.host_source = limit.process_source;
+    limit.host_key = "";
   }
   limit.process_source.clear();
   return limit;
 }
 
 MemoryLimit host_limit(const RunConfig& config, int node_ranks) {
-  const int64_t share = config.memory.host_limit / node_ranks;
-  const std::string source = "memory.host_limit" + shared_by(node_ranks);
+  const MemoryLimit host = {.bytes = config.memory.host_limit / node_ranks,
+                            .source = kHostKey + shared_by(node_ranks),
+                            .key = kHostKey};
   if (config.memory.device_limit > 0) {
-    MemoryLimit limit = with_host(configured(config), share, source);
+    MemoryLimit limit = with_host(configured(config), host);
     const MemoryLimit own = within_process({}, process_limits());
     limit.process_bytes = own.bytes;
     limit.process_source = own.source;
     return drives_devices() ? apart_from_host(limit) : limit;
   }
-  MemoryLimit limit = host_limit_from(available_bytes(), cgroup_limit(), node_ranks);
-  if (share > 0 && (limit.bytes == 0 || share < limit.bytes)) limit = {share, source};
+  MemoryLimit limit = host_limit_from(available_bytes(), group_memory_limit(), node_ranks);
+  if (host.bytes > 0 && (limit.bytes == 0 || host.bytes < limit.bytes)) limit = host;
   limit = within_process(limit, process_limits());
   limit.of_host = true;
   return limit;
@@ -214,7 +203,7 @@ MemoryLimit device_limit_from(const DeviceBytes& device, int device_ranks,
                     text("free device memory, beside ", bytes_text(double(device.used)),
                          " of contexts and other programs")};
   if (device_ranks > 1) limit.source += text(" / ", device_ranks, " ranks that share it");
-  return with_host(limit, host.bytes, host.source);
+  return with_host(limit, host);
 }
 
 MemoryLimit rank_limit(const RunConfig& config, int node_ranks, int device_ranks) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "src/advise/room.hpp"
 #include "src/advise/speculation.hpp"
 #include "zero/advise/cheapest_change.hpp"
 #include "zero/advise/plan_report.hpp"
@@ -113,12 +114,7 @@ class Attempt {
   std::string shortage;
 
  private:
-  bool device_holds(const state::Build& made) const {
-    MemoryLimit device = limit_;
-    device.host_bytes = device.process_bytes = 0;
-    device.disk = {};
-    return fits(made, device);
-  }
+  bool device_holds(const state::Build& made) const { return fits(made, of_device(limit_)); }
 
   void take_share(int parts) { config.offload_optimizer.ratio = most_ * parts / kShares; }
 

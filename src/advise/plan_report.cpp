@@ -19,7 +19,9 @@ constexpr const char* kVerbs[] = {"all_gather", "reduce_scatter", "all_reduce"};
 
 constexpr const char* kUnexplained = "for no known reason";
 
-int64_t parameters(const PlanReport& report) { return model::parameter_count(report.build->model); }
+int64_t parameters(const PlanReport& report) {
+  return model::parameter_count(report.build->recipe.model);
+}
 const plan::Request& request(const PlanReport& report) { return report.build->plan.request; }
 
 /// What ZeRO's formulas go by.
@@ -168,9 +170,8 @@ std::string verdict(const std::vector<Need>& needs) {
 std::string texts_rows(const PlanReport& report) {
   std::string out;
   for (const state::Texts& texts : report.build->texts) {
-    const plan::TierBytes more = beside(*report.build, texts.bytes);
     out += memory_row("texts", sum(texts.bytes)) +
-           text("   of ", texts.key, ", ", bytes_text(double(sum(more))), " of it beside the plan",
+           text("   of ", texts.key, ", ", beside_text(*report.build, texts),
                 verdict(needs_of(*report.build, report.limit, texts)));
   }
   return out;
@@ -342,7 +343,7 @@ double flops_per_token(const PlanReport& report, int64_t source_length) {
   const graph::Graph& graph = report.build->plan.graphs[0];
   const graph::MicroBatch sample{
       .samples = 1, .length = graph.length, .source_length = source_length};
-  const double all = model::flops_per_token(report.build->model, sample);
+  const double all = model::flops_per_token(report.build->recipe.model, sample);
   if (graph::frozen_numel(graph) == 0) return all;
   const double of_ranks = report.forecast.flops * double(request(report).ranks);
   return std::min(all, of_ranks / double(report.build->batch.train * graph.length));

@@ -27,7 +27,8 @@ std::string part_text(int64_t bytes, const std::string& what) {
   return bytes == 0 ? "" : text(", ", bytes_text(double(bytes)), " of it for ", what);
 }
 
-std::string shortage_of(const Need& need, const char* key) {
+std::string text_of(const Shortage& shortage) {
+  const auto& [need, key] = shortage;
   const std::string parts = part_text(need.saves, "checkpoint.async") +
                             part_text(need.texts, key == nullptr ? "" : text("the texts of ", key));
   return text(bytes_text(double(need.bytes)), need.memory, parts, parts.empty() ? "" : ",",
@@ -46,17 +47,17 @@ std::vector<Need> needs_of(const state::Build& build, const MemoryLimit& limit,
     if (need.most > 0) needs.push_back(need);
   };
   add({"limit", "", counted_bytes(build, limit) + device,
-       device_room(limit, build.plan.request.ranks), limit.source,
+       device_room(limit, build.plan.request.ranks), limit.source, limit.key,
        limit.of_host ? build.copy_bytes : 0, device});
   if (host_bytes(build) + host_texts > 0) {
     add({"limit of host", " of host memory", host_bytes(build) + host_texts, limit.host_bytes,
-         limit.host_source, build.copy_bytes, host_texts});
+         limit.host_source, limit.host_key, build.copy_bytes, host_texts});
   }
   add({"limit of both", "", all_bytes(build) + all_texts, limit.process_bytes, limit.process_source,
-       build.copy_bytes, all_texts});
+       "", build.copy_bytes, all_texts});
   const int64_t disk = room_on_disk(build, limit);
   if (build.disk_bytes() > 0 && disk != DiskRoom::kUnknown) {
-    needs.push_back({"limit of disk", " on disk", build.disk_bytes(), disk, limit.disk.source,
+    needs.push_back({"limit of disk", " on disk", build.disk_bytes(), disk, limit.disk.source, "",
                      tiers::SlotTable::bytes_for(build.slotted)});
   }
   return needs;
@@ -88,14 +89,25 @@ bool fits(const state::Build& build, const MemoryLimit& limit) {
          });
 }
 
-std::string shortage_text(const state::Build& build, const MemoryLimit& limit) {
+std::optional<Shortage> shortage_of(const state::Build& build, const MemoryLimit& limit) {
   const std::vector<Need> own = needs_of(build, limit);
-  if (const Need* need = unmet(own)) return shortage_of(*need, nullptr);
+  if (const Need* need = unmet(own)) return Shortage{*need};
   for (const state::Texts& texts : build.texts) {
     const std::vector<Need> needs = needs_of(build, limit, texts);
-    if (const Need* need = unmet(needs)) return shortage_of(*need, texts.key);
+    if (const Need* need = unmet(needs)) return Shortage{*need, texts.key};
   }
-  return "";
+  return std::nullopt;
+}
+
+std::string shortage_text(const state::Build& build, const MemoryLimit& limit) {
+  const std::optional<Shortage> shortage = shortage_of(build, limit);
+  return shortage ? text_of(*shortage) : "";
+}
+
+MemoryLimit of_device(MemoryLimit limit) {
+  limit.host_bytes = limit.process_bytes = 0;
+  limit.disk = {};
+  return limit;
 }
 
 plan::TierBytes beside(const state::Build& build, plan::TierBytes texts) {
@@ -103,6 +115,10 @@ plan::TierBytes beside(const state::Build& build, plan::TierBytes texts) {
   int64_t& device = texts[size_t(Tier::device)];
   if (device <= free.end - free.begin) device = 0;
   return texts;
+}
+
+std::string beside_text(const state::Build& build, const state::Texts& texts) {
+  return bytes_text(double(sum(beside(build, texts.bytes)))) + " of it beside the plan";
 }
 
 int64_t sum(const plan::TierBytes& bytes) {

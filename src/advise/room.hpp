@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@ struct Need {
   const char* memory;  ///< as a sentence names it
   int64_t bytes, most;
   const std::string& source;  ///< of the limit
+  const char* key = "";       ///< of the input file that says the limit; "" where none does
   int64_t saves = 0;          ///< bytes of it that checkpoint.async takes
   int64_t texts = 0;          ///< bytes of it that texts take
 
@@ -28,5 +30,18 @@ std::vector<Need> needs_of(const state::Build& build, const MemoryLimit& limit,
                            const state::Texts& texts);
 
 bool are_met(const std::vector<Need>& needs);
+
+/// Returns the limit of the device alone, without those of host memory and of disks.
+MemoryLimit of_device(MemoryLimit limit);
+
+/// A need that is not met.
+struct Shortage {
+  Need need;
+  const char* texts_key = nullptr;  ///< of the texts without which it would be met; nullptr: none
+};
+
+/// Returns the first shortage of a plan, then of the texts beside it; none where all fits. `limit`
+/// outlives it.
+std::optional<Shortage> shortage_of(const state::Build& build, const MemoryLimit& limit);
 
 }  // namespace zero::advise

@@ -3,6 +3,7 @@
 #include <optional>
 #include <utility>
 
+#include "src/advise/room.hpp"
 #include "zero/advise/cheapest_change.hpp"
 #include "zero/advise/plan_report.hpp"
 #include "zero/base/error.hpp"
@@ -14,17 +15,21 @@ namespace {
 /// By forecast a step with second copies must be so much shorter that "auto" takes memory for them.
 constexpr double kWorthSpeculating = 0.95;
 
-/// Takes as much speculation of what the forecast wants as fits. Returns false, and leaves the
-/// placement as it is, if none fits.
+/// Takes as much of what the forecast wants as fits: device memory decides on updates there, host
+/// memory on second copies. Returns false, and leaves the placement as it is, if no speculation
+/// fits.
 bool take_speculation(const state::World& world, const MemoryLimit& limit,
                       plan::UpdateShares wanted, Placement& placement) {
-  for (; wanted.speculated > 0; wanted.speculated -= 1.0 / plan::kDeviceUpdateParts) {
+  while (wanted.speculated > 0) {
     state::Build made = state::build(placement.config, world, wanted);
     if (plan::update_sites(made.plan).speculated == 0) return false;
-    if (!fits(made, limit)) continue;
-    placement.build = std::move(made);
-    placement.shares = wanted;
-    return true;
+    if (fits(made, limit)) {
+      placement.build = std::move(made);
+      placement.shares = wanted;
+      return true;
+    }
+    const bool too_many_there = wanted.on_device > 0 && !fits(made, of_device(limit));
+    (too_many_there ? wanted.on_device : wanted.speculated) -= 1.0 / plan::kDeviceUpdateParts;
   }
   return false;
 }

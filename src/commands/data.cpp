@@ -4,18 +4,16 @@
 #include <optional>
 #include <utility>
 
-#include "src/commands/commands.hpp"
+#include "src/commands/settings.hpp"
 #include "src/commands/user_text.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
-#include "zero/config/read_config.hpp"
 #include "zero/config/schedule.hpp"
 #include "zero/io/data/tokenizer.hpp"
 #include "zero/save/checkpointer.hpp"
 #include "zero/save/stored_checkpoints.hpp"
 #include "zero/train/banner.hpp"
 #include "zero/train/batch_loader.hpp"
-#include "zero/train/start_model.hpp"
 
 namespace zero::commands {
 namespace {
@@ -85,15 +83,6 @@ class View {
   std::unique_ptr<Tokenizer> tokenizer_;
 };
 
-ConfigInput read_input(const CommandLine& line) {
-  train::StartModel start;
-  ConfigInput input =
-      read_config_file(line.catalogue->models, line.input, line.overrides, zero::Writer::user,
-                       train::start_reader(*line.catalogue, start));
-  for (const std::string& warning : input.warnings) warn(warning);
-  return input;
-}
-
 /// Bytes are all that "bytes" can decode.
 std::unique_ptr<Tokenizer> tokenizer_of(const RunConfig& config, const DataSource& source) {
   if (config.data.tokenizer == "bytes" && source.vocab_size() > 256) {
@@ -120,7 +109,8 @@ DataCursor cursor_in(const std::string& folder) {
 
 View::View(const CommandLine& line) : line_(line) {
   if (!line.from.empty()) done_ = cursor_in(line.from);
-  const ConfigInput input = read_input(line);
+  train::StartModel start;
+  const ConfigInput input = read_settings(line, start);
   config_ = input.config;
   std::string warning;
   input.locate([&] {

@@ -37,8 +37,8 @@ void print_needs(const CommandLine& line, const DeepSpeedImport& result) {
     again += " " + key;
   }
   if (to_file) again += " -o " + shell_word(line.output);
-  if (!line.launch_line.empty()) again += " --";
-  for (const std::string& word : line.launch_line) again += " " + shell_word(word);
+  if (!result.launch_line.empty()) again += " --";
+  for (const std::string& word : result.launch_line) again += " " + shell_word(word);
   std::fprintf(stderr, "write them into the input file, or: %s\n", again.c_str());
 }
 

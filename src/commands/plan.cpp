@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "src/commands/commands.hpp"
+#include "src/commands/settings.hpp"
 #include "zero/advise/cheapest_change.hpp"
 #include "zero/advise/machine_file.hpp"
 #include "zero/advise/placement.hpp"
@@ -14,7 +14,6 @@
 #include "zero/launch/session.hpp"
 #include "zero/launch/thread_room.hpp"
 #include "zero/train/evaluator.hpp"
-#include "zero/train/start_model.hpp"
 
 namespace zero::commands {
 namespace {
@@ -159,7 +158,7 @@ void print_report(const advise::PlanReport& report, bool json) {
   const state::Build& build = *report.build;
   const int64_t frozen = graph::frozen_numel(build.plan.graphs[0]);
   std::printf("%lld parameters, %sstage %d, %s, %s, batch %lld = %lld x %lld x %d\n",
-              (long long)model::parameter_count(build.model),
+              (long long)model::parameter_count(build.recipe.model),
               frozen > 0 ? text(frozen, " of them frozen, ").c_str() : "", build.plan.request.stage,
               counted(build.plan.request.ranks, "rank").c_str(),
               std::string(name_of(build.plan.request.compute)).c_str(),
@@ -192,10 +191,7 @@ std::string pairs_text(const DataConfig& data) {
 
 int plan(const CommandLine& line) {
   train::StartModel start;
-  const ConfigInput input =
-      read_config_file(line.catalogue->models, line.input, line.overrides, zero::Writer::user,
-                       train::start_reader(*line.catalogue, start));
-  for (const std::string& warning : input.warnings) warn(warning);
+  const ConfigInput input = read_settings(line, start);
   const std::string unpinned = advise::vain_pin_memory(input, !is_host(line) || drives_devices());
   if (!unpinned.empty()) warn(unpinned);
   RunConfig config = input.config;
@@ -229,8 +225,9 @@ int plan(const CommandLine& line) {
   const auto node_ranks_of = [&](const advise::Change& change) {
     return node_ranks_to_type(line, target.machine, change);
   };
-  advise::refuse_unless_fits(report, config, world,
-                             {.most = most_ranks(line), .node_ranks = node_ranks_of});
+  advise::refuse_unless_fits(
+      report, config, world,
+      {.most_ranks = most_ranks(line), .node_ranks = node_ranks_of, .typed = line.overrides});
   return 0;
 }
 

@@ -74,11 +74,18 @@ void check_safe(const Plan& plan) {
   refuse(Exit::kInternal, "the plan is unsafe:", all);
 }
 
+void run_pass(const Interrupt& interrupt, const std::function<void()>& pass) {
+  if (interrupt) interrupt();
+  pass();
+}
+
 /// The passes that follow those that write bodies.
-void finish(Plan& plan) {
+void finish(Plan& plan, const Interrupt& interrupt = {}) {
   for (Body& body : plan.bodies) number_lanes(body);
-  pack(plan);
-  for (Body& body : plan.bodies) place_waits(plan, body);
+  pack(plan, interrupt);
+  for (Body& body : plan.bodies) {
+    run_pass(interrupt, [&] { place_waits(plan, body); });
+  }
 }
 
 /// Bodies that share buffers must mean the same by them.
@@ -190,7 +197,7 @@ class Shares {
 }  // namespace
 
 Plan compile_unproved(const Request& request, const graph::Graph& training,
-                      const graph::Graph& evaluation) {
+                      const graph::Graph& evaluation, const Interrupt& interrupt) {
   check_request(request);
   check_homes(request);
   Plan plan{.request = request, .graphs = {training, evaluation}};
@@ -198,17 +205,17 @@ Plan compile_unproved(const Request& request, const graph::Graph& training,
   place_states(plan);
   place_speculation(plan);
   place_copies(plan);
-  write_step(plan);
-  write_finish(plan);
-  write_evaluate(plan);
-  write_read_ahead(plan);
-  finish(plan);
+  for (void (*write)(Plan&) : {write_step, write_finish, write_evaluate, write_read_ahead}) {
+    run_pass(interrupt, [&] { write(plan); });
+  }
+  finish(plan, interrupt);
   return plan;
 }
 
-Plan compile(const Request& request, const graph::Graph& training, const graph::Graph& evaluation) {
-  Plan plan = compile_unproved(request, training, evaluation);
-  check_safe(plan);
+Plan compile(const Request& request, const graph::Graph& training, const graph::Graph& evaluation,
+             const Interrupt& interrupt) {
+  Plan plan = compile_unproved(request, training, evaluation, interrupt);
+  run_pass(interrupt, [&] { check_safe(plan); });
   return plan;
 }
 

@@ -264,9 +264,27 @@ std::vector<Tenant> tenants_of(const Plan& plan, const std::vector<Lifetime>& li
   return tenants;
 }
 
-/// Offline best fit after `base`, largest first; copies lie there already. Returns the bytes used.
-int64_t pack_transients(Plan& plan, const std::vector<Lifetime>& lifetimes, int64_t base,
-                        size_t positions) {
+std::vector<Lifetime> lifetimes_in(const Plan& plan, const Body& body, Tier tier) {
+  std::vector<Lifetime> lifetimes = find_lifetimes(plan, body);
+  std::erase_if(lifetimes, [&](const Lifetime& lifetime) {
+    return plan.buffers[size_t(lifetime.buffer)].tier != tier;
+  });
+  return lifetimes;
+}
+
+constexpr ptrdiff_t kTenantsOfInterrupt = 64;
+
+/// Where a body's transient buffers go.
+struct Place {
+  const Body& body;
+  Tier tier;
+  int64_t base;  ///< of its copies
+};
+
+/// Offline best fit after the base, largest first; copies lie there already. Returns the bytes
+/// used.
+int64_t pack_transients(Plan& plan, const Place& place, const Interrupt& interrupt) {
+  const std::vector<Lifetime> lifetimes = lifetimes_in(plan, place.body, place.tier);
   std::vector<Tenant> tenants = tenants_of(plan, lifetimes);
   std::stable_sort(tenants.begin(), tenants.end(), [&](const Tenant& a, const Tenant& b) {
     const Buffer &first = plan.buffers[size_t(a.buffer)], &second = plan.buffers[size_t(b.buffer)];
@@ -274,31 +292,24 @@ int64_t pack_transients(Plan& plan, const std::vector<Lifetime>& lifetimes, int6
     return first.bytes > second.bytes;
   });
   int64_t top = 0;
-  Placed placed(positions);
+  Placed placed(place.body.ops.size());
   std::vector<Range> borders;
   for (const Tenant& tenant : tenants) {
+    if (interrupt && (&tenant - tenants.data()) % kTenantsOfInterrupt == 0) interrupt();
     Buffer& buffer = plan.buffers[size_t(tenant.buffer)];
     const int64_t bytes = placed_bytes(buffer);
-    int64_t begin = buffer.offset - base;
+    int64_t begin = buffer.offset - place.base;
     if (buffer.persistent) {
       borders.insert(borders.end(), {{begin, begin}, {begin + bytes, begin + bytes}});
       std::sort(borders.begin(), borders.end(), begins_before);
     } else {
       begin = place_among(placed, tenant.lives, borders, bytes);
-      buffer.offset = base + begin;
+      buffer.offset = place.base + begin;
     }
     for (const Lifetime& life : tenant.lives) placed.add(life, {begin, begin + bytes});
     top = std::max(top, begin + bytes);
   }
   return top;
-}
-
-std::vector<Lifetime> lifetimes_in(const Plan& plan, const Body& body, Tier tier) {
-  std::vector<Lifetime> lifetimes = find_lifetimes(plan, body);
-  std::erase_if(lifetimes, [&](const Lifetime& lifetime) {
-    return plan.buffers[size_t(lifetime.buffer)].tier != tier;
-  });
-  return lifetimes;
 }
 
 /// Persistent buffers in their order, copies or the others; returns the end of the last.
@@ -314,20 +325,20 @@ int64_t pack_persistent(Plan& plan, Tier tier, bool copies, int64_t top) {
 
 /// One arena. Persistent buffers first; the last of them are copies, on and after which bodies
 /// place what is transient.
-void pack_tier(Plan& plan, Tier tier) {
+void pack_tier(Plan& plan, Tier tier, const Interrupt& interrupt) {
   const int64_t base = pack_persistent(plan, tier, false, 0);
   int64_t& top = plan.arena_bytes[size_t(tier)];
   top = pack_persistent(plan, tier, true, base);
   for (const Body& body : plan.bodies) {
-    const std::vector<Lifetime> lifetimes = lifetimes_in(plan, body, tier);
-    top = std::max(top, base + pack_transients(plan, lifetimes, base, body.ops.size()));
+    const Place place = {.body = body, .tier = tier, .base = base};
+    top = std::max(top, base + pack_transients(plan, place, interrupt));
   }
 }
 
 }  // namespace
 
-void pack(Plan& plan) {
-  for (Tier tier : {Tier::device, Tier::host, Tier::nvme}) pack_tier(plan, tier);
+void pack(Plan& plan, const Interrupt& interrupt) {
+  for (Tier tier : {Tier::device, Tier::host, Tier::nvme}) pack_tier(plan, tier, interrupt);
 }
 
 }  // namespace zero::plan

@@ -7,13 +7,14 @@
 #include <cstdint>
 #include <vector>
 
+#include "zero/compile/compile.hpp"
 #include "zero/plan/plan.hpp"
 
 namespace zero::plan {
 
 /// compile() without its proof, for a forecast alone.
 Plan compile_unproved(const Request& request, const graph::Graph& training,
-                      const graph::Graph& evaluation);
+                      const graph::Graph& evaluation, const Interrupt& interrupt = {});
 
 /// Lays each unit's parameters out flat: every tensor at a multiple of 64 elements, the unit padded
 /// to a multiple of ranks * 2048, so that shard borders fall on blocks of the norm and of the disk.
@@ -47,8 +48,9 @@ void write_prefill(Plan& plan);
 /// Numbers each op within its lane; an op without a done_by is done by its own position.
 void number_lanes(Body& body);
 
-/// Offsets: persistent buffers first, then each body's transient buffers by lifetime, best fit.
-void pack(Plan& plan);
+/// Finds offsets: persistent buffers first, then each body's transient buffers by lifetime, best
+/// fit. No other pass takes as long.
+void pack(Plan& plan, const Interrupt& interrupt = {});
 
 /// The fewest waits that order every conflicting pair of accesses of a body.
 void place_waits(const Plan& plan, Body& body);

@@ -362,12 +362,16 @@ void ConfigInput::locate(const std::function<void()>& work) const {
   }
 }
 
+std::string read_input_text(const ModelTable& models, const std::string& path) {
+  const FileStart file = read_start(path, kTomlMaxBytes + 1);
+  if (file.reason != 0) refuse(Exit::kUsage, path, ": ", why_unread(models, path, file.reason));
+  return file.bytes;
+}
+
 ConfigInput read_config_file(const ModelTable& models, const std::string& path,
                              std::span<const std::string> overrides, Writer writer,
                              const StartReader& start) {
-  const FileStart file = read_start(path, kTomlMaxBytes + 1);
-  if (file.reason != 0) refuse(Exit::kUsage, path, ": ", why_unread(models, path, file.reason));
-  return read_config(models, file.bytes, path, overrides, writer, start);
+  return read_config(models, read_input_text(models, path), path, overrides, writer, start);
 }
 
 }  // namespace zero

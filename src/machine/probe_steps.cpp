@@ -4,13 +4,14 @@
 
 #include "zero/compile/compile.hpp"
 #include "zero/graph/passes.hpp"
+#include "zero/model/recipe.hpp"
 
 namespace zero::machine {
 namespace {
 
 plan::Plan plan_of(const model::Probe& probe, int threads, Dtype compute) {
-  const graph::Graph forward =
-      model::forward(probe.model, {.micro = probe.micro, .compute = compute, .training = true});
+  const graph::Graph forward = model::graph_of({.model = probe.model}, model::Purpose::probe,
+                                               {.micro = probe.micro, .compute = compute});
   return plan::compile({.compute = compute, .threads = threads}, graph::differentiate(forward), {});
 }
 

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "src/model/shared_by_families.hpp"
-#include "zero/base/align.hpp"
 #include "zero/base/text.hpp"
 #include "zero/graph/operations.hpp"
 
@@ -18,12 +17,8 @@ using graph::TensorId;
 struct Builder {
   const Blenderbot& model;
   GraphBuilder& out;
-  float dropout;      ///< 0 in evaluation
-  int64_t head_unit;  ///< of ForwardOptions
+  float dropout;  ///< 0 in evaluation
   int64_t source_length;
-
-  int64_t head() const { return model.width / model.heads; }
-  int64_t wide() const { return round_up(head(), head_unit) * model.heads; }
 
   TensorId norm(TensorId x, const std::string& name) {
     const TensorId weight = out.parameter(
@@ -33,42 +28,24 @@ struct Builder {
     return graph::layernorm(out, x, weight, bias, model.epsilon);
   }
 
-  struct Layer {
-    TensorId weight, bias;
-  };
-  Layer layer(const std::string& name, const Shape& shape) {
+  TensorId linear(TensorId x, const std::string& name, const Shape& shape) {
     const TensorId weight = out.parameter({.name = name + ".weight", .shape = shape});
     const TensorId bias = out.parameter(
         {.name = name + ".bias", .shape = {shape[1]}, .decays = false, .init = Init::zeros});
-    return {weight, bias};
-  }
-  TensorId linear(TensorId x, const std::string& name, const Shape& shape) {
-    const Layer made = layer(name, shape);
-    return graph::linear(out, x, made.weight, made.bias);
+    return graph::linear(out, x, weight, bias);
   }
 
-  /// `parts` of queries, keys and values, whose heads end with zeros where they are to be wider.
+  /// Makes `parts` of queries, keys and values.
   TensorId heads_of(TensorId x, const std::string& name, int64_t parts) {
-    Layer made = layer(name, {model.width, parts * model.width});
-    if (wide() != model.width) {
-      const int64_t heads = parts * model.heads;
-      made.weight =
-          graph::resize_heads(out, made.weight, model.width * heads, {model.width, parts * wide()});
-      made.bias = graph::resize_heads(out, made.bias, heads, {parts * wide()});
-    }
-    return graph::linear(out, x, made.weight, made.bias);
+    return linear(x, name, {model.width, parts * model.width});
   }
 
   TensorId join(TensorId branch, TensorId x, const std::string& name) {
     return graph::dropout_add(out, branch, x, dropout, name);
   }
 
-  /// The projection after attention has rows of zeros for the zeros of its heads.
   TensorId projected(TensorId mixed, TensorId x, const std::string& name) {
-    Layer made = layer(name + ".out_proj", {model.width, model.width});
-    if (wide() != model.width)
-      made.weight = graph::resize_heads(out, made.weight, model.heads, {wide(), model.width});
-    return join(graph::linear(out, mixed, made.weight, made.bias), x, name);
+    return join(linear(mixed, name + ".out_proj", {model.width, model.width}), x, name);
   }
 
   TensorId self_attention(TensorId x, const std::string& block,
@@ -114,8 +91,7 @@ struct Builder {
   }
 
   graph::AttentionOptions attention_options() const {
-    return {
-        .heads = model.heads, .head_width = wide() == model.width ? 0 : head(), .causal = false};
+    return {.heads = model.heads, .causal = false};
   }
 
   TensorId encoder(TensorId tokens, TensorId counts) {
@@ -217,7 +193,7 @@ graph::Graph blenderbot(const Blenderbot& model, const ForwardOptions& options) 
   check(model, options.micro);
   GraphBuilder out(options.micro, options.compute);
   const float dropout = options.training ? model.dropout : 0.0f;
-  Builder builder{model, out, dropout, options.head_unit, source_length(options.micro)};
+  Builder builder{model, out, dropout, source_length(options.micro)};
   const auto [tokens, bias] = tables(model, out);
   const TensorId counts = out.input({.name = "source_count", .sample = {1}});
   const TensorId last = builder.decoder(tokens, builder.encoder(tokens, counts), counts);
@@ -233,7 +209,7 @@ graph::Graph blenderbot(const Blenderbot& model, const ForwardOptions& options) 
 graph::Graph blenderbot_decode(const Blenderbot& model, const graph::Chunk& chunk, Dtype compute) {
   check(model, chunk);
   GraphBuilder out(chunk, compute);
-  Builder builder{model, out, 0.0f, 1, chunk.source_context};
+  Builder builder{model, out, 0.0f, chunk.source_context};
   const auto [tokens, bias] = tables(model, out);
   const TensorId counts = graph::kNone;
   const TensorId last = builder.decoder(tokens, builder.encoder(tokens, counts), counts);

@@ -23,14 +23,18 @@ std::string joined(const Catalogue& catalogue, std::string_view Family::*member,
   return all;
 }
 
-/// Returns the graph with what Hugging Face's files make of its parameters.
-graph::Graph with_stored(const Architecture& model, graph::Graph graph) {
-  graph.prefix = row(model).stored.prefix;
-  for (graph::Parameter& parameter : graph.parameters) {
-    const StoredForm form = stored_form(model, graph[parameter.tensor].name);
-    parameter.tensors = int32_t(form.names.size());
+/// What Transformers reads of a config.json of every family, and what is not built of any.
+void require_plain_weights(const HubConfig& config) {
+  for (const char* key : {"quantization_config", "compression_config"}) {
+    config.require_none(key,
+                        "its weights are quantized, and only float32, bfloat16 and float16 are "
+                        "read; take the model before it was quantized, or write it anew with "
+                        "Transformers' model.dequantize() and save_pretrained()");
   }
-  return graph;
+  config.require_none("pruned_heads",
+                      "heads of its attention are gone, and only models with all of them are "
+                      "built; take the model before its heads were pruned");
+  config.require("tie_encoder_decoder", false);
 }
 
 }  // namespace
@@ -51,18 +55,9 @@ Catalogue::Catalogue(std::vector<const Family*> rows, const std::vector<const Da
 
 std::string Catalogue::titles() const { return joined(*this, &Family::title, ""); }
 
-graph::Graph forward(const Architecture& model, const ForwardOptions& options) {
-  return with_stored(model, row(model).forward(model, options));
-}
-
 void require_decode(const Architecture& model) {
   if (row(model).decode) return;
   refuse(Exit::kUsage, "a ", row(model).title, " writes no texts: zeroapp eval measures its loss");
-}
-
-graph::Graph decode(const Architecture& model, const graph::Chunk& chunk, Dtype compute) {
-  require_decode(model);
-  return with_stored(model, row(model).decode(model, chunk, compute));
 }
 
 StoredForm stored_form(const Architecture& model, std::string_view parameter) {
@@ -109,6 +104,7 @@ Architecture architecture_in(const Catalogue& catalogue, HubConfig& config) {
   for (const Family* family : catalogue.families) {
     if (family->hub_type != type) continue;
     config.compare_with(family->hub_class);
+    require_plain_weights(config);
     return {.family = family, .numbers = family->from_hub(config)};
   }
   config.fail("model_type", "only " + joined(catalogue, &Family::hub_type, "\""));

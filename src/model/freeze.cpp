@@ -4,7 +4,7 @@
 
 #include "zero/base/text.hpp"
 #include "zero/graph/passes.hpp"
-#include "zero/model/family.hpp"
+#include "zero/model/recipe.hpp"
 
 namespace zero::model {
 namespace {
@@ -63,6 +63,26 @@ Names names_of(const graph::Graph& forward) {
   return names;
 }
 
+graph::Graph freeze(const Architecture& model, std::span<const std::string> patterns,
+                    graph::Graph forward) {
+  const Names names = names_of(forward);
+  std::vector<bool> frozen(names.size(), false);
+  for (const std::string& pattern : patterns) {
+    bool met = false;
+    for (size_t p = 0; p < names.size(); ++p) {
+      if (!means(model, pattern, names[p], names)) continue;
+      met = frozen[p] = true;
+    }
+    if (!met) refuse_unknown(pattern, names);
+  }
+  if (std::ranges::find(frozen, false) == frozen.end()) {
+    refuse_settings({"model.freeze"}, "all ", names.size(),
+                    " parameters are frozen and nothing is trained; leave out those that are to ",
+                    "learn");
+  }
+  return graph::freeze(std::move(forward), frozen);
+}
+
 }  // namespace
 
 std::string shared_names_text(const Architecture& model, std::span<const std::string> patterns,
@@ -81,25 +101,12 @@ std::string shared_names_text(const Architecture& model, std::span<const std::st
   return words;
 }
 
-graph::Graph freeze(const Architecture& model, std::span<const std::string> patterns,
-                    graph::Graph forward) {
-  if (patterns.empty()) return forward;
-  const Names names = names_of(forward);
-  std::vector<bool> frozen(names.size(), false);
-  for (const std::string& pattern : patterns) {
-    bool met = false;
-    for (size_t p = 0; p < names.size(); ++p) {
-      if (!means(model, pattern, names[p], names)) continue;
-      met = frozen[p] = true;
-    }
-    if (!met) refuse_unknown(pattern, names);
-  }
-  if (std::ranges::find(frozen, false) == frozen.end()) {
-    refuse_settings({"model.freeze"}, "all ", names.size(),
-                    " parameters are frozen and nothing is trained; leave out those that are to ",
-                    "learn");
-  }
-  return graph::freeze(std::move(forward), frozen);
+Alteration freezing(std::vector<std::string> patterns) {
+  return {.name = "model.freeze",
+          .purposes = {Purpose::train, Purpose::evaluate},
+          .apply = [patterns = std::move(patterns)](const Architecture& model, graph::Graph graph) {
+            return freeze(model, patterns, std::move(graph));
+          }};
 }
 
 }  // namespace zero::model

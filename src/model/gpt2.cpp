@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "src/model/shared_by_families.hpp"
-#include "zero/base/align.hpp"
 #include "zero/base/text.hpp"
 #include "zero/graph/operations.hpp"
 
@@ -21,8 +20,7 @@ constexpr double kUsualDropout = 0.1;  // of the class in Transformers, in every
 struct Builder {
   const Gpt2& model;
   GraphBuilder& out;
-  float dropout;      ///< 0 in evaluation
-  int64_t head_unit;  ///< of ForwardOptions
+  float dropout;  ///< 0 in evaluation
 
   TensorId norm(TensorId x, const std::string& name) {
     const TensorId weight = out.parameter(
@@ -32,38 +30,20 @@ struct Builder {
     return graph::layernorm(out, x, weight, bias, model.epsilon);
   }
 
-  struct Layer {
-    TensorId weight, bias;
-  };
-  Layer layer(const std::string& name, const Shape& shape, float deviation) {
+  TensorId linear(TensorId x, const std::string& name, const Shape& shape, float deviation) {
     const TensorId weight =
         out.parameter({.name = name + ".weight", .shape = shape, .deviation = deviation});
     const TensorId bias = out.parameter(
         {.name = name + ".bias", .shape = {shape[1]}, .decays = false, .init = Init::zeros});
-    return {weight, bias};
+    return graph::linear(out, x, weight, bias);
   }
 
-  TensorId linear(TensorId x, const std::string& name, const Shape& shape, float deviation) {
-    const Layer made = layer(name, shape, deviation);
-    return graph::linear(out, x, made.weight, made.bias);
-  }
-
-  /// Attention between its two products. Wider heads begin as queries, keys and values and end
-  /// with zeros, so what follows attention has rows of zeros for them.
+  /// Adds attention between its two products.
   TensorId attention(TensorId x, const std::string& name) {
-    const int64_t width = model.width, heads = model.heads, head = width / heads;
-    const int64_t wide = round_up(head, head_unit) * heads;
-    Layer qkv = layer(name + ".c_attn", {width, 3 * width}, kDeviation);
-    if (wide != width) {
-      qkv.weight = graph::resize_heads(out, qkv.weight, width * 3 * heads, {width, 3 * wide});
-      qkv.bias = graph::resize_heads(out, qkv.bias, 3 * heads, {3 * wide});
-    }
-    const TensorId mixed = graph::attention(out, graph::linear(out, x, qkv.weight, qkv.bias), heads,
-                                            dropout, wide == width ? 0 : head);
-    Layer projection = layer(name + ".c_proj", {width, width}, residual_deviation());
-    if (wide != width)
-      projection.weight = graph::resize_heads(out, projection.weight, heads, {wide, width});
-    return graph::linear(out, mixed, projection.weight, projection.bias);
+    const int64_t width = model.width;
+    const TensorId qkv = linear(x, name + ".c_attn", {width, 3 * width}, kDeviation);
+    const TensorId mixed = graph::attention(out, qkv, {.heads = model.heads, .dropout = dropout});
+    return linear(mixed, name + ".c_proj", {width, width}, residual_deviation());
   }
 
   /// Deviation of a projection into the residual stream: the sum of all of them keeps its size
@@ -312,7 +292,7 @@ graph::Graph gpt2(const Gpt2& model, const ForwardOptions& options) {
            " positions: shorten data.sequence_length or raise model.max_positions");
   }
   GraphBuilder out(options.micro, options.compute);
-  Builder builder{model, out, options.training ? model.dropout : 0.0f, options.head_unit};
+  Builder builder{model, out, options.training ? model.dropout : 0.0f};
   const Builder::Trunk trunk = builder.trunk();
   const TensorId targets =
       out.input({.name = "targets", .sample = {out.length()}, .ids = model.vocabulary});
@@ -328,7 +308,7 @@ graph::Graph gpt2_decode(const Gpt2& model, const graph::Chunk& chunk, Dtype com
            model.positions, " positions: ask for at most as many tokens");
   }
   GraphBuilder out(chunk, compute);
-  Builder builder{model, out, 0.0f, 1};
+  Builder builder{model, out, 0.0f};
   const Builder::Trunk trunk = builder.trunk();
   graph::logits(out, trunk.last, trunk.table, model.vocabulary);
   return out.finish();

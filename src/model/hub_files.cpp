@@ -120,6 +120,12 @@ void HubConfig::require_id(const std::string& key, int64_t wanted) const {
   if (has(key) && (!id || *id != wanted)) fail(key, text("only ", wanted));
 }
 
+void HubConfig::require_none(const std::string& key, const std::string& fault_and_advice) const {
+  const auto inside = values_.lower_bound(key + ".");
+  const bool holds = inside != values_.end() && inside->first.starts_with(key + ".");
+  if (holds || has(key)) refuse(Exit::kInput, name_, ": ", key, ": ", fault_and_advice);
+}
+
 void HubConfig::fail(const std::string& key, const std::string& advice) const {
   const std::string found = has(key) ? " is " + shown_json(values_.at(key)) : ": is missing";
   refuse(Exit::kInput, name_, ": ", key, found, ": ", advice, " as in a ", class_,

@@ -9,7 +9,7 @@ ModelDescription describe_model(const RunConfig& config, const state::Build& bui
                                 const DataSets& data) {
   // A token file brings a vocabulary of its own, whose tokenizer only the user knows.
   const bool unknown = config.data.tokenizer == "bytes" && data.train_source->vocab_size() > 256;
-  return {.model = build.model,
+  return {.model = build.recipe.model,
           .compute = build.plan.request.compute,
           .tokenizer = unknown ? "" : config.data.tokenizer,
           .sequence_length = config.data.sequence_length,

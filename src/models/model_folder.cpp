@@ -9,6 +9,7 @@
 #include "zero/config/toml.hpp"
 #include "zero/io/files/files.hpp"
 #include "zero/io/interop/json.hpp"
+#include "zero/model/recipe.hpp"
 #include "zero/state/checkpoint_layout.hpp"
 
 namespace zero::models {
@@ -70,8 +71,7 @@ std::string described(const SafetensorsTensor& tensor) {
 }  // namespace
 
 graph::Graph stored_graph(const model::Architecture& model) {
-  return model::forward(
-      model, {.micro = {.samples = 1, .length = 1}, .compute = Dtype::f32, .training = false});
+  return model::graph_of({.model = model}, model::Purpose::store);
 }
 
 std::vector<SafetensorsWriter::Tensor> stored_tensors(const graph::Graph& graph) {

@@ -8,6 +8,7 @@
 #include "zero/compile/compile.hpp"
 #include "zero/graph/operation.hpp"
 #include "zero/kernels/decode.hpp"
+#include "zero/model/recipe.hpp"
 #include "zero/state/state_view.hpp"
 
 namespace zero::models {
@@ -24,8 +25,11 @@ plan::Plan compile(const model::Architecture& model, const RowDecoder::Options& 
   plan::Request request = options.together ? options.together->request : plan::Request{};
   request.compute = options.compute;
   request.threads = options.threads;
-  return plan::compile_decode(request, model::decode(model, options.decode, options.compute),
-                              model::decode(model, options.prefill, options.compute));
+  const auto graph_of = [&](const graph::Chunk& chunk) {
+    return model::graph_of({.model = model}, model::Purpose::decode,
+                           {.chunk = chunk, .compute = options.compute});
+  };
+  return plan::compile_decode(request, graph_of(options.decode), graph_of(options.prefill));
 }
 
 /// Weights that some op of either graph reads in panels.

@@ -37,7 +37,7 @@ class RowDecoder {
     std::optional<WeightsTogether> together = {};
     LentMemory lent = {};
   };
-  /// Throws as model::decode().
+  /// Throws as model::graph_of().
   RowDecoder(const model::Architecture& model, const Options& options);
   ~RowDecoder();
 

@@ -53,6 +53,7 @@ ModelDescription description_of(const model::Catalogue& catalogue,
   }
   ModelDescription description =
       parse_description(catalogue, words, checkpoint.folder() + ": its model");
+  save::require_model_fits(checkpoint.manifest().facts, description.model, checkpoint.folder());
   const std::string& tokenizer = checkpoint.fact(save::kTokenizerFact);
   if (description.tokenizer.empty() && tokenizer != "bytes") description.tokenizer = tokenizer;
   description.generation = completed(generation_in(checkpoint.fact(save::kConfigurationFact)),

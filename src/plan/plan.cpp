@@ -164,7 +164,11 @@ void add(Digest& digest, const PlanOp& op) {
 
 void add(Digest& digest, const graph::Op& op) {
   digest.add_name(op.kind->name);
-  for (uint64_t number : op.attributes.words()) digest.add(number);
+  // Hashes of plans count eight numbers of an op at least, with zeros behind those that it has.
+  constexpr size_t kLeast = 8;
+  const std::span<const uint64_t> words = op.attributes.words();
+  for (const uint64_t number : words) digest.add(number);
+  for (size_t i = words.size(); i < kLeast; ++i) digest.add(uint64_t(0));
 }
 
 /// A form differs from another by the extents of its tensors.

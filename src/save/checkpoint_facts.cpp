@@ -243,7 +243,7 @@ std::string arithmetic_text(const FactParts& parts) {
 Facts launch_facts(const FactParts& parts) {
   Facts facts = {{"seed", std::to_string(parts.config.run.seed)},
                  {"stage", std::to_string(parts.config.zero.stage)},
-                 {"architecture", model::fact(parts.build.model)},
+                 {"architecture", model::fact(parts.build.recipe.model)},
                  {"compute", std::string(zero::name_of(parts.build.plan.request.compute))},
                  {"optimizer", parts.build.plan.request.optimizer.name},
                  {kTokenizerFact, parts.config.data.tokenizer},

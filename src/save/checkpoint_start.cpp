@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "src/save/checkpoint_check.hpp"
+#include "src/save/fact_rules.hpp"
 #include "zero/base/path.hpp"
 #include "zero/base/text.hpp"
 #include "zero/config/toml.hpp"
@@ -121,7 +122,7 @@ std::optional<Start> Checkpointer::find_start() {
 std::string Checkpointer::look_at(Start& start, int64_t step) {
   const Problem problem = first_problem(session_.peers(), {}, [&] {
     const OpenFile folder = start.store->open_step(step);
-    start.manifest = start.store->read_manifest(folder.descriptor(), step);
+    start.manifest = read_fit_manifest(*start.store, folder.descriptor(), step);
     const std::vector<checkpoint::File>& files = start.manifest.files;
     const checkpoint::DigestForm digests = digest_form(start.manifest);
     for (size_t f = size_t(session_.rank()); f < files.size(); f += size_t(session_.ranks())) {
@@ -214,6 +215,7 @@ void Checkpointer::require_same_training(const Start& start) {
       refuse(Exit::kInput, start.folder(), ": ", refused,
              " - go on with what it was, or begin anew with another ", place_of(config_));
     }
+    require_model_fits(facts, config_, start.folder());
     state::require_loadable(plan_, start.manifest, start.folder());
   });
 }
@@ -259,10 +261,6 @@ void Checkpointer::take_state(const Start& start, state::Engine& engine) {
   session_.on_every_rank([&] {
     const kernels::StepState fresh = engine.state();
     kernels::StepState state = state_in(start.manifest.facts);
-    if (state.updates > start.manifest.step) {
-      refuse(Exit::kInput, start.folder(), ": fact \"state.updates\": ", state.updates,
-             " updates in ", counted(start.manifest.step, "step"));
-    }
     const FactChanges changes = changes_since(start.manifest.facts, facts_, config_.data.changed);
     if (changes.other_precision) {
       // A loss scale belongs to the precision that it was found for.

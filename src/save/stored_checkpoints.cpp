@@ -5,6 +5,7 @@
 #include <ctime>
 #include <vector>
 
+#include "src/save/fact_rules.hpp"
 #include "src/save/streaks.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/path.hpp"
@@ -82,7 +83,7 @@ StepSurvey survey_step(const Store& store, int64_t number, SurveyDepth depth) {
   step.written = written_at(step.folder);
   note_problem(step, [&] {
     const OpenFile folder = store.open_step(number);
-    const Manifest manifest = store.read_manifest(folder.descriptor(), number);
+    const Manifest manifest = read_fit_manifest(store, folder.descriptor(), number);
     describe(manifest, step);
     if (depth != SurveyDepth::structures) step.not_compared = "only fsck does";
     const checkpoint::DigestForm digests = digest_form(manifest);
@@ -145,6 +146,13 @@ void choose(Survey& survey) {
                            : "there are none: it would begin anew";
 }
 
+/// Returns a manifest that is whole, and whose files are there.
+Manifest verified(const Store& store, int64_t step) {
+  Manifest manifest = store.verify(step, false);
+  require_facts_fit(manifest, manifest_path(store, step));
+  return manifest;
+}
+
 }  // namespace
 
 void warn_passed_over(int64_t step, const std::string& problem) {
@@ -164,7 +172,7 @@ StoredCheckpoint::StoredCheckpoint(const std::string& folder) {
   }
   store_ = std::make_unique<Store>(Store::Options{.root = place.root});
   if (place.step) {
-    manifest_ = store_->verify(*place.step, false);
+    manifest_ = verified(*store_, *place.step);
   } else {
     open_newest(folder);
   }
@@ -181,7 +189,7 @@ void StoredCheckpoint::open_newest(const std::string& folder) {
   std::string problem;
   for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
     try {
-      manifest_ = store_->verify(*step, false);
+      manifest_ = verified(*store_, *step);
       return;
     } catch (const Error& error) {
       if (error.exit() != Exit::kInput) throw;

@@ -38,38 +38,34 @@ int64_t head_unit(const RunConfig& config, const World& world) {
   return world.gpus && compute_dtype(config) != Dtype::f32 ? kernels::kDeviceHeadUnit : 1;
 }
 
-model::ForwardOptions forward_options(const RunConfig& config, const World& world, int64_t micro,
-                                      bool training) {
+model::GraphSizes sizes_of(const RunConfig& config, const World& world, int64_t micro) {
   return {.micro = {.samples = micro,
                     .length = config.data.sequence_length,
                     .source_length = config.data.source_length},
           .compute = compute_dtype(config),
-          .training = training,
           .chunk_rows = world.gpus ? kClassifierRowsOfGpu : 0,
           .head_unit = head_unit(config, world)};
 }
 
-graph::Graph training_graph(const RunConfig& config, const model::Architecture& model,
+graph::Graph training_graph(const RunConfig& config, const model::Recipe& recipe,
                             const World& world, int64_t micro) {
   const graph::Graph forward =
-      model::freeze(model, config.model.freeze,
-                    model::forward(model, forward_options(config, world, micro, true)));
+      model::graph_of(recipe, model::Purpose::train, sizes_of(config, world, micro));
   const auto policy = recompute_policy(config.recompute, forward.blocks.size());
   return fused_where_wanted(config, graph::recompute(graph::differentiate(forward), policy));
 }
 
-graph::Graph evaluation_graph(const RunConfig& config, const model::Architecture& model,
+graph::Graph evaluation_graph(const RunConfig& config, const model::Recipe& recipe,
                               const World& world, int64_t micro) {
   if (micro == 0) return {};
   return fused_where_wanted(
-      config, model::freeze(model, config.model.freeze,
-                            model::forward(model, forward_options(config, world, micro, false))));
+      config, model::graph_of(recipe, model::Purpose::evaluate, sizes_of(config, world, micro)));
 }
 
 /// What steps run. Where nothing is trained they read weights, and all of these are frozen.
 graph::Graph step_graph(const RunConfig& config, const Build& build, const World& world) {
-  if (build.trains) return training_graph(config, build.model, world, build.batch.micro);
-  graph::Graph forward = evaluation_graph(config, build.model, world, build.batch.micro);
+  if (build.trains) return training_graph(config, build.recipe, world, build.batch.micro);
+  graph::Graph forward = evaluation_graph(config, build.recipe, world, build.batch.micro);
   for (graph::Parameter& parameter : forward.parameters) parameter.frozen = true;
   return forward;
 }
@@ -199,7 +195,7 @@ PairOptions pair_options(const DataConfig& data, const model::DataForm& form) {
 
 Build build_of(const RunConfig& config, const World& world, const plan::UpdateShares& shares,
                bool trains) {
-  Build made{.model = model::architecture_of(config),
+  Build made{.recipe = model::recipe_of(config),
              .batch = resolve_batch(config, world.ranks),
              .trains = trains,
              .fixed_products = config.numerics.reproducible,
@@ -211,7 +207,8 @@ Build build_of(const RunConfig& config, const World& world, const plan::UpdateSh
   // Only gradients are summed in trees over ranks, whose number has to be a power of two then.
   request.reproducible &= trains;
   made.plan = plan::compile(request, step_graph(config, made, world),
-                            evaluation_graph(config, made.model, world, made.evaluation_micro));
+                            evaluation_graph(config, made.recipe, world, made.evaluation_micro),
+                            world.interrupt);
   require_columns(made.plan.graphs[0], kind_of(config).columns(data_options(config)));
   add_forms(config, world, made);
   return made;
@@ -292,7 +289,7 @@ void add_forms(const RunConfig& config, const World& world, Build& build) {
     const RunConfig form = of_lengths(config, pairs[i]);
     shorter[0].push_back(step_graph(form, build, world));
     if (build.evaluation_micro == 0) continue;
-    shorter[1].push_back(evaluation_graph(form, build.model, world, build.evaluation_micro));
+    shorter[1].push_back(evaluation_graph(form, build.recipe, world, build.evaluation_micro));
   }
   if (!shorter[0].empty()) plan::add_forms(build.plan, std::move(shorter));
 }
@@ -322,7 +319,7 @@ int64_t buffers_for(const RunConfig& config, const World& world, const plan::Mac
   const BatchSizes batch = resolve_batch(config, world.ranks);
   return plan::staged_units_for(
       request_of(config, world, batch),
-      training_graph(config, model::architecture_of(config), world, batch.micro), machine);
+      training_graph(config, model::recipe_of(config), world, batch.micro), machine);
 }
 
 double device_update_share_for(const RunConfig& config, const World& world,
@@ -330,7 +327,7 @@ double device_update_share_for(const RunConfig& config, const World& world,
   const BatchSizes batch = resolve_batch(config, world.ranks);
   return plan::device_update_share_for(
       request_of(config, world, batch),
-      training_graph(config, model::architecture_of(config), world, batch.micro), machine);
+      training_graph(config, model::recipe_of(config), world, batch.micro), machine);
 }
 
 plan::UpdateShares speculated_shares_for(const RunConfig& config, const World& world,
@@ -339,7 +336,7 @@ plan::UpdateShares speculated_shares_for(const RunConfig& config, const World& w
   const plan::Request request = request_of(config, world, batch);
   if (!plan::can_speculate(request)) return {};
   return plan::speculated_shares_for(
-      request, training_graph(config, model::architecture_of(config), world, batch.micro), machine);
+      request, training_graph(config, model::recipe_of(config), world, batch.micro), machine);
 }
 
 std::string idle_threshold(const RunConfig& config, const plan::Plan& plan) {

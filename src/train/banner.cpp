@@ -90,7 +90,7 @@ std::string banner(const std::string& version, launch::Session& session, const s
                    const std::string& backend) {
   const plan::Request& request = build.plan.request;
   const BatchSizes& batch = build.batch;
-  const auto& [family, numbers] = build.model;
+  const auto& [family, numbers] = build.recipe.model;
   const int64_t layers = block_count(family->settings, numbers);
   const int64_t frozen = graph::frozen_numel(build.plan.graphs[0]);
   return text(
@@ -98,7 +98,7 @@ std::string banner(const std::string& version, launch::Session& session, const s
       " on host ", session.host(), ", ", counted(session.threads(), "thread"),
       " each, collectives by ", backend, "\nprocessor   ", processor_text(), "\n",
       device_lines(session), "libraries   ", libraries_text(), "\nmodel       ",
-      model::parameter_count(build.model), " parameters, ",
+      model::parameter_count(build.recipe.model), " parameters, ",
       frozen > 0 ? text(frozen, " of them frozen, ") : "", counted(layers, "layer"), " of width ",
       numbers.count(kWidth), ", ", name_of(request.compute), ", ZeRO stage ", request.stage,
       request.reproducible ? ", reproducible" : "", "\nbatch       ",

@@ -61,11 +61,11 @@ struct Planned {
   /// Completes what [generation] leaves open: `under` is what the model that the run began with
   /// says.
   void complete_generation(Context& context, const GenerationConfig& under);
-  /// Counts what texts take by the completed [generation]. Throws Error(kDoesNotFit) if there is no
-  /// room for them.
+  /// Counts anew what texts take where [generation] was completed otherwise than for the plan.
+  /// Throws Error(kDoesNotFit) if there is no room for them.
   void count_texts(Context& context);
   /// Whether samples of evaluation.show_samples are answers to sources of the validation set.
-  bool samples_answer() const { return model::data_form(build.model).start >= 0; }
+  bool samples_answer() const { return model::data_form(build.recipe.model).start >= 0; }
   /// How those are made that answer nothing.
   models::SampleOptions sample_options(int threads) const;
 
@@ -78,9 +78,10 @@ struct Planned {
   advise::PlanReport report;  ///< of `build`
   state::DiskHomes disk;
   advise::DiskOutlook outlook;
-  std::vector<float> rates;  ///< the learning rate of each update
-  std::string rates_text;    ///< names whose rates chose the plan; "" without run.machine
-  std::string choices;       ///< for people: what was left open, and what it has come to
+  GenerationConfig counted_by;  ///< by which `build` counts what texts take
+  std::vector<float> rates;     ///< the learning rate of each update
+  std::string rates_text;       ///< names whose rates chose the plan; "" without run.machine
+  std::string choices;          ///< for people: what was left open, and what it has come to
 
  private:
   plan::Machine machine(Context& context);

@@ -77,9 +77,10 @@ std::string as_line(const std::string& text) {
 models::GenerationOptions answer_options(const RunConfig& config, const state::Build& build,
                                          const Tokenizer& tokenizer, int threads) {
   const int64_t source = config.data.source_length;
-  models::SearchRules rules = models::search_rules(
-      config.generation, build.model, config.data.sequence_length, uint64_t(config.run.seed));
-  models::suppress_unknown(tokenizer, model::data_form(build.model), rules.scores);
+  models::SearchRules rules =
+      models::search_rules(config.generation, build.recipe.model, config.data.sequence_length,
+                           uint64_t(config.run.seed));
+  models::suppress_unknown(tokenizer, model::data_form(build.recipe.model), rules.scores);
   return {.rules = std::move(rules),
           .compute = build.plan.request.compute,
           .threads = threads,
@@ -99,7 +100,7 @@ models::SampleOptions sample_options(const RunConfig& config, const GenerationCo
   if (!generation_values(written).empty()) {
     constexpr int64_t kTokens = 200;
     const int64_t room = config.data.sequence_length - 1;
-    rules = models::search_rules(config.generation, build.model, std::min(kTokens, room),
+    rules = models::search_rules(config.generation, build.recipe.model, std::min(kTokens, room),
                                  uint64_t(config.run.seed));
   }
   return {.rules = std::move(rules),
@@ -120,19 +121,20 @@ std::vector<state::Texts> texts_of(const RunConfig& config, const GenerationConf
                                    const state::Build& build) {
   const int threads = build.plan.request.threads;
   const bool samples = config.evaluation.show_samples > 0;
-  const bool answers = model::data_form(build.model).start >= 0;
+  const bool answers = model::data_form(build.recipe.model).start >= 0;
   // Which ids a tokenizer knows takes no room.
   const std::unique_ptr<Tokenizer> tokenizer = open_tokenizer("bytes");
   std::vector<state::Texts> texts;
   if (config.evaluation.generate || (samples && answers)) {
     texts.push_back({config.evaluation.generate ? "evaluation.generate" : "evaluation.show_samples",
                      models::TextGenerator::bytes(
-                         build.model, answer_options(config, build, *tokenizer, threads))});
+                         build.recipe.model, answer_options(config, build, *tokenizer, threads))});
   }
   if (samples && !answers) {
-    texts.push_back({"evaluation.show_samples",
-                     models::sample_bytes(build.model, config.data.sequence_length, *tokenizer,
-                                          sample_options(config, written, build, threads))});
+    texts.push_back(
+        {"evaluation.show_samples",
+         models::sample_bytes(build.recipe.model, config.data.sequence_length, *tokenizer,
+                              sample_options(config, written, build, threads))});
   }
   return texts;
 }
@@ -189,8 +191,8 @@ Answers answer(const AnswerParts& parts) {
   options.lent = memory_between_bodies(parts.engine);
   const launch::Lookout::Busy generating(parts.session.lookout());
   const auto writes = [&](std::span<const Ids> sources) {
-    return models::generate_texts(parts.engine.view(), parts.session.peers(), parts.build.model,
-                                  options, sources);
+    return models::generate_texts(parts.engine.view(), parts.session.peers(),
+                                  parts.build.recipe.model, options, sources);
   };
   std::atomic<int64_t> stuck{0};
   options.rules.stuck = &stuck;

@@ -55,8 +55,8 @@ std::string continued_samples(Context& context, const Planned& planned, const Da
                                               live.engine->lane_comms());
   options.lent = memory_between_bodies(*live.engine);
   const launch::Lookout::Busy sampling(context.session.lookout());
-  return models::sample_text(live.engine->view(), context.session.peers(), planned.build.model,
-                             *data.sample_tokenizer, options);
+  return models::sample_text(live.engine->view(), context.session.peers(),
+                             planned.build.recipe.model, *data.sample_tokenizer, options);
 }
 
 void write_samples(Context& context, const Planned& planned, const Data& data, const Opened& opened,

@@ -46,7 +46,7 @@ std::string start_text(const Planned& planned, const Opened& opened) {
   std::string words;
   if (opened.initial) {
     words += text("beginning with the weights of ", opened.initial->path());
-    const auto& [family, numbers] = planned.build.model;
+    const auto& [family, numbers] = planned.build.recipe.model;
     const auto origin = planned.settings.origins.find("model.dropout");
     if (!family->dropouts.empty()) {
       words += text("; dropout ", numbers.rate("dropout"), ", as ",
@@ -69,7 +69,7 @@ void introduce_start(Context& context, const Planned& planned, Opened& opened) {
     if (opened.start) opened.folder->go_on();
     context.say(start_text(planned, opened));
     const std::string frozen = model::shared_names_text(
-        planned.build.model, planned.config.model.freeze, planned.build.plan.graphs[0]);
+        planned.build.recipe.model, planned.config.model.freeze, planned.build.plan.graphs[0]);
     if (!frozen.empty()) context.say(text("frozen      ", frozen, "\n"));
     opened.folder->write("effective.toml", effective_toml(planned.settings));
   });
@@ -188,7 +188,8 @@ void Live::make_engine(Context& context, const Planned& planned, const Opened& o
 void Live::load_initial_weights(const Planned& planned, Opened& opened) {
   if (!opened.initial) return;
   const int64_t disk_bytes = planned.build.plan.arena_bytes[size_t(plan::Tier::nvme)];
-  const int64_t weights = model::parameter_count(planned.build.model) * int64_t(sizeof(float));
+  const int64_t weights =
+      model::parameter_count(planned.build.recipe.model) * int64_t(sizeof(float));
   engine->on_every_rank_at_disk("the weights that it begins with", disk_bytes + weights, [&] {
     models::begin_with_weights(*opened.initial, engine->view());
   });

@@ -35,10 +35,9 @@ std::string texts_text(const Planned& planned, const Data& data) {
   const int64_t all = data.sets.validation ? data.sets.validation->samples() : 0;
   std::string told;
   for (const state::Texts& texts : planned.build.texts) {
-    const plan::TierBytes more = advise::beside(planned.build, texts.bytes);
     const std::string room =
         text(", which take of each rank ", bytes_text(double(advise::sum(texts.bytes))), ", ",
-             bytes_text(double(advise::sum(more))), " of it beside the plan\n");
+             advise::beside_text(planned.build, texts), "\n");
     const bool answers = planned.samples_answer();
     if (evaluation.generate && answers) {
       const int64_t count = limited(all, evaluation.generate_samples);
@@ -97,7 +96,7 @@ void Opened::count_from_start(Context& context, Planned& planned, const Data& da
 
 /// What the model said that the run began with stays what it said, also where its folder is gone.
 void Opened::learn_generation(Context& context, Planned& planned, const Data& data) {
-  const model::Architecture& model = planned.build.model;
+  const model::Architecture& model = planned.build.recipe.model;
   GenerationConfig under;
   if (start) {
     const auto found = start->manifest.facts.find(save::kGenerationFact);
@@ -148,7 +147,7 @@ void Opened::open_initial_weights(Context& context, Planned& planned, const Data
   if (!initial)
     initial = models::open_model(context.session, context.order.catalogue, config.model.init_from);
   context.session.on_every_rank([&] {
-    models::require_same_model(*initial, planned.build.model);
+    models::require_same_model(*initial, planned.build.recipe.model);
     const std::string& there = initial->description().tokenizer;
     const bool other = (there == "bytes") != (config.data.tokenizer == "bytes");
     if (there.empty() || !other) return;

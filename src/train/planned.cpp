@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <filesystem>
 #include <iterator>
 #include <utility>
 
@@ -9,9 +8,7 @@
 #include "zero/base/error.hpp"
 #include "zero/config/read_config.hpp"
 #include "zero/config/schedule.hpp"
-#include "zero/config/toml.hpp"
 #include "zero/device/device.hpp"
-#include "zero/io/files/files.hpp"
 #include "zero/kernels/attention.hpp"
 #include "zero/launch/session.hpp"
 #include "zero/train/evaluator.hpp"
@@ -51,6 +48,11 @@ state::World world_of(launch::Session& session) {
   return {.ranks = session.ranks(), .threads = session.threads(), .gpus = drives_devices()};
 }
 
+/// A launcher has started the ranks, so that no change has more.
+advise::ChangeOptions change_options(const Context& context) {
+  return {.most_ranks = context.session.ranks(), .typed = context.order.overrides};
+}
+
 /// What is free differs by moments and nodes; the least counts for all.
 advise::MemoryLimit least_limit(launch::Session& session, const RunConfig& config,
                                 int64_t nodes_most) {
@@ -72,22 +74,24 @@ void Context::warn(const std::string& words) const {
 
 namespace {
 
-/// Reads run.watchdog alone, so that ranks know how long to wait for the one that looks at the
-/// model which the run begins with. Faults of the file are told by the rank that reads all of it.
-void learn_patience(launch::Session& session, const Order& order) {
-  std::error_code unknown;
-  if (session.ranks() == 1 || !std::filesystem::is_regular_file(order.input, unknown)) return;
-  std::string settings;
-  for (const std::string& setting : order.overrides) {
-    if (setting.starts_with("run.watchdog=")) settings += "\n[run]\n" + setting.substr(4);
-  }
+/// Reads the settings from the input file's text. As soon as run.watchdog is known this rank waits
+/// that long for others, of which one may look at the model that the run begins with.
+ConfigInput read_settings(launch::Session& session, const Order& order, const std::string& text,
+                          const StartReader& look) {
+  const StartReader patient = [&](const RunConfig& config) {
+    const int64_t seconds = config.run.watchdog;
+    if (seconds > 0) session.lookout().set_patience(double(seconds));
+    return look(config);
+  };
+  return read_config(order.catalogue.models, text, order.input, order.overrides, Writer::user,
+                     patient);
+}
+
+/// Learns run.watchdog on a rank that waits for the one that looks, which tells of faults.
+void learn_patience(launch::Session& session, const Order& order, const std::string& text) {
+  const StartReader nothing = [](const RunConfig&) { return std::optional<StartNumbers>(); };
   try {
-    if (settings.empty()) settings = read_whole(order.input, int64_t(kTomlMaxBytes));
-    for (const TomlEntry& entry : parse_toml(settings).entries) {
-      const int64_t* seconds = std::get_if<int64_t>(&entry.value);
-      if (entry.key != "run.watchdog" || seconds == nullptr || *seconds <= 0) continue;
-      session.lookout().set_patience(double(*seconds));
-    }
+    read_settings(session, order, text, nothing);
   } catch (const Error&) {
   }
 }
@@ -98,18 +102,14 @@ Input::Input(Context& context) {
   context.enter(launch::Milestone::input);
   launch::Session& session = context.session;
   const Order& order = context.order;
+  std::string text;
+  session.on_every_rank([&] { text = read_input_text(order.catalogue.models, order.input); });
   StartModel found;
-  const auto read = [&] {
-    settings = read_config_file(order.catalogue.models, order.input, order.overrides, Writer::user,
-                                start_reader(order.catalogue, found));
-    const int64_t patience = settings.config.run.watchdog;  // of the wait after this work too
-    if (patience > 0) session.lookout().set_patience(double(patience));
-  };
-  session.on_every_rank([&] { learn_patience(session, order); });
+  const StartReader look = start_reader(order.catalogue, found);
+  const auto read = [&] { settings = read_settings(session, order, text, look); };
   // A run that is still alive may save meanwhile, so one rank alone looks.
-  session.on_every_rank([&] {
-    if (session.is_first()) read();
-  });
+  session.on_every_rank(
+      [&] { session.is_first() ? read() : learn_patience(session, order, text); });
   found.own = session.peers().share(found.own)[0];
   found.other = session.peers().share(found.other)[0];
   found.is_found = true;
@@ -143,7 +143,8 @@ Planned::Planned(Context& context, Input input)
   machine.node_ranks = nodes_most;
   session.on_every_rank([&] {
     settings.locate([&] {
-      train::count_texts(config, first_generation(config, start.get()), world);
+      counted_by = first_generation(config, start.get());
+      train::count_texts(config, counted_by, world);
       advise::resolve_largest(config, world, limit);
       asked = config;
       place(world, machine);
@@ -156,7 +157,7 @@ Planned::Planned(Context& context, Input input)
   });
   for (const std::string& words : advise::plan_warnings(settings, build.plan)) context.warn(words);
   session.on_every_rank(
-      [&] { advise::refuse_unless_fits(report, asked, world, {.most = world.ranks}); });
+      [&] { advise::refuse_unless_fits(report, asked, world, change_options(context)); });
   launch::require_same(session, "the plan", text(build.plan.hash()));
   if (!drives_devices()) return;
   // Where one rank lacks a library, its arithmetic and its masks would be others.
@@ -226,13 +227,15 @@ bool Planned::exports_model() const {
 }
 
 void Planned::count_texts(Context& context) {
+  if (config.generation == counted_by) return;
+  counted_by = config.generation;
   launch::Session& session = context.session;
   const GenerationConfig& written = settings.config.generation;
   state::World world = world_of(session);
   session.on_every_rank([&] {
     settings.locate([&] { build.texts = texts_of(config, written, build); });
     train::count_texts(config, config.generation, world);
-    advise::refuse_unless_fits(report, config, world, {.most = session.ranks()});
+    advise::refuse_unless_fits(report, config, world, change_options(context));
   });
 }
 

@@ -16,19 +16,20 @@ namespace {
 constexpr int64_t kAvailable = 8000;
 
 TEST(MemoryLimit, SharesAvailableMemoryBetweenTheRanksOfANode) {
-  const MemoryLimit limit = host_limit_from(kAvailable, "max\n", 4);
+  const MemoryLimit limit = host_limit_from(kAvailable, -1, 4);
   EXPECT_EQ(limit.bytes, 2000);
   EXPECT_EQ(limit.source, "available memory / 4 ranks of the node");
 }
 
 TEST(MemoryLimit, ATighterGroupWins) {
-  const MemoryLimit limit = host_limit_from(kAvailable, "4096\n", 1);
+  const MemoryLimit limit = host_limit_from(kAvailable, 4096, 1);
   EXPECT_EQ(limit.bytes, 4096);
   EXPECT_EQ(limit.source, "cgroup limit / 1 rank of the node");
-  EXPECT_EQ(host_limit_from(kAvailable, "99999999999\n", 1).bytes, 8000);
+  EXPECT_EQ(host_limit_from(kAvailable, kAvailable, 1).source, limit.source);
+  EXPECT_EQ(host_limit_from(kAvailable, 99999999999, 1).bytes, 8000);
 }
 
-TEST(MemoryLimit, IsUnknownWhereNothingTells) { EXPECT_EQ(host_limit_from(-1, "", 1).bytes, 0); }
+TEST(MemoryLimit, IsUnknownWhereNothingTells) { EXPECT_EQ(host_limit_from(-1, -1, 1).bytes, 0); }
 
 TEST(MemoryLimit, TheConfigurationWins) {
   RunConfig config;
@@ -102,7 +103,7 @@ TEST(MemoryLimit, OfTheProcessLeavesADevicesOwnMemoryOut) {
 TEST(MemoryLimit, OfTheProcessIsOfHostMemoryBesideWhatIsFreeOnADevice) {
   constexpr int64_t kGiB = int64_t(1) << 30;
   const ProcessLimit space{.most = 4 * kGiB, .used = 2 * kGiB, .source = "address space"};
-  const MemoryLimit host = within_process(host_limit_from(100 * kGiB, "", 1), {space});
+  const MemoryLimit host = within_process(host_limit_from(100 * kGiB, -1, 1), {space});
   const MemoryLimit limit = device_limit_from({.free = 80 * kGiB, .used = kGiB}, 1, host);
   EXPECT_EQ(limit.bytes, 79 * kGiB) << "less what libraries take";
   EXPECT_FALSE(limit.of_host);

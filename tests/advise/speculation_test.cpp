@@ -45,6 +45,13 @@ plan::Machine gpu() {
           .copy_bandwidth = 5e9};
 }
 
+/// One whose link is fast enough that it updates some units itself.
+plan::Machine updating_gpu() {
+  plan::Machine machine = gpu();
+  machine.copy_bandwidth = 2e10;
+  return machine;
+}
+
 int speculated(const Placement& placement) {
   return plan::update_sites(placement.build.plan).speculated;
 }
@@ -92,6 +99,24 @@ TEST(ChooseSpeculation, OfAutoTakesWhatHostMemoryHas) {
   const Placement part = choose_placement(asked(std::nullopt), kAlone, some, gpu());
   EXPECT_TRUE(fits(part.build, some));
   EXPECT_LT(speculated(part), speculated(most));
+}
+
+int on_device(const Placement& placement) {
+  return plan::update_sites(placement.build.plan).on_device;
+}
+
+int64_t device_of(const Placement& placement) {
+  return placement.build.plan.arena_bytes[size_t(plan::Tier::device)];
+}
+
+TEST(ChooseSpeculation, LeavesUpdatesOnTheDeviceOutForWhichItHasNoRoom) {
+  const Placement most = choose_placement(asked(true), kAlone, {}, updating_gpu());
+  ASSERT_GT(on_device(most), 1);
+  const MemoryLimit tight{.bytes = device_of(most) - 4096, .source = "memory.device_limit"};
+  const Placement part = choose_placement(asked(true), kAlone, tight, updating_gpu());
+  EXPECT_TRUE(fits(part.build, tight));
+  EXPECT_GT(speculated(part), 0);
+  EXPECT_LT(on_device(part), on_device(most));
 }
 
 TEST(ChooseSpeculation, OfTrueIsDoneOnAHostTooOrRefused) {

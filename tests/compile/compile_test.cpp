@@ -45,6 +45,21 @@ double as_slow_as_compute(int layers) {
   return double(made.disk[kStep].bytes_read) / made.lane_seconds[size_t(Lane::compute)];
 }
 
+TEST(Compile, IsInterruptedAtShortIntervalsAndEndsByWhatIsThrown) {
+  const graph::Graph graph = testing::tiny_training_graph(model_of(2), Dtype::f32);
+  struct Ended {};
+  int asked = 0;
+  const Plan whole = compile(kOnDisk, graph, {}, [&] { ++asked; });
+  EXPECT_GE(asked, 6) << "writing, packing, waits and the proof take long";
+  EXPECT_EQ(whole.hash(), compile(kOnDisk, graph, {}).hash());
+  int left = 3;
+  EXPECT_THROW(compile(kOnDisk, graph, {},
+                       [&] {
+                         if (--left == 0) throw Ended();
+                       }),
+               Ended);
+}
+
 TEST(StagedUnits, AreFourWhereADiskIsFast) {
   EXPECT_EQ(units_for(kOnDisk, 20, machine_with(1e12)), 4);
 }

@@ -70,7 +70,8 @@ struct ChunkScene {
 
 TEST(GraphBuilder, WritesAChunkWithTheOpsThatGoWithACache) {
   ChunkScene scene;
-  const TensorId y = attention(scene.out, linear(scene.out, scene.x, scene.wide, scene.bias), 2, 0);
+  const TensorId y =
+      attention(scene.out, linear(scene.out, scene.x, scene.wide, scene.bias), {.heads = 2});
   const TensorId sum = dropout_add(scene.out, y, scene.x, 0, "sum");
   logits(scene.out, sum, scene.table, 7);
   const Graph graph = scene.out.finish();
@@ -228,11 +229,11 @@ TEST(GraphBuilder, RefusesWhatCannotBeAddedOrNormalised) {
 
 TEST(GraphBuilder, RefusesHeadsThatDoNotSplitTheWidth) {
   Scene scene;
-  EXPECT_THAT(error_of([&] { attention(scene.out, scene.x, 2, 0); }),
+  EXPECT_THAT(error_of([&] { attention(scene.out, scene.x, {.heads = 2}); }),
               HasSubstr("does not split into three times 2 heads"));
   ChunkScene one;
   const TensorId qkv = linear(one.out, one.x, one.wide, one.bias);
-  EXPECT_EQ(error_of([&] { attention(one.out, qkv, 1, 0); }), "no error");
+  EXPECT_EQ(error_of([&] { attention(one.out, qkv, {.heads = 1}); }), "no error");
 }
 
 TEST(GraphBuilder, RefusesATableThatIsTooSmall) {

@@ -210,5 +210,26 @@ TEST(Attributes, AreEqualByTypeAndBytesAndReadAsWhatTheyAre) {
   EXPECT_THROW(Attributes().as<Other>(), Error);
 }
 
+TEST(Attributes, HaveAsManyMembersAsTheirKindNeeds) {
+  struct Pair {
+    double scale = 0;
+    int64_t count = 0;
+  };
+  struct Many {
+    int64_t first = 0;
+    Pair pairs[9] = {};
+    double last = 0;
+  };
+  Many many{.first = 1, .last = 2.5};
+  many.pairs[8] = {.scale = 0.5, .count = 7};
+  const Attributes attributes = many;
+  EXPECT_EQ(attributes.words().size(), 20u);
+  EXPECT_EQ(attributes.as<Many>().pairs[8].count, 7);
+  EXPECT_EQ(attributes.as<Many>().last, 2.5);
+  EXPECT_EQ(attributes, Attributes(many));
+  many.pairs[8].count = 8;
+  EXPECT_NE(attributes, Attributes(many));
+}
+
 }  // namespace
 }  // namespace zero::graph

@@ -53,12 +53,10 @@ TEST(Recompute, OfNothingChangesNothing) {
 }
 
 TEST(Recompute, WeightsOfWiderHeadsAreMadeAgainWhateverIsChosen) {
-  const Graph graph = differentiate(
+  const Graph graph = differentiate(pad_heads(
       model::gpt2({.layers = 1, .width = 12, .heads = 2, .vocabulary = 5, .positions = 4},
-                  {.micro = {.samples = 1, .length = 4},
-                   .compute = Dtype::bf16,
-                   .training = true,
-                   .head_unit = 8}));
+                  {.micro = {.samples = 1, .length = 4}, .compute = Dtype::bf16, .training = true}),
+      8));
   EXPECT_EQ(kept(graph, 1).count("h.0.attn.c_attn.weight.wide"), 1u);
   for (Recompute policy : {Recompute::none, Recompute::selective, Recompute::full}) {
     const Graph again = recompute(graph, {policy});

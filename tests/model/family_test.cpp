@@ -10,6 +10,7 @@
 #include "tests/support/refusal.hpp"
 #include "zero/base/error.hpp"
 #include "zero/graph/operations.hpp"
+#include "zero/model/recipe.hpp"
 
 namespace zero::model {
 namespace {
@@ -58,9 +59,9 @@ Dropouts dropouts_of(const std::string& size, bool training) {
   config.model.name = size;
   config.model.numbers.rates["dropout"] = 0.25;
   const graph::MicroBatch micro{.samples = 1, .length = 8, .source_length = 8};
-  return dropouts_of(forward(architecture_of(config),
-                             {.micro = micro, .compute = Dtype::f32, .training = training}),
-                     0.25);
+  return dropouts_of(
+      graph_of(recipe_of(config), training ? Purpose::train : Purpose::evaluate, {.micro = micro}),
+      0.25);
 }
 
 /// As `modeling_*.py` of Transformers has them: the embedding, then each layer's branches; T5 also
@@ -82,9 +83,7 @@ TEST(Sizes, HaveAGraphAndOneNumberForEachKey) {
       ASSERT_EQ(size.counts.size(), family.counts.size()) << size.name;
       RunConfig config = testing_support::unset_config();
       config.model.name = size.name;
-      const graph::Graph graph =
-          forward(architecture_of(config),
-                  {.micro = {.samples = 1, .length = 1}, .compute = Dtype::f32, .training = false});
+      const graph::Graph graph = graph_of(recipe_of(config), Purpose::store);
       int64_t real = 0;
       for (const graph::Parameter& each : graph.parameters) {
         // A buffer, which published counts leave out.

@@ -9,6 +9,7 @@
 #include "src/model/t5.hpp"
 #include "tests/support/models.hpp"
 #include "tests/support/refusal.hpp"
+#include "zero/model/recipe.hpp"
 
 namespace zero::model {
 namespace {
@@ -25,16 +26,15 @@ Architecture small(const std::string& name) {
   return architecture_of(config);
 }
 
-graph::Graph graph_of(const Architecture& model, const Names& patterns) {
-  return freeze(
-      model, patterns,
-      forward(model,
-              {.micro = {.samples = 1, .length = 8}, .compute = Dtype::f32, .training = true}));
+graph::Graph training_graph(const Architecture& model, const Names& patterns) {
+  Recipe recipe{.model = model};
+  if (!patterns.empty()) recipe.alterations = {freezing(patterns)};
+  return graph_of(recipe, Purpose::train, {.micro = {.samples = 1, .length = 8}});
 }
 
 /// The names of what patterns freeze.
 Names frozen(const std::string& name, const Names& patterns) {
-  const graph::Graph graph = graph_of(small(name), patterns);
+  const graph::Graph graph = training_graph(small(name), patterns);
   Names names;
   for (const graph::Parameter& parameter : graph.parameters) {
     if (parameter.frozen) names.push_back(graph[parameter.tensor].name);
@@ -43,7 +43,7 @@ Names frozen(const std::string& name, const Names& patterns) {
 }
 
 std::string refused(const std::string& name, const Names& patterns) {
-  return refusal_of(Exit::kUsage, [&] { graph_of(small(name), patterns); });
+  return refusal_of(Exit::kUsage, [&] { training_graph(small(name), patterns); });
 }
 
 TEST(Freeze, TakesNamesAsCheckpointsAndFilesOfHuggingFaceShowThem) {
@@ -63,7 +63,7 @@ TEST(Freeze, TakesNamesAsCheckpointsAndFilesOfHuggingFaceShowThem) {
 
 TEST(Freeze, SaysWhereAPatternMeansASharedTableByAnotherName) {
   const auto said = [](const std::string& name, const Names& patterns) {
-    return shared_names_text(small(name), patterns, graph_of(small(name), patterns));
+    return shared_names_text(small(name), patterns, training_graph(small(name), patterns));
   };
   EXPECT_EQ(
       said("t5-small", {"lm_head.weight"}),

@@ -77,10 +77,9 @@ TEST(Gpt2, PadsTheVocabularyToAMultipleOf64) {
 const Gpt2 kOdd{.layers = 2, .width = 200, .heads = 2, .vocabulary = 5, .positions = 6};
 
 Graph with_heads_of(int64_t head_unit) {
-  return gpt2(kOdd, {.micro = {.samples = 2, .length = 3},
-                     .compute = Dtype::bf16,
-                     .training = true,
-                     .head_unit = head_unit});
+  return graph::pad_heads(
+      gpt2(kOdd, {.micro = {.samples = 2, .length = 3}, .compute = Dtype::bf16, .training = true}),
+      head_unit);
 }
 
 TEST(Gpt2, WidensHeadsInCopiesOfWeightsAlone) {

@@ -101,6 +101,25 @@ TEST(ReadDescription, RefusesAnotherNetworkNamingTheKey) {
   }
 }
 
+TEST(ReadDescription, RefusesQuantizedWeightsAndPrunedHeads) {
+  const auto beside = [](const std::string& entry) {
+    return refusal(with("\"n_inner\": null", entry));
+  };
+  EXPECT_THAT(beside(R"("quantization_config": {"quant_method": "gptq", "bits": 4})"),
+              HasSubstr("config.json: quantization_config: its weights are quantized, and only "
+                        "float32, bfloat16 and float16 are read; take the model before it was"));
+  EXPECT_THAT(beside(R"("compression_config": {"format": "dense"})"),
+              HasSubstr("compression_config: its weights are quantized"));
+  EXPECT_THAT(beside(R"("pruned_heads": {"0": [1, 3]})"),
+              HasSubstr("config.json: pruned_heads: heads of its attention are gone, and only "
+                        "models with all of them are built; take the model before"));
+  EXPECT_THAT(beside(R"("tie_encoder_decoder": true)"), HasSubstr("tie_encoder_decoder is true"));
+  for (const char* plain : {R"("quantization_config": null)", R"("quantization_config": {})",
+                            R"("pruned_heads": {})", R"("tie_encoder_decoder": false)"}) {
+    EXPECT_EQ(beside(plain), "") << plain;
+  }
+}
+
 TEST(DescriptionJson, IsReadBackAsItWas) {
   const ModelDescription written{.model = model::Gpt2{.layers = 2,
                                                       .width = 64,

@@ -40,7 +40,7 @@ class SharedFolder {
 };
 
 ModelDescription description_of(const state::Build& build) {
-  return {.model = build.model,
+  return {.model = build.recipe.model,
           .compute = build.plan.request.compute,
           .tokenizer = "bytes",
           .sequence_length = 16};

@@ -108,7 +108,7 @@ TEST(SampleText, IsWaitedForByRanksThatCannotSeeThatTheFirstOneWorks) {
   testing::Held held(built.plan, peers.rank());
   state::fill_initial_weights(held.view(), 7, 1);
   const std::string text =
-      sample_text(held.view(), peers, built.model, SlowTokenizer(), {.tokens = 5});
+      sample_text(held.view(), peers, built.recipe.model, SlowTokenizer(), {.tokens = 5});
   EXPECT_EQ(text.size(), peers.rank() == 0 ? 5 : 0);
   peers.smallest(0);
   peers.watch_with(nullptr);

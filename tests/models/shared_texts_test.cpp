@@ -39,7 +39,7 @@ std::vector<TokenList> alone(const state::Build& built, int64_t beams) {
   const state::Build whole = state::build(tiny(0), {.ranks = 1});
   Held held(whole.plan, 0);
   state::fill_initial_weights(held.view(), 7, 1);
-  TextGenerator generator(built.model, options(beams));
+  TextGenerator generator(built.recipe.model, options(beams));
   for (size_t p = 0; p < generator.graph().parameters.size(); ++p) {
     const auto [unit, range] = state::locate(whole.plan, int32_t(p));
     std::vector<float> values(size_t(range.end - range.begin));
@@ -79,7 +79,7 @@ TEST(GenerateTexts, AreTheSameOnEveryRankAtEveryStageAndRankCount) {
     for (int64_t beams : {1, 3}) {
       GenerationOptions asked = options(beams);
       if (stage == 3) asked.together = ranks.together;
-      const auto texts = generate_texts(held.view(), peers, built.model, asked, prompts());
+      const auto texts = generate_texts(held.view(), peers, built.recipe.model, asked, prompts());
       EXPECT_EQ(texts, alone(built, beams)) << "stage " << stage << ", beams " << beams;
     }
   }
@@ -91,7 +91,7 @@ TEST(GenerateTexts, MayBeFewerThanRanks) {
   Held held(built.plan, peers.rank());
   state::fill_initial_weights(held.view(), 7, 1);
   const std::vector<TokenList> one = {{1, 2}};
-  const auto texts = generate_texts(held.view(), peers, built.model, options(2), one);
+  const auto texts = generate_texts(held.view(), peers, built.recipe.model, options(2), one);
   ASSERT_EQ(texts.size(), 1u);
   EXPECT_EQ(texts[0].size(), 8u);
 }

@@ -9,7 +9,7 @@ import os
 import pathlib
 import time
 
-from program import Program, check, check_refused
+from program import Program, advised_change, check, check_refused
 
 MODELS = {
     "small": ("model.layers=4", "model.width=128", "model.heads=4"),
@@ -66,9 +66,7 @@ class Plan:
         return [word for word in words if "=" in word], ranks
 
     def change_words(self):
-        line = self.result.error_lines()[0]
-        _, found, change = line.partition("cheapest change that fits: ")
-        return change.split() if found else None
+        return advised_change(self.result)
 
     def node_ranks(self, ranks):
         """As the printed change says, or else as a plan of so many ranks was asked for."""

@@ -146,6 +146,22 @@ def waited_for(program, process):
     return ended[0], patience.seconds
 
 
+def ended_after_fault(program, process, log, what):
+    """Its result, and the seconds that its ranks lived on: END_SECONDS at most from the moment at
+    which a fault made the file `log`."""
+    while not log.exists() and process.poll() is None:
+        time.sleep(0.01)
+    if not log.exists():
+        check(False, f"{what}: never strikes", program.wait(process))
+    pids = ranks_of(process)
+    seconds = time.time() - log.stat().st_mtime
+    seconds += require_gone(pids, what)
+    result, launcher_seconds = waited_for(program, process)
+    check(seconds <= END_SECONDS, f"{what}: ranks live {seconds:.1f} s longer", result)
+    check(launcher_seconds <= MARGIN_SECONDS, f"{what}: mpirun lives on", result)
+    return result, seconds
+
+
 def launcher_ends_after_twice_its_delay(program):
     delay = delay_of_readme()
     process = start(program, 2, delay)

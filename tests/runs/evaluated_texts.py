@@ -7,7 +7,7 @@ import json
 import os
 import shutil
 
-from program import Program, check, check_refused
+from program import Program, advised_change, check, check_refused
 
 INPUT = """
 train_batch_size = 8
@@ -210,9 +210,9 @@ def a_change_gives_texts_their_room(program, name, settings, arena):
     told = json.loads(program.alone("plan", f"{name}.toml", "--json", *settings).out)
     limit = f"memory.device_limit={arena + told['text_bytes']['evaluation.generate'] // 2}"
     refused = program.alone(f"{name}.toml", *settings, limit)
-    change = "cheapest change that fits: "
-    check_refused(refused, 6, "texts of evaluation.generate", change, "evaluation.micro_batch_size")
-    words = refused.error_lines()[0].split(change)[1].split()
+    check_refused(refused, 6, "texts of evaluation.generate", "cheapest change that fits: ",
+                  "evaluation.micro_batch_size")
+    words = advised_change(refused)
     check(program.alone(f"{name}.toml", *settings, limit, *words).status == 0, f"{words} fit")
 
 

@@ -128,6 +128,10 @@ def much_of_all(manifest, count=20000):
                             "offset": 4 * i} for i in range(count)]
 
 
+def facts_with(facts):
+    return lambda manifest: manifest["facts"].update(facts)
+
+
 # name: words of the refusal, what is done to a manifest
 MANIFESTS = {
     "a folder above": ("is no rank%05d.h5", named("../" + RANK)),
@@ -148,6 +152,37 @@ MANIFESTS = {
     "a long file": ("xxh3 of 35184372088832 blocks",
                     lambda manifest: manifest["files"][0].update(bytes=2**63 - 1)),
     "other digests": ("hexadecimal digits", lambda manifest: manifest["files"][0].update(xxh3="1")),
+    "more ranks than files": ("ranks: 3, but there are files of 1",
+                              lambda manifest: manifest.update(ranks=3)),
+    "a report of another step": ('fact "state.report.step": 1 in a checkpoint of step 2',
+                                 facts_with({"state.report.step": "1"})),
+    "updates beyond the step": ('fact "state.updates": 3 updates in 2 steps',
+                                facts_with({"state.updates": "3"})),
+    "skips beyond the step": ('fact "state.skipped_in_row": 1 in a row beside 2 updates',
+                              facts_with({"state.skipped_in_row": "1"})),
+    "a power of no beta": ('fact "state.beta2_power": 0 after 2 updates',
+                           facts_with({"state.beta2_power": "0x0p+0"})),
+    "a power of no update": ('fact "state.beta1_power": 1 after 2 updates',
+                             facts_with({"state.beta1_power": "0x1p+0"})),
+    "the best of a later step": ('fact "best.step": 3 in a checkpoint of step 2',
+                                 facts_with({"best.step": "3"})),
+}
+
+
+def described_with(**numbers):
+    """The fact that says which model it is, with other numbers."""
+    def change(manifest):
+        model = json.loads(manifest["facts"]["model"])
+        model.update(numbers)
+        manifest["facts"]["model"] = json.dumps(model)
+    return change
+
+
+# name: words of the refusal, what is done to a manifest; a resume names the run that it is of
+DESCRIPTIONS = {
+    "other heads": ("with 2 heads", described_with(n_head=2)),
+    "other layers": ("of 3 layers", described_with(n_layer=3)),
+    "another epsilon": ("epsilon", described_with(layer_norm_epsilon=0.5)),
 }
 
 

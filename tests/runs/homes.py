@@ -6,7 +6,7 @@ import os
 import re
 import tempfile
 
-from program import Program, check, check_refused
+from program import Program, advised_change, check, check_refused
 
 OPTIMIZER, PARAMETERS = "zero.offload_optimizer", "zero.offload_param"
 ONE_BUFFER = f"{OPTIMIZER}.buffer_count=1"
@@ -105,7 +105,9 @@ def what_does_not_fit_is_refused_with_what_works(program, disk):
                   "cheapest change that fits: ")
     check("does not fit: \"cpu\" and parameters \"cpu\" needs " in refused.out, "all are told",
           refused)
-    change = refused.error_lines()[0].split("cheapest change that fits: ")[1].split()
+    change = advised_change(refused)
+    told = refused.err.split(" (in place of ")[-1]
+    check(f"{micro}=32)" in told, "what it replaces is told", refused)
     check(any(word.startswith(micro) for word in change), f"a smaller micro-batch: {change}")
     fitting = program.alone(*plan, *change)
     check(fitting.status == 0, f"{change} fits", fitting)

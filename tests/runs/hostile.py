@@ -31,8 +31,10 @@ COMMANDS = {
     "export": (("export", "{place}", "out-{name}"), 3),
     "resume": (("tiny.toml", *SETTINGS, "checkpoint.resume_from={place}",
                 "run.output=runs/{name}"), 4),
+    "resume of a model": (("tiny.toml", *SETTINGS, "checkpoint.resume_from={place}",
+                           "run.output=runs/{name}"), 3),
 }
-ALL = tuple(command for command in COMMANDS if command != "fsck of structure")
+ALL = ("ls", "fsck", "inspect", "export", "resume")
 IMPORT = (("import-weights", "{place}", "in-{name}"), 3)
 
 
@@ -159,6 +161,13 @@ def manifests_are_refused(program):
     yield "sparse manifest", ["has 1099511627776 bytes"], ALL
 
 
+def descriptions_are_refused(program):
+    """Models that the tensors, or the run that saved them, are not of."""
+    for case, (words, change) in forge.DESCRIPTIONS.items():
+        forge_manifest(program, case, change)
+        yield case, [STEP, 'fact "model": describes ', words], ("export", "resume of a model")
+
+
 def files_are_refused(program):
     """Files of kinds that no checkpoint has."""
     kinds = {"symbolic link": lambda path: path.symlink_to(program.good / path.name),
@@ -188,7 +197,7 @@ def main():
     program = Hostile()
     forged = [*structures_are_forged(program, python_with_h5py())]
     cases = [*forged, *manifests_are_refused(program), *files_are_refused(program),
-             *models_are_refused(program)]
+             *descriptions_are_refused(program), *models_are_refused(program)]
     # Each is one process that mostly starts.
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         for _ in pool.map(lambda case: program.refuses(*case), cases):

@@ -11,6 +11,7 @@
 namespace zero::run {
 namespace {
 
+using testing::expect_same;
 using testing::Machine;
 using testing::Outcome;
 using testing::ThreadRanks;
@@ -105,13 +106,6 @@ plan::Request request_of(int stage, int ranks, Dtype compute) {
 Outcome trained(const plan::Plan& plan, FormedRanks::Choice choice) {
   FormedRanks machine(plan, testing::tiny_rules(plan.request.compute), choice);
   return testing::train(machine, plan, testing::few_steps(plan.request.compute));
-}
-
-void expect_same(const Outcome& a, const Outcome& b) {
-  EXPECT_TRUE(a.sums == b.sums);
-  EXPECT_TRUE(a.decided == b.decided);
-  EXPECT_TRUE(a.state == b.state);
-  EXPECT_EQ(a.evaluation, b.evaluation);
 }
 
 TEST(LengthForms, RanksAndStagesChangeNoBitWhereMicroBatchesRunDifferentForms) {

@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import tomllib
 
-from program import Program, check, check_refused
+from program import Program, advised_change, check, check_refused
 
 TREE = pathlib.Path(__file__).resolve().parents[2]
 # 175 billion parameters, as of GPT-3: 96 layers of width 12288.
@@ -92,7 +92,7 @@ def host_memory_is_counted(program):
     refused = program.alone(*plan)
     check_refused(refused, 6, "of host memory a rank of 209.55 GiB (machine h100_80g, 1.64 TiB / 8 "
                   "ranks of the node) - cheapest change that fits: ")
-    change = refused.err.split("cheapest change that fits: ")[1].split(" (FOLDER")[0].strip()
+    change = " ".join(advised_change(refused))
     (program.folder / "disk").mkdir()
     keys = [setting.split("=")[0] for setting in change.split()]
     kept = [word for word in plan if word.split("=")[0] not in keys]
@@ -145,12 +145,16 @@ def job_scripts_take_the_card_of_their_node(program):
         (tools / name).write_text(f"#!/bin/sh\n{lines}\n")
         (tools / name).chmod(0o755)
     job = program.folder / "job"
-    shutil.copytree(TREE / "inputs", job / "inputs")
+    for folder in ("inputs", "jobscripts"):
+        shutil.copytree(TREE / folder, job / folder)
     (job / "data").mkdir()
     (job / "data/web.bin").touch()
     env = dict(os.environ, PATH=f"{tools}:{os.environ['PATH']}", ZEROAPP=str(tools / "zeroapp"),
                SLURM_SUBMIT_DIR=str(job), SLURM_NTASKS="16", SLURM_JOB_NUM_NODES="4")
-    for script in sorted((TREE / "jobscripts/slurm").glob("*.sh")):
+    # sbatch runs a copy of a script, from a folder of its own.
+    (program.folder / "spool").mkdir()
+    for original in sorted((TREE / "jobscripts/slurm").glob("*.sh")):
+        script = pathlib.Path(shutil.copy(original, program.folder / "spool"))
         ran = subprocess.run(["bash", str(script), "run.steps=5"], env=env, capture_output=True,
                              text=True, check=False)
         said = ran.stdout + ran.stderr

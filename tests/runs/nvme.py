@@ -13,7 +13,7 @@ import tempfile
 import time
 
 from disks import NOBODY, become_nobody, mount_image, private_mounts, skip, succeeds, unmount
-from program import Program, check, check_refused
+from program import Program, advised_change, check, check_refused
 from seccomp import IO_URING_SETUP, forbid, forbid_direct
 
 IN_MEMORY = ("zero.stage=3",)
@@ -221,7 +221,7 @@ def a_full_disk_is_found_at_the_start(runs, place):
     check_refused(result, 6, "the plan needs ", " on disk a rank of ", "free in nvme_path",
                   "cheapest change that fits: ")
     check(not (runs.program.folder / "runs" / f"run{runs.count}").exists(), "nothing is written")
-    change = result.error_lines()[0].split("cheapest change that fits: ")[1].split()
+    change = advised_change(result)
     dry = runs.run(LARGE, "--dry-run", disk="small")
     check_refused(dry, 6, "cheapest change that fits: " + " ".join(change))
     check("limit of disk" in dry.out and "does not fit" in dry.out, "the table has it", dry)

@@ -12,7 +12,7 @@ import pathlib
 import resource
 import tempfile
 
-from program import Program, check, check_refused
+from program import Program, advised_change, check, check_refused
 
 INPUT = str(pathlib.Path(__file__).resolve().parents[2] / "inputs/gpt2_nvme.toml")
 SETTINGS = ("data.train=synthetic", "data.validation_fraction=0", "data.tokenizer=bytes",
@@ -26,8 +26,7 @@ MIB, LONGEST = 1 << 20, 3600
 
 def advised(refused):
     """The settings of the change, of which each home names a disk and a folder."""
-    words = refused.error_lines()[0].split("cheapest change that fits: ")[1].split()
-    change = dict(word.split("=") for word in words if "=" in word)
+    change = dict(word.split("=") for word in advised_change(refused) if "=" in word)
     for section in SECTIONS:
         check(change.get(f"{section}.device") == "nvme"
               and change.get(f"{section}.nvme_path") == "FOLDER", f"{section} to disk: {change}")

@@ -186,6 +186,12 @@ def check(condition, what, result=None):
     sys.exit(f"failed: {what}")
 
 
+def advised_change(refused):
+    """The words of the change that a refusal advises, without the notes in brackets behind them."""
+    _, found, change = refused.error_lines()[0].partition("cheapest change that fits: ")
+    return change.split(" (")[0].split() if found else None
+
+
 def check_refused(result, status, *words):
     """It ended with this status and one error line, which holds the words."""
     what = f"status {status} with {words}"

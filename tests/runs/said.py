@@ -217,7 +217,8 @@ def told(program, words):
         lines = [line for i, line in enumerate(lines)
                  if i in first or (i > first[0] and line.startswith("  "))]
     else:
-        lines = [line for line in lines if " no flag " in line or "not read" in line]
+        kept = (" no flag ", "could be short for", "not read")
+        lines = [line for line in lines if any(part in line for part in kept)]
     check(lines, f"{shown(words)} says nothing")
     text = "\n".join(lines).replace(str(program.folder) + "/", "").replace(
         str(program.folder), ".")

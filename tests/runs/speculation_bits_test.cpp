@@ -95,19 +95,26 @@ TEST(Speculation, ChangesNoBitBesideUpdatesOnTheDeviceSharesAndTurns) {
   }
 }
 
+/// One rank whose every unit is updated ahead.
+plan::Plan plan_updated_ahead() {
+  const Case plain{.request = request_of(Dtype::bf16, 1, 1, 1)};
+  return testing::tiny_plan(speculated(plain, 1.0).request);
+}
+
+run::Rules rules_that_clip_at(double clip) {
+  run::Rules rules = testing::tiny_rules(Dtype::bf16);
+  rules.decide.clip = clip;
+  return rules;
+}
+
 /// Trains and returns how each unit's copies lie at the end, and how many updates there were.
 struct Turns {
   std::vector<int64_t> second;
   int64_t updates;
 };
 Turns turns_after(int steps, double clip) {
-  plan::Request request = request_of(Dtype::bf16, 1, 1, 1);
-  request.optimizer_home = plan::Tier::host;
-  request.speculated_share = 1;
-  const plan::Plan plan = testing::tiny_plan(request);
-  run::Rules rules = testing::tiny_rules(Dtype::bf16);
-  rules.decide.clip = clip;
-  testing::ThreadRanks machine(plan, rules);
+  const plan::Plan plan = plan_updated_ahead();
+  testing::ThreadRanks machine(plan, rules_that_clip_at(clip));
   const testing::Outcome outcome = testing::train(machine, plan, steps);
   Turns turns{.second = {}, .updates = testing::updates_of(outcome)};
   for (const plan::Unit& unit : plan.units) {
@@ -130,12 +137,8 @@ TEST(Speculation, TakesGuessesOverWhereNothingIsClipped) {
 
 // As after a checkpoint is loaded: what was guessed before is not used.
 TEST(Speculation, StatesThatTheHostPutsBackAreGoneOnFrom) {
-  plan::Request request = request_of(Dtype::bf16, 1, 1, 1);
-  request.optimizer_home = plan::Tier::host;
-  request.speculated_share = 1;
-  const plan::Plan plan = testing::tiny_plan(request);
-  run::Rules rules = testing::tiny_rules(Dtype::bf16);
-  rules.decide.clip = kNever;
+  const plan::Plan plan = plan_updated_ahead();
+  const run::Rules rules = rules_that_clip_at(kNever);
   testing::ThreadRanks machine(plan, rules);
   testing::fill_states(machine, plan, rules);
   const auto go_on = [&](int first, int last, bool finishes) {

@@ -25,46 +25,14 @@ thread_local cudaError_t last = cudaSuccess;
 
 constexpr size_t kBytes = size_t(80) << 30;
 
-struct Name {
-  cudaError_t status;
-  const char *name, *words;
-};
-
-constexpr Name kNames[] = {
-    {cudaSuccess, "cudaSuccess", "no error"},
-    {cudaErrorInvalidValue, "cudaErrorInvalidValue", "invalid argument"},
-    {cudaErrorMemoryAllocation, "cudaErrorMemoryAllocation", "out of memory"},
-    {cudaErrorDevicesUnavailable, "cudaErrorDevicesUnavailable", "device(s) is/are busy"},
-    {cudaErrorECCUncorrectable, "cudaErrorECCUncorrectable", "uncorrectable ECC error encountered"},
-    {cudaErrorNvlinkUncorrectable, "cudaErrorNvlinkUncorrectable", "uncorrectable NVLink error"},
-    {cudaErrorIllegalAddress, "cudaErrorIllegalAddress", "an illegal memory access"},
-    {cudaErrorLaunchFailure, "cudaErrorLaunchFailure", "unspecified launch failure"},
-    {cudaErrorSystemNotReady, "cudaErrorSystemNotReady", "system not yet initialized"},
-};
-
 cudaError_t called(const char* name) {
   const std::lock_guard lock(mutex);
   fake_cuda().calls.push_back({name, used});
   return last = fake_cuda().failing == name ? fake_cuda().status : cudaSuccess;
 }
 
-const Name* known(cudaError_t status) {
-  for (const Name& name : kNames) {
-    if (name.status == status) return &name;
-  }
-  return nullptr;
-}
-
 }  // namespace
 
-const char* cudaGetErrorString(cudaError_t status) {
-  const Name* const name = known(status);
-  return name ? name->words : "words of CUDA";
-}
-const char* cudaGetErrorName(cudaError_t status) {
-  const Name* const name = known(status);
-  return name ? name->name : "cudaErrorName";
-}
 cudaError_t cudaGetLastError() { return std::exchange(last, cudaSuccess); }
 
 cudaError_t cudaDriverGetVersion(int* version) {

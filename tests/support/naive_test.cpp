@@ -42,12 +42,12 @@ Graph make_graph(const Case& c) {
                           .vocabulary = c.golden.vocabulary,
                           .positions = c.positions ? c.positions : c.golden.length,
                           .dropout = c.dropout};
-  const Graph plain = differentiate(
+  const Graph plain = differentiate(graph::pad_heads(
       model::gpt2(model, {.micro = {.samples = c.golden.batch, .length = c.golden.length},
                           .compute = c.compute,
                           .training = true,
-                          .chunk_rows = c.chunk_rows,
-                          .head_unit = c.head_unit}));
+                          .chunk_rows = c.chunk_rows}),
+      c.head_unit));
   const Graph graph = recompute(plain, std::vector<Recompute>(plain.blocks.size(), c.policy));
   return c.fused ? fuse(graph) : graph;
 }

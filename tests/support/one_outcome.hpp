@@ -82,6 +82,14 @@ inline int64_t updates_of(const Outcome& outcome) {
   return last.updates;
 }
 
+/// Expects the same bits of two runs.
+inline void expect_same(const Outcome& a, const Outcome& b) {
+  EXPECT_TRUE(a.sums == b.sums);
+  EXPECT_TRUE(a.decided == b.decided);
+  EXPECT_TRUE(a.state == b.state);
+  EXPECT_EQ(a.evaluation, b.evaluation);
+}
+
 /// Every case leaves the same sums and decisions of every step, and the same states and evaluation
 /// after the last.
 class OneOutcome {
@@ -91,10 +99,7 @@ class OneOutcome {
     Outcome outcome = train(c);
     EXPECT_GT(updates_of(outcome), 0);
     if (!first_) first_ = outcome;
-    EXPECT_TRUE(outcome.sums == first_->sums);
-    EXPECT_TRUE(outcome.decided == first_->decided);
-    EXPECT_TRUE(outcome.state == first_->state);
-    EXPECT_EQ(outcome.evaluation, first_->evaluation);
+    expect_same(outcome, *first_);
   }
 
  private:

@@ -15,6 +15,7 @@
 #include "tests/support/naive.hpp"
 #include "zero/graph/passes.hpp"
 #include "zero/kernels/step_state.hpp"
+#include "zero/model/recipe.hpp"
 
 namespace zero::testing_support {
 
@@ -82,13 +83,12 @@ class PairTrial {
  private:
   graph::Graph make_graph(const PairTrialOptions& options) const {
     const graph::Graph plain =
-        differentiate(model::forward(model_, {.micro = {.samples = golden_.samples,
-                                                        .length = golden_.target_length,
-                                                        .source_length = golden_.source_length},
-                                              .compute = Dtype::f32,
-                                              .training = true,
-                                              .chunk_rows = 5,
-                                              .head_unit = options.head_unit}));
+        differentiate(model::graph_of({.model = model_}, model::Purpose::train,
+                                      {.micro = {.samples = golden_.samples,
+                                                 .length = golden_.target_length,
+                                                 .source_length = golden_.source_length},
+                                       .chunk_rows = 5,
+                                       .head_unit = options.head_unit}));
     const std::vector<graph::Recompute> policies(plain.blocks.size(), options.policy);
     const graph::Graph graph = recompute(plain, policies);
     return options.fused ? fuse(graph) : graph;
@@ -147,14 +147,13 @@ inline void expect_golden_pairs(const testing::GoldenPairs& golden,
 inline void expect_both_sides(const model::Architecture& model, const graph::Graph& training) {
   std::vector<graph::Graph> sides;
   for (const bool encodes : {true, false}) {
-    sides.push_back(model::decode(model,
-                                  {.length = 2,
-                                   .context = 4,
-                                   .texts = 3,
-                                   .source_context = 5,
-                                   .sources = 1,
-                                   .encodes = encodes},
-                                  Dtype::f32));
+    sides.push_back(model::graph_of({.model = model}, model::Purpose::decode,
+                                    {.chunk = {.length = 2,
+                                               .context = 4,
+                                               .texts = 3,
+                                               .source_context = 5,
+                                               .sources = 1,
+                                               .encodes = encodes}}));
     ASSERT_EQ(sides.back().parameters.size(), training.parameters.size());
     for (size_t p = 0; p < training.parameters.size(); ++p) {
       const graph::Tensor& tensor = sides.back()[sides.back().parameters[p].tensor];

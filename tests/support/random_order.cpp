@@ -9,6 +9,7 @@
 #include "tests/support/poison.hpp"
 #include "zero/base/dtype.hpp"
 #include "zero/base/philox.hpp"
+#include "zero/comm/communicator.hpp"
 #include "zero/device/arena.hpp"
 #include "zero/kernels/tree_sum.hpp"
 #include "zero/plan/rounds.hpp"
@@ -117,8 +118,11 @@ class RandomOrderExecutor::Impl {
         options_(options),
         dice_(options.seed),
         stream_(plan_.request.threads),
+        meeting_(options.comms[size_t(plan::Lane::small)]),
         ranks_(size_t(plan_.request.ranks)) {
     for (size_t r = 0; r < ranks_.size(); ++r) make_rank(int(r));
+    // Exact copies lie in no window.
+    if (!options_.exact_copies) open_windows();
   }
 
   template <class Inputs>
@@ -156,6 +160,30 @@ class RandomOrderExecutor::Impl {
                    " ops to go: its waits form a cycle");
       left -= run_one(id, ready[dice_.below(ready.size())]);
     }
+    if (meeting_ != nullptr) share_memory();
+  }
+
+  /// True if this process runs that rank's ops.
+  bool is_mine(size_t r) const { return meeting_ == nullptr || int(r) == meeting_->rank(); }
+
+  void open_windows() {
+    for (const Rank& rank : ranks_) {
+      for (const Arena& arena : rank.arenas) {
+        for (comm::Communicator* const comm : options_.comms) {
+          if (comm != nullptr && arena.bytes() > 0) windows_.push_back(comm->open_window(arena));
+        }
+      }
+    }
+  }
+
+  void share_memory() {
+    for (size_t r = 0; r < ranks_.size(); ++r) {
+      for (const Arena& arena : ranks_[r].arenas) {
+        if (arena.bytes() == 0) continue;
+        meeting_->broadcast(stream_, {arena.data(), size_t(arena.bytes())}, int(r));
+        stream_.wait();
+      }
+    }
   }
 
   void make_rank(int r) {
@@ -163,7 +191,8 @@ class RandomOrderExecutor::Impl {
     rank.memory.rank = r;
     for (size_t tier = 0; tier < rank.arenas.size(); ++tier) {
       if (plan_.arena_bytes[tier] == 0) continue;
-      rank.arenas[tier] = Arena(plan_.arena_bytes[tier]);
+      const int64_t bytes = plan_.arena_bytes[tier];
+      rank.arenas[tier] = meeting_ == nullptr ? Arena(bytes) : meeting_->take_arena(bytes);
       rank.memory.base[tier] = rank.arenas[tier].data();
     }
     const BindTarget target{plan_, rules_, rank.memory};
@@ -229,30 +258,38 @@ class RandomOrderExecutor::Impl {
     const plan::PlanOp& op = plan_.bodies[id].ops[candidate.place];
     const bool all = plan::is_collective(op.kind);
     const size_t first = all ? 0 : candidate.rank, end = all ? ranks_.size() : first + 1;
+    std::vector<size_t> mine;
+    for (size_t r = first; r < end; ++r) {
+      if (is_mine(r)) mine.push_back(r);
+      ++ranks_[r].finished[size_t(op.lane)];
+    }
+    if (!mine.empty()) run_here(id, candidate.place, mine);
+    return end - first;
+  }
+
+  void run_here(plan::BodyId id, size_t place, const std::vector<size_t>& ranks) {
+    const plan::PlanOp& op = plan_.bodies[id].ops[place];
     std::vector<std::vector<void*>> operands;
     std::vector<ExactCopies> copies;
-    for (size_t r = first; r < end; ++r) {
+    for (const size_t r : ranks) {
       poisons_[r].before(op);
-      operands.push_back(ranks_[r].ops[id][candidate.place].operands);
+      operands.push_back(ranks_[r].ops[id][place].operands);
       if (!options_.exact_copies) continue;
       copies.emplace_back(op, operands.back());
       operands.back() = copies.back().operands();
     }
-    execute(ranks_[first].ops[id][candidate.place], operands);
+    execute(ranks_[ranks.front()].ops[id][place], operands);
     for (const ExactCopies& copy : copies) copy.store();
-    for (size_t r = first; r < end; ++r) {
-      poisons_[r].after(op);
-      ++ranks_[r].finished[size_t(op.lane)];
-    }
-    return end - first;
+    for (const size_t r : ranks) poisons_[r].after(op);
   }
 
   void execute(const BoundOp& bound, const std::vector<std::vector<void*>>& operands) {
-    if (plan::is_collective(bound.op->kind)) return run_together(*bound.op, operands);
+    if (plan::is_collective(bound.op->kind) && meeting_ == nullptr)
+      return run_together(*bound.op, operands);
     if (plan::is_transfer(bound.op->kind)) return transfer(bound, operands.front());
     BoundOp moved = bound;
     moved.operands = operands.front();
-    moved.function(moved, {.stream = stream_, .comm = nullptr});
+    moved.function(moved, {.stream = stream_, .comm = options_.comms[size_t(bound.op->lane)]});
     stream_.wait();
   }
 
@@ -267,7 +304,9 @@ class RandomOrderExecutor::Impl {
   const Options options_;
   Dice dice_;
   Stream stream_;
+  comm::Communicator* const meeting_;  ///< null: all ranks are here
   std::vector<Rank> ranks_;
+  std::vector<std::unique_ptr<comm::Window>> windows_;
   std::vector<Poison> poisons_;  ///< [ranks]
   bool copies_are_true_ = false;
   std::array<std::vector<size_t>, kLanes> lanes_;  ///< places in body.ops

@@ -11,10 +11,10 @@
 
 namespace zero::run {
 
-/// Runs all ranks of a plan in one process and one thread, in one random global order that lanes
-/// and waits allow (a collective runs when it heads its lane on every rank), with every transient
-/// buffer filled with 0xFF at birth and after its last use. The bits must not depend on `seed`: the
-/// test of the verifier's promise.
+/// Runs all ranks of a plan, in one process and one thread where no communicators are given, in one
+/// random global order that lanes and waits allow (a collective runs when it heads its lane on
+/// every rank), with every transient buffer filled with 0xFF at birth and after its last use. The
+/// bits must not depend on `seed`: the test of the verifier's promise.
 class RandomOrderExecutor {
  public:
   struct Options {
@@ -22,6 +22,9 @@ class RandomOrderExecutor {
     /// Each op runs on heap copies of exactly its operands' bytes, copied back afterwards, so that
     /// an address sanitizer sees any access that the plan did not declare.
     bool exact_copies = false;
+    /// This process's communicators. Given them, a process runs the ops of its own rank alone, and
+    /// all processes draw one order. A body ends with the memory of all ranks in each of them.
+    LaneComms comms = {};
   };
   RandomOrderExecutor(const plan::Plan& plan, const Rules& rules, const Options& options);
   ~RandomOrderExecutor();

@@ -14,6 +14,7 @@
 #include "tests/support/arrays.hpp"
 #include "tests/support/chunk_rows.hpp"
 #include "tests/support/hand_plan.hpp"
+#include "tests/support/one_outcome.hpp"
 #include "tests/support/tiny_plans.hpp"
 #include "tests/support/tiny_training.hpp"
 #include "zero/base/error.hpp"
@@ -27,6 +28,7 @@ using plan::kStep;
 using plan::Lane;
 using plan::Mode;
 using ::testing::ElementsAre;
+using testing::expect_same;
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
@@ -174,13 +176,6 @@ TEST(RandomOrder, collectives_add_and_gather_over_all_ranks_whole_or_in_pieces) 
       }
     }
   }
-}
-
-void expect_same(const testing::Outcome& a, const testing::Outcome& b) {
-  EXPECT_TRUE(a.sums == b.sums);
-  EXPECT_TRUE(a.decided == b.decided);
-  EXPECT_TRUE(a.state == b.state);
-  EXPECT_TRUE(a.evaluation == b.evaluation);
 }
 
 TEST(RandomOrder, any_order_of_a_compiled_plan_computes_the_bits_of_the_executor) {

@@ -25,7 +25,7 @@ inline TensorId tiny_layer(GraphBuilder& out, TensorId x, const std::string& nam
   out.block(name);
   const TensorId normed = tiny_norm(out, x, name + ".ln");
   const TensorId qkv = tiny_linear(out, normed, name + ".up", {4, 12});
-  const TensorId bent = gelu(out, attention(out, qkv, 2, dropout));
+  const TensorId bent = gelu(out, attention(out, qkv, {.heads = 2, .dropout = dropout}));
   const TensorId down = tiny_linear(out, bent, name + ".down", {4, 4});
   return dropout_add(out, down, x, dropout, name);
 }

@@ -6,6 +6,7 @@
 #include "zero/base/philox.hpp"
 #include "zero/compile/compile.hpp"
 #include "zero/graph/passes.hpp"
+#include "zero/model/recipe.hpp"
 
 namespace zero::testing {
 namespace {
@@ -25,16 +26,22 @@ class Draw {
   uint32_t count_ = 0;
 };
 
-graph::Graph forward_of(const TinyModel& model, const model::ForwardOptions& options) {
-  return model.other ? model::forward(*model.other, options) : model::gpt2(model.gpt2, options);
+graph::Graph forward_of(const TinyModel& model, model::Purpose purpose, Dtype compute) {
+  if (model.other) {
+    return model::graph_of(
+        {.model = *model.other}, purpose,
+        {.micro = model.micro, .compute = compute, .head_unit = model.head_unit});
+  }
+  return graph::pad_heads(model::gpt2(model.gpt2, {.micro = model.micro,
+                                                   .compute = compute,
+                                                   .training = purpose == model::Purpose::train}),
+                          model.head_unit);
 }
 
 }  // namespace
 
 graph::Graph tiny_training_graph(const TinyModel& model, Dtype compute) {
-  const model::ForwardOptions options{
-      .micro = model.micro, .compute = compute, .training = true, .head_unit = model.head_unit};
-  const graph::Graph forward = forward_of(model, options);
+  const graph::Graph forward = forward_of(model, model::Purpose::train, compute);
   std::vector<graph::Recompute> policy(forward.blocks.size(), model.recompute);
   ZERO_REQUIRE(model.blocks.size() <= policy.size(), model.blocks.size(), " choices of recompute");
   std::copy(model.blocks.begin(), model.blocks.end(), policy.begin());
@@ -44,9 +51,7 @@ graph::Graph tiny_training_graph(const TinyModel& model, Dtype compute) {
 
 graph::Graph tiny_evaluation_graph(const TinyModel& model, Dtype compute) {
   if (!model.evaluates) return {};
-  const graph::Graph graph = forward_of(
-      model,
-      {.micro = model.micro, .compute = compute, .training = false, .head_unit = model.head_unit});
+  const graph::Graph graph = forward_of(model, model::Purpose::evaluate, compute);
   return model.fused ? graph::fuse(graph) : graph;
 }
 

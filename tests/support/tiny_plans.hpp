@@ -19,7 +19,7 @@ struct TinyModel {
   std::vector<graph::Recompute> blocks = {};  ///< where given, a choice a block instead of that
   bool evaluates = true;
   bool fused = false;     ///< as on a device whose products have epilogues
-  int64_t head_unit = 1;  ///< of model::ForwardOptions
+  int64_t head_unit = 1;  ///< of graph::pad_heads()
 };
 
 /// Forward, backward and recompute of the tiny model in the request's compute dtype.

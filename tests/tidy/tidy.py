@@ -7,6 +7,7 @@ usage: tidy.py [ROOT]
 import pathlib
 import sys
 
+import base_calls
 import figures
 import layers
 import mirrors
@@ -14,7 +15,7 @@ import shape
 import words
 from source import read_tree
 
-RULES = layers.RULES + figures.RULES + shape.RULES + words.RULES + mirrors.RULES
+RULES = layers.RULES + base_calls.RULES + figures.RULES + shape.RULES + words.RULES + mirrors.RULES
 
 
 def violations(sources, rules=RULES):

@@ -6,6 +6,7 @@ import subprocess
 import tempfile
 import unittest
 
+import base_calls
 import figures
 import layers
 import mirrors
@@ -24,6 +25,10 @@ struct RunConfig {
   int top;
 };
 """
+WORDS = "include/zero/base/words.hpp"
+COUNTED = ONCE + "inline std::string counted(int64_t number) {\n  return text(number);\n}\n"
+READS_WORDS = '#include "zero/base/words.hpp"\n'
+CALLS = "void f() {\n  say(counted(2));\n}\n"
 KINDS = "extern const Operation kMix,\n    kMixGrad;  ///< of two\n"
 
 
@@ -68,6 +73,18 @@ CASES = (
     (layers.reached, {"include/zero/run/a.hpp": ONCE}, "include/zero/run/a.hpp:1"),
     (layers.reached, {"include/zero/run/a.hpp": ONCE,
                       "tests/run/a_test.cpp": '#include "zero/run/a.hpp"\n'}, None),
+    (base_calls.base_is_included, {WORDS: COUNTED, "src/run/a.cpp": "\n" + CALLS},
+     "src/run/a.cpp:3"),
+    (base_calls.base_is_included, {WORDS: COUNTED, "src/run/a.hpp": READS_WORDS,
+                                   "src/run/a.cpp": '#include "src/run/a.hpp"\n' + CALLS}, None),
+    (base_calls.base_is_included, {WORDS: COUNTED, "src/run/b.cpp": READS_WORDS,
+                                   "src/run/a.cpp": CALLS}, "src/run/a.cpp:2"),
+    (base_calls.base_is_included, {WORDS: COUNTED,
+                                   "src/run/a.cpp": "int counted(int a);\n" + CALLS}, None),
+    (base_calls.base_is_included, {WORDS: COUNTED, "src/run/a.hpp": "struct A {\n"
+                                   "  int counted(int a);\n};\n",
+                                   "src/run/a.cpp": '#include "src/run/a.hpp"\n' + CALLS}, None),
+    (base_calls.base_is_included, {WORDS: COUNTED, "src/run/a.cpp": "int a = b.counted(2);"}, None),
     (shape.file_lengths, {"src/run/a.cpp": "\n" * 401}, "src/run/a.cpp:401"),
     (shape.file_lengths, {"src/run/a.cpp": "\n" * 400}, None),
     (shape.line_lengths, {"src/run/a.cpp": "\n" + "x" * 101}, "src/run/a.cpp:2"),

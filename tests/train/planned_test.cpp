@@ -51,7 +51,7 @@ class Start {
   void require_fit(const state::Build& build) const {
     const advise::PlanReport report =
         advise::report_plan(build, plan::machine_profile("host", Dtype::f32), limit_);
-    advise::refuse_unless_fits(report, tiny(), {.ranks = kRanks}, {.most = kRanks});
+    advise::refuse_unless_fits(report, tiny(), {.ranks = kRanks}, {.most_ranks = kRanks});
   }
   void take_arena(const state::Build& build) {
     device_.take(build.plan.arena_bytes[size_t(plan::Tier::device)]);

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "zero/advise/memory_limit.hpp"
@@ -32,7 +33,7 @@ struct Change {
 /// Bounds a search: a plan of thousands of layers takes many seconds, and the search hundreds of
 /// them.
 struct SearchTime {
-  double seconds = 30;     ///< of this thread on a core, after which nothing more is tried
+  double seconds = 30;     ///< of this thread on a core, after which a compile is interrupted
   bool has_ended = false;  ///< it did so
 };
 
@@ -68,16 +69,19 @@ void resolve_largest(RunConfig& config, const state::World& world, const MemoryL
 /// placement within `limit`; nothing where it was not asked for.
 void add_largest_choice(const RunConfig& asked, const MemoryLimit& limit, Placement& placement);
 
-/// How a refused plan may be given more ranks.
-struct MoreRanks {
-  int most;  ///< in all; those it has where --ranks cannot be typed
+/// How the user of a refused plan may change it.
+struct ChangeOptions {
+  int most_ranks;  ///< those it has where --ranks cannot be typed
   /// The ranks of each node of a change that has more ranks, where --ranks-per-node must be typed
   /// with it; else 0.
   std::function<int64_t(const Change&)> node_ranks = {};
+  /// The settings of the command line. A key stands there once, so a change says what it replaces.
+  std::span<const std::string> typed = {};
+  SearchTime time = {};  ///< that looking for a change may take
 };
 
 /// Throws the Error(kDoesNotFit) of a refused plan, with that change; returns if it fits.
 void refuse_unless_fits(const PlanReport& report, const RunConfig& config,
-                        const state::World& world, const MoreRanks& more);
+                        const state::World& world, const ChangeOptions& options);
 
 }  // namespace zero::advise

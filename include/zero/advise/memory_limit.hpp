@@ -41,6 +41,9 @@ struct MemoryLimit {
   std::string process_source = {};
   DiskRoom disk = {};
   CommunicatorShare communicators = {};  ///< which `bytes` leaves room for, or was read beside
+  /// The keys of the input file that say `bytes` and `host_bytes`; "" where none does.
+  const char* key = "";
+  const char* host_key = "";
 };
 
 /// Returns the bytes that a plan of `ranks` may have. `limit`.bytes is for a run that has
@@ -95,8 +98,8 @@ MemoryLimit within_process(MemoryLimit limit, const std::vector<ProcessLimit>& o
 /// `limit` of a device that has memory of its own: this process's limits are of host memory alone.
 MemoryLimit apart_from_host(MemoryLimit limit);
 
-/// The host's share from the bytes available (-1: not known) and the text of a cgroup's memory.max
-/// ("" where there is none).
-MemoryLimit host_limit_from(int64_t available, const std::string& cgroup_max, int node_ranks);
+/// Returns the host's share of the bytes available (-1: not known) and of the limit of a control
+/// group (-1: none), of whichever is less.
+MemoryLimit host_limit_from(int64_t available, int64_t group, int node_ranks);
 
 }  // namespace zero::advise

@@ -26,6 +26,9 @@ plan::TierBytes beside(const state::Build& build, plan::TierBytes texts);
 /// All of it, for people.
 int64_t sum(const plan::TierBytes& bytes);
 
+/// "1.20 MiB of it beside the plan", of the memory that texts take.
+std::string beside_text(const state::Build& build, const state::Texts& texts);
+
 /// What is said about a compiled plan before it runs.
 struct PlanReport {
   const state::Build* build;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <vector>
 
 #include "zero/graph/graph.hpp"
@@ -10,9 +11,13 @@
 
 namespace zero::plan {
 
+/// Called at short intervals of a compile, which ends by what it throws. May be empty.
+using Interrupt = std::function<void()>;
+
 /// Compiles and verifies. `evaluation` may be empty (no ops): then there is no evaluate body.
 /// Throws Error(kInternal) if verify finds anything, Error(kUsage) where the request cannot work.
-Plan compile(const Request& request, const graph::Graph& training, const graph::Graph& evaluation);
+Plan compile(const Request& request, const graph::Graph& training, const graph::Graph& evaluation,
+             const Interrupt& interrupt = {});
 
 /// What micro-batches of shorter samples run: the training and the evaluation graph of each of a
 /// few forms, from the shortest on (Plan::shorter). No address, wait or collective changes.

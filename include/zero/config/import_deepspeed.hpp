@@ -14,6 +14,7 @@ struct DeepSpeedImport {
   std::vector<std::string> report;   ///< a line for each key of the source and each added value
   std::vector<std::string> needs;    ///< keys that the source leaves open, as "run.steps=..."
   std::vector<std::string> refused;  ///< lines on wrong and unsupported keys
+  std::vector<std::string> launch_line;  ///< its words to be shown: HIDDEN stands for a secret
 };
 
 /// What is done with a key that asks for what the program does not do.

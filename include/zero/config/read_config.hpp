@@ -67,6 +67,10 @@ ConfigInput read_config(const ModelTable& models, std::string_view text, const s
                         std::span<const std::string> overrides = {}, Writer writer = Writer::user,
                         const StartReader& start = {});
 
+/// Returns the text of an input file, a byte more than read_config() accepts of a longer one.
+/// Throws Error(kUsage) that names the file which may be meant.
+std::string read_input_text(const ModelTable& models, const std::string& path);
+
 /// As above from a file of at most 64 KiB; Error(kUsage) if it cannot be read.
 ConfigInput read_config_file(const ModelTable& models, const std::string& path,
                              std::span<const std::string> overrides = {},

@@ -8,7 +8,8 @@
 
 namespace zero {
 
-/// What the kernel says could be given out on this host now, or -1 where it does not say.
+/// Returns the bytes that could be given out to this process now: what the kernel says of this
+/// host, or the limit of the process's control group if that is less. -1 if neither is known.
 /// Source: Linux /proc/meminfo, "MemAvailable".
 int64_t available_bytes();
 

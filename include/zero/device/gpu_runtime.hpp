@@ -93,6 +93,9 @@ Exit exit_of(gpuError_t status);
 /// Returns CUDA's own text and, for kDevice, the card, the fault and what an administrator looks
 /// at.
 std::string words_of(gpuError_t status);
+/// Returns the kDevice fault whose text, as CUDA gives it, a library quotes in its own words.
+/// gpuSuccess if it quotes none.
+gpuError_t fault_in(std::string_view words);
 /// Keeps the words by which errors name the card in use. Called before lanes start.
 void name_card(const std::string& words);
 /// Throws the Error of a status that is not gpuSuccess, naming `what`. What is told here does not
@@ -108,6 +111,8 @@ void warn_gpu(gpuError_t status, std::string_view what) noexcept;
 /// Tells the calling thread's runtime to use the device that use_device() has named: the setting is
 /// a thread's own.
 void use_chosen_device();
+/// Does so where nothing can be thrown: a device that is not to be had is a warning on stderr.
+void prefer_chosen_device() noexcept;
 
 /// The runtime's stream that a Stream holds.
 gpuStream_t native_stream(const Stream& stream);

@@ -53,7 +53,7 @@ class Attributes {
   requires(!std::is_same_v<T, Attributes>) Attributes(const T& value) : type_(&kType<T>) {
     static_assert(members<T>() * sizeof(uint64_t) == sizeof(T), "members of eight bytes each");
     const auto own = std::bit_cast<std::array<uint64_t, members<T>()>>(value);
-    std::ranges::copy(own, words_.begin());
+    words_.assign(own.begin(), own.end());
   }
 
   /// Throws Error(kInternal) where it is not a T.
@@ -79,7 +79,7 @@ class Attributes {
   static constexpr bool takes(std::index_sequence<I...>) {
     return requires { T{(void(I), Any{})...}; };
   }
-  template <class T, size_t N = 8>
+  template <class T, size_t N = sizeof(T) / sizeof(uint64_t)>
   static constexpr size_t members() {
     if constexpr (N > 0 && !takes<T>(std::make_index_sequence<N>{})) return members<T, N - 1>();
     return N;
@@ -88,7 +88,7 @@ class Attributes {
   static constexpr char kType = 0;
 
   const void* type_ = nullptr;
-  std::array<uint64_t, 8> words_{};
+  std::vector<uint64_t> words_;
 };
 
 /// What an op does (operation.hpp): two ops are of one kind where these are equal.

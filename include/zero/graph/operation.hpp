@@ -43,6 +43,17 @@ inline int64_t no_scratch(const Graph&, const Op&, int) { return 0; }
 /// Bytes of all operands together.
 int64_t operand_bytes(const Graph& graph, const Op& op);
 
+/// The heads of attention, side by side in the rows of tensors, for pad_heads().
+struct AttentionHeads {
+  struct Read {
+    TensorId tensor;
+    int64_t parts;  ///< queries, keys and values that stand side by side
+  };
+  std::vector<Read> read;
+  TensorId written;
+  int64_t heads, width;  ///< of each part; elements of a head
+};
+
 struct Operation {
   std::string_view name;
   /// Floating-point operations of products and attention; 0 for what is bound by memory.
@@ -70,6 +81,11 @@ struct Operation {
   bool (*take_in)(Op& op, const Op& reader) = nullptr;
   /// Random numbers that it draws, others for each micro-batch.
   int64_t (*draws)(const Graph& graph, const Op& op) = nothing;
+  /// Returns its heads; null: it has none.
+  AttentionHeads (*heads)(const Graph& graph, const Op& op) = nullptr;
+  /// Says how many elements of each head stand in front of zeros; null: it has no heads.
+  void (*set_head_width)(Op& op, int64_t width) = nullptr;
+  bool linear = false;  ///< y = x weight + bias; inputs are x, weight and bias, which may be kNone
   /// The weight [in, out] that its kernel reads in kernels::WeightPanels; null: none.
   TensorId (*panelled)(const Op& op) = nullptr;
 

@@ -77,7 +77,7 @@ extern const Operation kMultiply;  ///< its own gradient, too
 
 struct AttentionAttributes {
   int64_t heads = 0;
-  int64_t head_width = 0;  ///< of a head without zeros at its end; 0: it has none
+  int64_t head_width = 0;  ///< elements of a head in front of pad_heads()' zeros; 0: all
   DropoutAttributes dropout = {};
   int64_t both_ways = 0;  ///< 1: queries see the keys after them, too
   double divisor = 0;     ///< as AttentionOptions says
@@ -85,7 +85,6 @@ struct AttentionAttributes {
 struct AttentionOptions {
   int64_t heads;
   float dropout = 0;            ///< of probabilities
-  int64_t head_width = 0;       ///< that of AttentionAttributes
   bool causal = true;           ///< a query sees the keys up to its own place
   double divisor = 0;           ///< of scores; 0: the square root of a head's width
   TensorId bias = kNone;        ///< of scores, fp32 [heads, queries + keys - 1]: relative_bias()
@@ -95,8 +94,6 @@ struct AttentionOptions {
 /// queries and its keys. Where texts are continued, a causal one has a cache of its own for each
 /// text, and one that is not is an encoder's, whose rows are all of a source; counts are the rows'.
 TensorId attention(GraphBuilder& out, TensorId qkv, const AttentionOptions& options);
-TensorId attention(GraphBuilder& out, TensorId qkv, int64_t heads, float dropout,
-                   int64_t head_width = 0);
 /// Attention of q [samples * queries, inner width] to kv [samples * keys, 2 * inner width], keys
 /// side by side with values. It is causal only where there are as many keys as queries. Where texts
 /// are continued, kv are rows of sources, whose keys and values each source's cache holds.

@@ -14,6 +14,13 @@ namespace zero::graph {
 /// list, and so their initial values. Throws Error(kInternal) if nothing is left to train.
 Graph freeze(Graph forward, const std::vector<bool>& frozen);
 
+/// Widens the heads of attention to multiples of `unit` elements, as a library of attention wants
+/// them. Products that make heads, or read them, get copies of their weights in which each head
+/// ends with zeros; the copies are made where they are used. Parameters stay as they are, and so
+/// does every number. Throws Error(kInternal) where another op than a product stands beside
+/// attention.
+Graph pad_heads(Graph forward, int64_t unit);
+
 /// Appends the backward pass: walks the forward ops in reverse and lets each kind's rule append its
 /// gradient ops. The loss, last in the forward pass, gives way to its gradient op, which computes
 /// both in one pass. Every trained parameter gets a gradient tensor of its own shape in the compute

@@ -33,9 +33,6 @@ struct ForwardOptions {
   Dtype compute;
   bool training;           ///< false: evaluation, no dropout
   int64_t chunk_rows = 0;  ///< classifier, at most; 0: chosen from the shape alone
-  /// Attention has heads of multiples of this: copies of its weights, made when they are used, end
-  /// each head with zeros. Parameters and their gradients stay as they are.
-  int64_t head_unit = 1;
 };
 
 /// What the samples and texts of a model may hold.
@@ -69,6 +66,8 @@ class HubConfig {
   void require(const std::string& key, bool wanted) const;
   /// An id that texts are made with; it may be missing.
   void require_id(const std::string& key, int64_t wanted) const;
+  /// A setting of another network, or of weights of another form, which may be null or empty.
+  void require_none(const std::string& key, const std::string& fault_and_advice) const;
   /// Says what was read of the key, or that it is missing, and what would work.
   [[noreturn]] void fail(const std::string& key, const std::string& advice) const;
 
@@ -166,10 +165,14 @@ struct Family {
   std::string_view data;             ///< the DataKind whose columns its graphs' inputs take
   TalkForm talk = {};
 
-  /// See the functions of the same names below.
+  /// Returns the forward graph with its loss. Parameters have Hugging Face's names without the
+  /// prefix. Throws Error(kUsage) where the numbers do not fit together or to the length.
   graph::Graph (*forward)(const Architecture&, const ForwardOptions&);
-  /// nullptr: it writes no texts.
+  /// Returns the graph for the rows of a chunk, which are tokens of texts that are continued, or of
+  /// the sources that an encoder reads for them: the same parameters in the same order, with
+  /// caches, and logits after rows of texts. Throws as forward. nullptr: it writes no texts.
   graph::Graph (*decode)(const Architecture&, const graph::Chunk&, Dtype compute);
+  /// See the functions of the same names below.
   int64_t (*parameter_count)(const Architecture&);
   double (*flops_per_token)(const Architecture&, const graph::MicroBatch&);
   DataForm (*data_form)(const Architecture&);
@@ -198,26 +201,6 @@ struct Catalogue {
 
 /// Every family, the list, with all data_kinds().
 Catalogue catalogue();
-
-/// Forward graph with loss. Parameters have Hugging Face's names without the prefix. Throws
-/// Error(kUsage) where the numbers do not fit together or to the length.
-graph::Graph forward(const Architecture& model, const ForwardOptions& options);
-
-/// Freezes the parameters of a forward graph that patterns mean (ModelConfig::freeze), by their own
-/// names or those of Hugging Face's files. Throws Error(kUsage) for a pattern that means none, or a
-/// part of one, and where nothing is left to train.
-graph::Graph freeze(const Architecture& model, std::span<const std::string> patterns,
-                    graph::Graph forward);
-
-/// Says which patterns mean a shared table by another of its names, and what is frozen with it; ""
-/// if none does. `forward` is as freeze() takes or returns it.
-std::string shared_names_text(const Architecture& model, std::span<const std::string> patterns,
-                              const graph::Graph& forward);
-
-/// Graph for the rows of a chunk, which are tokens of texts that are continued, or of the sources
-/// that an encoder reads for them: the same parameters in the same order, with caches, and logits
-/// after rows of texts. Throws Error(kUsage) as forward() and require_decode().
-graph::Graph decode(const Architecture& model, const graph::Chunk& chunk, Dtype compute);
 
 /// Throws Error(kUsage) with what works instead, where the family writes no texts.
 void require_decode(const Architecture& model);

@@ -69,6 +69,11 @@ bool is_out_of_patience(const Facts& facts, const CheckpointConfig& config);
 /// digits. What is no number stays.
 std::string fingerprint_text(const std::string& fact);
 
+/// Holds the model that a checkpoint's facts describe, `described`, against the network whose
+/// tensors it says to hold. `place` names the checkpoint. Throws Error(kInput) with both facts.
+void require_model_fits(const Facts& facts, const model::Architecture& described,
+                        const std::string& place);
+
 struct FactChanges {
   std::string refused;              ///< what forbids to go on, as a sentence; "" if nothing does
   std::vector<std::string> listed;  ///< "optimizer.lr = 0.01, now 0.02"

@@ -10,7 +10,7 @@
 #include "zero/config/run_config.hpp"
 #include "zero/io/data/dataset.hpp"
 #include "zero/io/tiers/disk_tier.hpp"
-#include "zero/model/family.hpp"
+#include "zero/model/recipe.hpp"
 #include "zero/plan/forecast.hpp"
 #include "zero/run/executor.hpp"
 
@@ -32,6 +32,7 @@ struct World {
   /// Returns the texts that a training of this configuration and build writes; none: it writes
   /// none.
   std::function<std::vector<Texts>(const RunConfig&, const Build&)> texts = {};
+  plan::Interrupt interrupt = {};  ///< of each compile
 };
 
 Dtype compute_dtype(const RunConfig& config);
@@ -52,7 +53,7 @@ bool fuses_products(const RunConfig& config, bool library_can);
 
 /// What a configuration and a world compile to.
 struct Build {
-  model::Architecture model;
+  model::Recipe recipe;
   BatchSizes batch;
   bool trains = true;           ///< else the plan has weights and their evaluation alone
   bool fixed_products = false;  ///< they go by rules alone, and not by what was measured

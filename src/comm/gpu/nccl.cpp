@@ -27,6 +27,7 @@ void keep_queued_order() { setenv("NCCL_LAUNCH_ORDER_IMPLICIT", "1", 0); }
 
 ncclComm_t join(const World& world) {
   keep_queued_order();
+  use_chosen_device();
   ncclUniqueId mine{};
   if (world.rank() == 0) check_nccl(ncclGetUniqueId(&mine), "naming a communicator");
   const ncclUniqueId id = world.gather(mine).front();
@@ -85,14 +86,18 @@ void require_own_devices(const World& world) {
 }
 
 void give_shared_memory(std::byte* block) noexcept {
+  prefer_chosen_device();
   warn_nccl(ncclMemFree(block), "giving device memory back");
 }
 
 /// Memory that other devices can map; whole pages of the device, of 2 MiB.
 Arena take_shared_arena(int64_t bytes) {
+  use_chosen_device();
   void* taken = nullptr;
-  if (const ncclResult_t status = ncclMemAlloc(&taken, size_t(bytes)); status != ncclSuccess)
+  const ncclResult_t status = ncclMemAlloc(&taken, size_t(bytes));
+  if (is_for_memory(status))
     refuse_device_memory(bytes, text(" (NCCL: ", ncclGetErrorString(status), ")"));
+  check_nccl(status, "taking device memory");
   Arena arena(static_cast<std::byte*>(taken), bytes, &give_shared_memory);
   clear_device_memory(arena.data(), bytes);
   return arena;
@@ -112,6 +117,7 @@ class NcclWindow final : public Window {
   NcclWindow(const NcclWindow&) = delete;
   NcclWindow& operator=(const NcclWindow&) = delete;
   ~NcclWindow() override {
+    prefer_chosen_device();
     warn_nccl(ncclCommWindowDeregister(comm_, window_), "closing a window");
   }
 
@@ -137,6 +143,7 @@ class Nccl final : public Communicator {
 
   /// An end without a failure is waited for by all ranks. Behind a failure nobody would come.
   ~Nccl() override {
+    prefer_chosen_device();
     staging_window_.reset();
     if (failed_ || std::uncaught_exceptions() > exceptions_) {
       warn_nccl(ncclCommAbort(comm_), "giving a communicator up");
@@ -157,6 +164,7 @@ class Nccl final : public Communicator {
   /// without staging, or nothing, which it says by success without a handle. All ranks have a
   /// window or none.
   std::unique_ptr<Window> open_window(const Arena& block) override {
+    use_chosen_device();
     ncclWindow_t made = nullptr;
     const ncclResult_t status = ncclCommWindowRegister(comm_, block.data(), size_t(block.bytes()),
                                                        &made, NCCL_WIN_COLL_SYMMETRIC);

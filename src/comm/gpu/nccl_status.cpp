@@ -38,11 +38,20 @@ Error nccl_error(ncclResult_t status, const char* what, const char* words) {
   return {Exit::kInternal, said};
 }
 
+bool is_for_memory(ncclResult_t status) {
+  const char* const words = ncclGetLastError(nullptr);
+  return status != ncclSuccess && words != nullptr && tells_of_memory(words);
+}
+
 void check_nccl(ncclResult_t status, const char* what) {
   if (status == ncclSuccess) return;
-  const Error error = nccl_error(status, what, ncclGetLastError(nullptr));
-  if (status == ncclUnhandledCudaError && error.exit() == Exit::kInternal)
+  const char* const words = ncclGetLastError(nullptr);
+  const Error error = nccl_error(status, what, words);
+  if (status == ncclUnhandledCudaError && error.exit() == Exit::kInternal) {
+    // NCCL clears CUDA's error, and quotes it.
+    check_gpu(fault_in(words ? words : ""), what);
     check_gpu(gpuGetLastError(), what);
+  }
   throw error;
 }
 

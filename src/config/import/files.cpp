@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "src/config/import/secrets.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/path.hpp"
 
@@ -25,7 +26,9 @@ Source read_source(const std::string& path) {
     refuse(Exit::kUsage, path, ": ", path_advice(file.reason),
            "; the argument is a DeepSpeed JSON file or an Accelerate YAML or JSON file");
   }
-  return is_yaml(path) ? read_yaml(file.bytes, path) : read_json(file.bytes, path);
+  Source source = is_yaml(path) ? read_yaml(file.bytes, path) : read_json(file.bytes, path);
+  hide_secrets(source);
+  return source;
 }
 
 /// True of a configuration of Accelerate, which may be JSON too.

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "src/config/import/rules.hpp"
+#include "src/config/import/secrets.hpp"
 #include "zero/base/error.hpp"
 
 namespace zero {
@@ -153,18 +154,31 @@ void add_flags(std::span<const ImportRule> rules, const std::string& beginning,
   }
 }
 
-std::string only_one(const std::string& name, const std::vector<std::string>& flags) {
-  return flags.size() == 1 ? flags[0] : name;
+/// Returns the flags that a launcher's or a script's argparse may make of `name`.
+std::vector<std::string> flags_of(std::span<const ImportRule> rules, const std::string& name) {
+  std::vector<std::string> flags;
+  add_flags(rules, name, flags);
+  return flags;
 }
 
-/// The flag that the training script's argparse makes of `name`. A script of another kind than
-/// Transformers' examples may know the other tables' flags, so that those make it ambiguous.
-std::string training_flag(const std::string& name) {
-  if (find_flag(name)) return name;
-  std::vector<std::string> training, others;
-  add_flags(training_rules(), name, training);
-  add_flags(script_rules(), name, others);
-  return others.empty() ? only_one(name, training) : name;
+std::string listed(const std::vector<std::string>& flags) {
+  constexpr size_t kMostShown = 8;
+  std::string all;
+  for (size_t i = 0; i < std::min(flags.size(), kMostShown); ++i) {
+    all += (i == 0 ? "" : ", ") + flags[i];
+  }
+  return flags.size() > kMostShown ? text(all, " and ", flags.size() - kMostShown, " more") : all;
+}
+
+/// Returns the flags of the training script that a name may mean. A script of another kind than
+/// Transformers' examples may know the other tables' flags, so that those make a beginning
+/// ambiguous.
+std::vector<std::string> training_flags(const std::string& name) {
+  if (find_flag(name)) return {name};
+  std::vector<std::string> flags = flags_of(training_rules(), name);
+  add_flags(script_rules(), name, flags);
+  const bool of_script = flags.size() == 1 && find_rule(script_rules(), flags[0]);
+  return of_script ? std::vector<std::string>() : flags;
 }
 
 /// False for a flag that may stand twice, because it sets nothing here.
@@ -252,8 +266,10 @@ class Reader {
 
   void read_flag(const std::string& word) {
     const std::string written = name_of(word);
-    const std::string name = complete(written);
+    const std::vector<std::string> flags = candidates(written);
+    const std::string name = flags.size() == 1 ? flags[0] : written;
     SourceEntry entry = {name, TomlValue(true), kLaunchLine};
+    if (flags.size() > 1) entry.may_be = listed(flags);
     if (name != written) entry.called = written + ", short for " + name;
     const size_t equals = word.find('=');
     behind_flag_ = true;
@@ -267,12 +283,13 @@ class Reader {
     add(std::move(entry));
   }
 
-  std::string complete(const std::string& name) const {
-    if (program_ == Program::accelerate) return name;
-    if (program_ != Program::launcher) return training_flag(name);
-    std::vector<std::string> found;
-    add_flags(launcher_rules(), name, found);
-    return find_rule(launcher_rules(), name) ? name : only_one(training_flag(name), found);
+  /// The flags of this place's program that the name, which may be a beginning, can mean.
+  std::vector<std::string> candidates(const std::string& name) const {
+    if (program_ == Program::accelerate) return {name};
+    if (program_ != Program::launcher) return training_flags(name);
+    if (find_rule(launcher_rules(), name)) return {name};
+    std::vector<std::string> flags = flags_of(launcher_rules(), name);
+    return flags.empty() ? training_flags(name) : flags;
   }
 
   bool has_value(const std::string& name) const {
@@ -333,7 +350,8 @@ LaunchLine read_launch_line(std::span<const std::string> words) {
   if (words.size() > kMostWords) {
     refuse(Exit::kUsage, kLaunchLine, ": more than ", kMostWords, " words");
   }
-  LaunchLine line = Reader(words).read();
+  const std::vector<std::string> shown = hide_secrets(words);
+  LaunchLine line = Reader(shown).read();
   join_betas(line.flags);
   rename_share(line.flags);
   for (const char* flag : {"--fsdp", "--sharded_ddp"}) part_strategy(line.flags, flag);

@@ -312,9 +312,10 @@ constexpr ImportRule kOwn[] = {
 };
 
 constexpr ImportRule kLaunchers[] = {
-    {.from = "--num_gpus --num_accelerators --num_nodes --nproc_per_node --nnodes",
+    {.from = "--num_gpus --num_accelerators --num_nodes --nproc_per_node --nnodes --include "
+             "--exclude --hostfile",
      .why = "the line that begins with launch says how many ranks"},
-    {.from = "--hostfile --include --exclude --master_addr --master_port --launcher "
+    {.from = "--master_addr --master_port --launcher "
              "--launcher_args --node_rank --no_ssh --no_ssh_check --ssh_port --force_multi "
              "--no_local_rank --bind_cores_to_rank --bind_core_list --venv_script --local_addr "
              "--rdzv_backend --rdzv_endpoint --rdzv_id --rdzv_conf --standalone --start_method "

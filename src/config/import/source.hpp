@@ -17,6 +17,7 @@ struct SourceEntry {
   std::optional<TomlValue> value;  ///< nothing for null, which asks for the default
   std::string place;               ///< "ds_config.json:12"
   std::string called = {};         ///< how the user wrote the key; "" for the key itself
+  std::string may_be = {};         ///< the flags that a key begins, of which it is none itself
 };
 
 /// In the order of the text; each key once. An empty object or array has no entry.

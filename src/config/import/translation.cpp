@@ -156,6 +156,10 @@ void Translation::follow_flag(const SourceEntry& entry) {
   if (entry.key.find("conf") != entry.key.npos && std::ranges::any_of(kFiles, ends)) {
     return warn(entry, "a file of settings that the script reads; write them as key=value");
   }
+  if (!entry.may_be.empty()) {
+    return warn(entry, text("nothing to set: could be short for ", entry.may_be,
+                            "; write the one that is meant whole"));
+  }
   if (const std::string near = nearest_flag(entry.key); !near.empty()) {
     return warn(entry, text("nothing to set: no known flag; if ", near, " is meant, write that"));
   }

@@ -76,6 +76,7 @@ class Translation {
 
   void say(const std::string& line) { lines_.push_back({"", "", line}); }
   void warn(const SourceEntry& entry, const std::string& what);
+  void refuse(const SourceEntry& entry, const std::string& what);
 
   /// The settings in the order and the sections of the reference; moves the rest out.
   DeepSpeedImport take();
@@ -125,7 +126,6 @@ class Translation {
   std::string unknown(const std::string& key);
   void tell(const SourceEntry& entry, const std::string& key, const std::string& what);
   void retell(const std::string& key, const std::string& what);
-  void refuse(const SourceEntry& entry, const std::string& what);
   void unsupported(const SourceEntry& entry, const std::string& what);
 
   Unsupported unsupported_;

@@ -87,12 +87,6 @@ Memory memory_in_use() {
   return memory;
 }
 
-/// Where nothing can be thrown. A thread that never chose would give back to the first device, and
-/// make a context of half a GiB there.
-void prefer_chosen_device() noexcept {
-  if (chosen >= 0) warn_gpu(gpuSetDevice(chosen), "choosing a device");
-}
-
 }  // namespace
 
 void warn_gpu(gpuError_t status, std::string_view what) noexcept {
@@ -152,6 +146,12 @@ void use_chosen_device() {
            address_space_hint(process_limit(RLIMIT_AS)));
   }
   check_gpu(status, "choosing a device");
+}
+
+/// A thread that never chose would give back to the first device, and make a context of half a GiB
+/// there.
+void prefer_chosen_device() noexcept {
+  if (chosen >= 0) warn_gpu(gpuSetDevice(chosen), "choosing a device");
 }
 
 std::string device_text() {

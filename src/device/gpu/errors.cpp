@@ -71,6 +71,14 @@ std::string words_of(gpuError_t status) {
               " - start again on another node; an administrator looks at ", fault->look);
 }
 
+gpuError_t fault_in(std::string_view words) {
+  for (const Fault& fault : kFaults) {
+    const std::string quoted = text("'", gpuGetErrorString(fault.status), "'");
+    if (words.find(quoted) != std::string_view::npos) return fault.status;
+  }
+  return gpuSuccess;
+}
+
 void refuse_gpu(gpuError_t status, std::string_view what) {
   static_cast<void>(gpuGetLastError());
   refuse(exit_of(status), what, " failed in CUDA: ", words_of(status));

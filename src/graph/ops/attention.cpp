@@ -260,6 +260,24 @@ int64_t draws(const Graph& graph, const Op& op) {
   return probability > 0 ? scores<Operands>(graph, op) : 0;
 }
 
+/// Returns the heads of a forward pass, whose operands Kind names.
+template <class Kind>
+AttentionHeads heads_of(const Graph& graph, const Op& op) {
+  const TensorId y = main_output(op);
+  const int64_t heads = op.attributes.as<AttentionAttributes>().heads;
+  const auto from = Kind::template sources<TensorId>(inputs<Forward<Kind>>(op));
+  AttentionHeads of{.read = {}, .written = y, .heads = heads, .width = graph[y].shape[1] / heads};
+  of.read.push_back({from.q, from.kv == kNone ? 3 : 1});
+  if (from.kv != kNone) of.read.push_back({from.kv, 2});
+  return of;
+}
+
+void set_head_width(Op& op, int64_t width) {
+  auto attributes = op.attributes.as<AttentionAttributes>();
+  attributes.head_width = width;
+  op.attributes = attributes;
+}
+
 template <class Operands>
 constexpr Operation operation(std::string_view name,
                               void (*gradient)(GradientTape&, const Op&) = nullptr) {
@@ -274,11 +292,20 @@ constexpr Operation operation(std::string_view name,
           .prepare = prepare<Operands>};
 }
 
+template <class Kind>
+constexpr Operation forward_operation(std::string_view name,
+                                      void (*gradient)(GradientTape&, const Op&)) {
+  Operation made = operation<Forward<Kind>>(name, gradient);
+  made.heads = heads_of<Kind>;
+  made.set_head_width = set_head_width;
+  return made;
+}
+
 }  // namespace
 
-const Operation kAttention = operation<SelfForward>("attention", self_gradient);
+const Operation kAttention = forward_operation<Self>("attention", self_gradient);
 const Operation kAttentionGrad = operation<SelfBackward>("attention_grad");
-const Operation kCrossAttention = operation<CrossForward>("cross_attention", cross_gradient);
+const Operation kCrossAttention = forward_operation<Cross>("cross_attention", cross_gradient);
 const Operation kCrossAttentionGrad = operation<CrossBackward>("cross_attention_grad");
 
 namespace {
@@ -311,7 +338,6 @@ int64_t rows_of_sample(const GraphBuilder& out, TensorId x, int64_t parts, int64
 
 AttentionAttributes attributes_of(GraphBuilder& out, const AttentionOptions& options) {
   return {.heads = options.heads,
-          .head_width = options.head_width,
           .dropout = drawn(out, options.dropout),
           .both_ways = options.causal ? 0 : 1,
           .divisor = options.divisor};
@@ -342,11 +368,6 @@ TensorId attention(GraphBuilder& out, TensorId qkv, const AttentionOptions& opti
                                 .key_counts = options.key_counts},
                                made, attributes_of(out, options)));
   return made.y;
-}
-
-TensorId attention(GraphBuilder& out, TensorId qkv, int64_t heads, float dropout,
-                   int64_t head_width) {
-  return attention(out, qkv, {.heads = heads, .dropout = dropout, .head_width = head_width});
 }
 
 TensorId cross_attention(GraphBuilder& out, TensorId q, TensorId kv,

@@ -89,6 +89,11 @@ Addition addition_to(const Op& op, TensorId x);
 /// something else. What writes dy may give it in passing.
 TensorId sum_over_rows(const Op& op, TensorId dy);
 
+// resize_heads.cpp
+
+/// Returns the op that makes `heads` wider heads of a weight.
+Op resizing(TensorId weight, TensorId wide, int64_t heads);
+
 // row_linear.cpp
 
 /// What linear() adds where a text is continued.

@@ -283,8 +283,7 @@ void prepare_gradient(Stream& stream, const OpCall& call) {
   prepare<spec_of>(stream, call, false);
 }
 
-/// The weight's gradient comes first: it is the last reader of x, so the gradient of x, of equal
-/// size, can take its bytes. The other way round x, dx and dy are alive together.
+/// The weight's gradient comes first: x is read no more then, and dx can take its bytes.
 void gradient(GradientTape& tape, const Op& op) {
   const auto [x, weight, bias] = inputs<Linear>(op);
   const TensorId dy = tape.gradient(outputs<Linear>(op).y);
@@ -347,6 +346,7 @@ const Operation kLinear{.name = "linear",
                         .flops = flops<forward_spec<Linear>>,
                         .gradient = gradient,
                         .fuse = fuse_forward,
+                        .linear = true,
                         .call = call_typed<Linear>,
                         .prepare = prepare_forward};
 const Operation kLinearInputGrad{.name = "linear_input_grad",

@@ -45,13 +45,17 @@ const Operation kResizeHeads{.name = "resize_heads",
                              .repeated_from = Recompute::none,
                              .call = call_typed<ResizeHeads>};
 
+Op resizing(TensorId weight, TensorId wide, int64_t heads) {
+  return make_op<ResizeHeads>(kResizeHeads, {.weight = weight}, {.resized = wide},
+                              ResizeHeadsAttributes{.heads = heads});
+}
+
 TensorId resize_heads(GraphBuilder& out, TensorId weight, int64_t heads, const Shape& shape) {
   const Tensor& from = out[weight];
   ZERO_REQUIRE(heads > 0 && from.shape.numel() % heads == 0 && shape.numel() % heads == 0,
                describe(from), " does not split into ", heads, " heads, or what it becomes");
   const TensorId wide = out.activation(from.name + ".wide", out.compute(), shape);
-  out.add(make_op<ResizeHeads>(kResizeHeads, {.weight = weight}, {.resized = wide},
-                               ResizeHeadsAttributes{.heads = heads}));
+  out.add(resizing(weight, wide, heads));
   return wide;
 }
 

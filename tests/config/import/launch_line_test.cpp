@@ -14,10 +14,12 @@
 namespace zero {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using Words = std::vector<std::string>;
 
 const char* kAuto = R"({"optimizer": {"type": "AdamW", "params": {"lr": "auto", "betas": "auto"}},
@@ -79,6 +81,20 @@ TEST(LaunchLine, CompletesTheOnlyBeginningOfAFlagAsArgparseDoes) {
                               "--fp16", "--per_device_train", "1", "--adam_beta1", "0.9"}))
                 .optimizer.eps,
             1e-6);
+}
+
+TEST(LaunchLine, TellsWhatABeginningOfSeveralFlagsCouldBe) {
+  EXPECT_THAT(import({"train.py", "--adam", "0.9"}).report,
+              Contains("warning: launch line: --adam = 0.9: nothing to set: could be short for "
+                       "--adam_beta1, --adam_beta2, --adam_epsilon; write the one that is meant "
+                       "whole"));
+  EXPECT_THAT(import({"train.py", "--per_device", "8"}).report,
+              Contains(AllOf(HasSubstr("--per_device_train_batch_size"),
+                             HasSubstr("--per_device_eval_batch_size"))));
+  EXPECT_THAT(import({"deepspeed", "--num", "8", "train.py"}).report,
+              Contains(AllOf(HasSubstr("launch line: --num = 8: nothing to set"),
+                             HasSubstr("--num_gpus"), Not(HasSubstr("--num_train_epochs")))));
+  EXPECT_THAT(import({"train.py", "--l", "8"}).report, Contains(HasSubstr(" more; write the one")));
 }
 
 TEST(LaunchLine, CompletesNoFlagOfAccelerateWhichTakesWholeNamesAlone) {

@@ -56,6 +56,13 @@ TEST(GpuErrors, OfABrokenCardSayWhichWhatAndWhereToLook) {
   EXPECT_THAT(refusal(cudaErrorLaunchFailure, Exit::kDevice), Not(HasSubstr(" on NVIDIA")));
 }
 
+TEST(GpuErrors, OfABrokenCardAreFoundWhereALibraryQuotesThem) {
+  EXPECT_EQ(fault_in("Cuda failure 'uncorrectable NVLink error'"), cudaErrorNvlinkUncorrectable);
+  EXPECT_EQ(fault_in("Cuda failure 719 'unspecified launch failure'"), cudaErrorLaunchFailure);
+  EXPECT_EQ(fault_in("Cuda failure 'an illegal memory access'"), cudaSuccess);
+  EXPECT_EQ(fault_in(""), cudaSuccess);
+}
+
 TEST(GpuErrors, OfTheProgramStayItsOwn) {
   EXPECT_EQ(refusal(cudaErrorIllegalAddress, Exit::kInternal),
             "waiting for a stream failed in CUDA: an illegal memory access "

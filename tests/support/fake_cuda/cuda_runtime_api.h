@@ -1,7 +1,8 @@
 #pragma once
-/// Stands for CUDA's header of this name: what include/zero/device/gpu_runtime.hpp and
-/// src/device/gpu/device.cpp say of it, over host memory. tests/support/fake_cuda.hpp has the
-/// switches. Numbers of statuses are those of CUDA 12.
+/// Stands for CUDA's header of this name: what include/zero/device/gpu_runtime.hpp,
+/// src/device/gpu/device.cpp and src/comm/gpu say of it, over host memory. Behind it is
+/// fake_cuda.cpp, with the switches of fake_cuda.hpp, or fake_nccl/fake_gpu.cpp. Statuses have the
+/// numbers of CUDA 12.
 
 #include <cstddef>
 

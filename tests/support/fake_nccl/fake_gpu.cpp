@@ -8,13 +8,8 @@
 #include "zero/base/error.hpp"
 #include "zero/device/gpu_runtime.hpp"
 
-const char* cudaGetErrorName(cudaError_t status) {
-  return status == cudaErrorECCUncorrectable ? "cudaErrorECCUncorrectable" : "cudaErrorOther";
-}
-const char* cudaGetErrorString(cudaError_t status) {
-  return status == cudaErrorECCUncorrectable ? "uncorrectable ECC error encountered" : "an error";
-}
-cudaError_t cudaGetLastError() { return cudaError_t(zero::fake_nccl::faults().device_status); }
+/// NCCL has cleared what it met.
+cudaError_t cudaGetLastError() { return cudaSuccess; }
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
   const char* const rank = std::getenv("OMPI_COMM_WORLD_RANK");
@@ -26,6 +21,9 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
 }
 
 namespace zero {
+
+void use_chosen_device() { fake_nccl::choose_device(); }
+void prefer_chosen_device() noexcept { fake_nccl::choose_device(); }
 
 gpuStream_t native_stream(const Stream& stream) {
   return reinterpret_cast<gpuStream_t>(const_cast<Stream*>(&stream));

@@ -16,9 +16,10 @@ using zero::fake_nccl::InCall;
 using zero::fake_nccl::my_faults;
 using zero::fake_nccl::Note;
 using zero::fake_nccl::place_of;
+using zero::fake_nccl::require_device;
 using zero::fake_nccl::Room;
 using zero::fake_nccl::state;
-using zero::fake_nccl::Stop;
+using zero::fake_nccl::strike;
 using zero::fake_nccl::violate;
 
 namespace {
@@ -140,6 +141,7 @@ int64_t bytes_of(size_t count, ncclDataType_t dtype) {
 ncclResult_t add(ncclComm_t* made, const ncclUniqueId& id, int rank, int ranks) {
   *made = nullptr;
   return call(nullptr, [&] {
+    require_device();
     auto fresh = std::make_unique<ncclComm>(id, rank, ranks);
     fresh->room.on_wait = [comm = fresh.get()](int peer) {
       return zero::fake_nccl::order_broken(*comm, peer);
@@ -174,8 +176,7 @@ const char* ncclGetLastError(ncclComm_t) { return state().words.c_str(); }
 
 ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
   return call(nullptr, [&] {
-    if (const int64_t status = my_faults().fail_name)
-      throw Stop{ncclResult_t(status), "a fault on purpose"};
+    if (const int64_t status = my_faults().fail_name) strike(ncclResult_t(status));
     *id = Room::make();
   });
 }
@@ -201,6 +202,7 @@ ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* made
 
 ncclResult_t ncclCommFinalize(ncclComm_t comm) {
   return call(comm, [&] {
+    require_device();
     if (!comm->windows.empty()) violate("a communicator ends before its windows");
     if (comm->finalized) violate("a communicator ends twice");
     if (comm->failed) violate("an end that is waited for behind a failure");
@@ -221,6 +223,7 @@ ncclResult_t ncclCommAbort(ncclComm_t comm) {
     return state().failed || comm->broken != 0 || std::uncaught_exceptions() > 0;
   }();
   if (!failed) zero::fake_nccl::note_violation("an abort without a failure");
+  call(nullptr, [] { require_device(); });
   comm->room.fail();
   remove(comm);
   return ncclSuccess;
@@ -233,8 +236,10 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* status) {
 
 ncclResult_t ncclMemAlloc(void** block, size_t bytes) {
   return call(nullptr, [&] {
-    if (my_faults().fail_memory != 0)
-      throw Stop{ncclUnhandledCudaError, "Cuda failure 2 'out of memory'"};
+    require_device();
+    const int64_t fault = my_faults().fail_memory;
+    if (fault == 1) strike(ncclUnhandledCudaError, zero::fake_nccl::kOutOfMemory);
+    if (fault == 2) strike(ncclUnhandledCudaError);
     *block = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
     std::memset(*block, 0xa5, bytes);  // nothing that was asked for
     const std::lock_guard lock(state().mutex);
@@ -244,6 +249,7 @@ ncclResult_t ncclMemAlloc(void** block, size_t bytes) {
 
 ncclResult_t ncclMemFree(void* block) {
   return call(nullptr, [&] {
+    require_device();
     const auto* const begin = static_cast<std::byte*>(block);
     const std::lock_guard lock(state().mutex);
     for (const auto& comm : state().comms) {
@@ -260,8 +266,9 @@ ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void* block, size_t bytes,
                                     ncclWindow_t* window, int flags) {
   *window = nullptr;
   return call(comm, [&] {
+    require_device();
     const zero::fake_nccl::Faults faults = my_faults();
-    if (faults.fail_window != 0) throw Stop{ncclResult_t(faults.fail_window), "a fault on purpose"};
+    if (faults.fail_window != 0) strike(ncclResult_t(faults.fail_window));
     if (flags != NCCL_WIN_COLL_SYMMETRIC) violate("a window of another kind");
     comm->room.collective(note_of("window", int64_t(bytes)), {}, [] {});
     const auto* const begin = static_cast<std::byte*>(block);
@@ -276,6 +283,7 @@ ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void* block, size_t bytes,
 
 ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t window) {
   return call(nullptr, [&] {
+    require_device();
     const std::lock_guard lock(state().mutex);
     const auto is = [](const auto* wanted) {
       return [=](const auto& one) { return one.get() == wanted; };

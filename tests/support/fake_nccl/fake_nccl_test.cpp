@@ -23,6 +23,7 @@ using testing::processes;
 
 /// A communicator without nccl.cpp.
 ncclComm_t bare_communicator() {
+  fake_nccl::choose_device();
   const World world;
   ncclUniqueId mine{};
   if (world.rank() == 0) {
@@ -120,6 +121,15 @@ TEST_F(FakeNccl, NoticesMemoryAndWindowsThatEndTooSoon) {
   EXPECT_NE(ncclCommWindowDeregister(comm, window), ncclSuccess);
   EXPECT_EQ(ncclMemFree(block), ncclSuccess);
   ncclCommAbort(comm);
+}
+
+TEST_F(FakeNccl, NoticesAThreadThatHasChosenNoDevice) {
+  const auto take = [] {
+    void* block = nullptr;
+    EXPECT_NE(ncclMemAlloc(&block, 8192), ncclSuccess);
+  };
+  std::thread(take).join();
+  expect_violation("a thread that has chosen no device");
 }
 
 TEST_F(FakeNccl, NoticesBuffersAtOddPlaces) {

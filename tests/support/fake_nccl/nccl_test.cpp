@@ -34,6 +34,16 @@ std::string refusal_of_sum(Communicator& comm, Exit exit) {
   return testing_support::refusal_of(exit, [&] { comm.all_reduce(stream, words); });
 }
 
+/// The words of a reduce_scatter of one element a rank that is refused.
+std::string refusal_of_scatter(Communicator& comm) {
+  Stream stream(1);
+  std::vector<float> full(size_t(comm.ranks())), shard(1);
+  return testing_support::refusal_of(Exit::kInternal, [&] {
+    comm.reduce_scatter(stream, {.in = Dtype::f32, .out = Dtype::f32}, {1, 0, 1}, full.data(),
+                        shard.data());
+  });
+}
+
 struct CodeCase {
   int code;
   Exit exit;
@@ -74,14 +84,35 @@ TEST_F(NcclOverFake, ABrokenDeviceSpeaksForItself) {
   fake_nccl::faults().fail_call = 1;
   fake_nccl::faults().fail_code = ncclUnhandledCudaError;
   fake_nccl::faults().device_status = cudaErrorECCUncorrectable;
-  Stream stream(1);
-  std::vector<int64_t> words = {1};
-  try {
-    comm->all_reduce(stream, words);
-    ADD_FAILURE() << "nothing was thrown";
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("failed in CUDA: uncorrectable ECC error"));
-  }
+  EXPECT_THAT(refusal_of_sum(*comm, Exit::kDevice),
+              HasSubstr("failed in CUDA: uncorrectable ECC error"));
+}
+
+TEST_F(NcclOverFake, ABrokenDeviceIsNoWantOfMemory) {
+  const auto comm = make_nccl({.staging_bytes = 0});
+  fake_nccl::faults().fail_memory = 2;
+  fake_nccl::faults().device_status = cudaErrorECCUncorrectable;
+  EXPECT_THAT(testing_support::refusal_of(Exit::kDevice, [&] { comm->take_arena(8192); }),
+              HasSubstr("taking device memory failed in CUDA: uncorrectable ECC error"));
+}
+
+/// In a thread that has chosen no device.
+template <class Work>
+void in_new_thread(const Work& work) {
+  std::thread(work).join();
+}
+
+// A thread that never chose would do it on the first device of the node.
+TEST_F(NcclOverFake, TakesAndGivesBackOnTheRanksOwnDevice) {
+  std::unique_ptr<Communicator> comm;
+  Arena arena;
+  std::unique_ptr<Window> window;
+  in_new_thread([&] { comm = make_nccl({.staging_bytes = 0}); });
+  in_new_thread([&] { arena = comm->take_arena(8192); });
+  in_new_thread([&] { window = comm->open_window(arena); });
+  in_new_thread([&] { window.reset(); });
+  in_new_thread([&] { arena = Arena(); });
+  in_new_thread([&] { comm.reset(); });
 }
 
 TEST_F(NcclOverFake, MemoryThatItDoesNotGetIsNotALostPeer) {
@@ -151,15 +182,7 @@ TEST_F(NcclOverFake, RefusesWhatItWasNotMadeFor) {
       testing_support::refusal_of(Exit::kInternal, [&] { make_nccl({.shares_with = host.get()}); }),
       HasSubstr("NCCL's alone"));
   const auto comm = make_nccl({.staging_bytes = 0});
-  Stream stream(1);
-  std::vector<float> full(size_t(comm->ranks())), shard(1);
-  EXPECT_THAT(testing_support::refusal_of(Exit::kInternal,
-                                          [&] {
-                                            comm->reduce_scatter(
-                                                stream, {.in = Dtype::f32, .out = Dtype::f32},
-                                                {1, 0, 1}, full.data(), shard.data());
-                                          }),
-              HasSubstr("without staging"));
+  EXPECT_THAT(refusal_of_scatter(*comm), HasSubstr("without staging"));
 }
 
 TEST_F(NcclOverFake, AnAsynchronousErrorIsToldToWhoAsks) {
@@ -265,15 +288,7 @@ TEST_F(NcclOverFake, SumsByGroupsOfRanksToTheBitsOfTheBalancedTree) {
   sum_by_pairs<f16, f16>(Communicator::Store::write);
   if (processes() <= 2) return;
   const auto comm = make_nccl({.group = 2});
-  Stream stream(1);
-  std::vector<float> full(size_t(comm->ranks())), shard(1);
-  EXPECT_THAT(testing_support::refusal_of(Exit::kInternal,
-                                          [&] {
-                                            comm->reduce_scatter(
-                                                stream, {.in = Dtype::f32, .out = Dtype::f32},
-                                                {1, 0, 1}, full.data(), shard.data());
-                                          }),
-              HasSubstr("without room for the sums"));
+  EXPECT_THAT(refusal_of_scatter(*comm), HasSubstr("without room for the sums"));
 }
 
 TEST_F(NcclOverFake, GathersWholesAndPiecesOfAWindow) {

@@ -1,5 +1,8 @@
 #include "tests/support/fake_nccl/state.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -23,10 +26,13 @@ constexpr Name kNames[] = {
     {"break_call", &Faults::break_call},
     {"break_code", &Faults::break_code},
     {"no_window", &Faults::no_window},
+    {"fail_window", &Faults::fail_window},
+    {"fail_memory", &Faults::fail_memory},
     {"delay_us", &Faults::delay_us},
     {"seed", &Faults::seed},
     {"lazy_bytes", &Faults::lazy_bytes},
     {"device_bytes", &Faults::device_bytes},
+    {"device_status", &Faults::device_status},
     {"one_device", &Faults::one_device},
     {"strict", &Faults::strict},
     {"patience_ms", &Faults::patience_ms},
@@ -54,6 +60,28 @@ int rank_of_process() {
   return rank ? std::atoi(rank) : 0;
 }
 
+thread_local bool has_chosen = false;
+
+/// Makes the file of the log unless it is there.
+void make_log() {
+  const char* const log = std::getenv("ZERO_FAKE_NCCL_LOG");
+  if (log == nullptr) return;
+  const int file = open(log, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
+  if (file >= 0) close(file);
+}
+
+/// What NCCL says of a fault: CUDA's quoted words where a device is broken.
+std::string words_of_fault(ncclResult_t status) {
+  const auto device = cudaError_t(my_faults().device_status);
+  if (status != ncclUnhandledCudaError || device == cudaSuccess) return "a fault on purpose";
+  return text("Cuda failure '", cudaGetErrorString(device), "'");
+}
+
+void keep_words(const std::string& words) {
+  const std::lock_guard lock(state().mutex);
+  state().words = words;
+}
+
 /// A call that never ends until a peer, or this rank's own watchdog, ends the process.
 [[noreturn]] void never_end(const ncclComm& comm, int64_t patience_ms) {
   for (int64_t waited = 0; waited < patience_ms && !comm.room.has_failed(); waited += 10)
@@ -65,7 +93,7 @@ void take_lazy_memory(ncclComm& comm, const Faults& faults) {
   if (comm.lazy_bytes > 0 || faults.lazy_bytes == 0) return;
   const std::lock_guard lock(state().mutex);
   if (faults.device_bytes >= 0 && state().lazy_bytes + faults.lazy_bytes > faults.device_bytes)
-    throw Stop{ncclUnhandledCudaError, "Cuda failure 2 'out of memory'"};
+    strike(ncclUnhandledCudaError, kOutOfMemory);
   comm.lazy_bytes = faults.lazy_bytes;
   state().lazy_bytes += faults.lazy_bytes;
 }
@@ -110,10 +138,23 @@ int64_t living() {
   return count;
 }
 
+void strike(ncclResult_t status, const std::string& words) {
+  make_log();
+  throw Stop{status, words};
+}
+
+void strike(ncclResult_t status) { strike(status, words_of_fault(status)); }
+
 void note_violation(const std::string& words) {
   std::fprintf(stderr, "fake NCCL: %s\n", words.c_str());
   const std::lock_guard lock(state().mutex);
   if (state().violation.empty()) state().violation = words;
+}
+
+void choose_device() { has_chosen = true; }
+
+void require_device() {
+  if (!has_chosen) violate("a thread that has chosen no device");
 }
 
 InCall::InCall() {
@@ -127,8 +168,10 @@ void meet_faults(ncclComm& comm) {
     const std::lock_guard lock(state().mutex);
     return ++state().calls;
   }();
-  if (faults.fail_call == number) throw Stop{ncclResult_t(faults.fail_code), "a fault on purpose"};
+  if (faults.fail_call == number) strike(ncclResult_t(faults.fail_code));
   if (faults.break_call == number) {
+    make_log();
+    keep_words(words_of_fault(ncclResult_t(faults.break_code)));
     comm.broken = int(faults.break_code);
     never_end(comm, faults.patience_ms);
   }

@@ -44,8 +44,19 @@ State& state();
 /// The faults that this rank has; none where they are another's.
 Faults my_faults();
 
+/// NCCL's words where CUDA has no memory for it.
+inline constexpr const char* kOutOfMemory = "Cuda failure 2 'out of memory'";
+
+/// Throws that a fault on purpose has struck, whose moment the file of the log keeps.
+[[noreturn]] void strike(ncclResult_t status, const std::string& words);
+/// Throws likewise, in CUDA's quoted words where a device is broken.
+[[noreturn]] void strike(ncclResult_t status);
+
 /// Keeps and prints a violation.
 void note_violation(const std::string& words);
+
+/// Throws Stop where the calling thread has chosen no device.
+void require_device();
 
 /// One thread of the process in a call; throws Stop where there is another one.
 class InCall {

@@ -1,6 +1,6 @@
 #pragma once
-/// What moves blocks between memory and files in the background. An engine reports what the kernel
-/// said and judges nothing; Queue is what the rest of the program uses.
+/// Background transfers of blocks between memory and files. An engine reports the kernel's results
+/// and judges nothing; the rest of the program uses Queue.
 
 #include <atomic>
 #include <cstddef>
@@ -16,10 +16,10 @@ namespace zero::aio {
 
 enum class Direction : uint8_t { read, write };
 
-/// A stretch of a file and the memory that it is read to or written from.
+/// A stretch of a file, and the memory to read it to or write it from.
 struct Block {
   Direction direction = Direction::read;
-  int file = -1;  ///< descriptor
+  int file = -1;  ///< file descriptor
   int64_t offset = 0;
   std::byte* memory = nullptr;
   int64_t bytes = 0;
@@ -27,61 +27,63 @@ struct Block {
 
 struct Completion {
   uint64_t tag;
-  int64_t result;  ///< bytes moved, which may be fewer than asked for, or -errno
+  int64_t result;  ///< bytes moved, maybe fewer than asked for, or -errno
 };
 
-/// Used by one thread at a time.
+/// A mover of blocks, used by one thread at a time.
 class Engine {
  public:
   virtual ~Engine() = default;
 
-  /// "io_uring", "threads"
+  /// Returns the name: "io_uring", "threads".
   virtual std::string_view name() const = 0;
-  /// Blocks in flight at most.
+  /// Returns the most blocks in flight.
   virtual int depth() const = 0;
-  /// Lets the kernel keep memory mapped that blocks will lie in, where its limits allow; blocks
-  /// elsewhere are moved too. Once, with nothing in flight; the memory outlives the engine. Returns
-  /// "" or why it does not.
+  /// Registers memory of blocks with the kernel, which keeps it mapped, within its limits. Blocks
+  /// elsewhere are moved too. REQUIRES: one call, with nothing in flight; the memory outlives the
+  /// engine. Returns "" or the reason for a failure.
   virtual std::string register_memory(std::span<std::byte> memory) = 0;
-  /// Takes a block, whose memory must stay until it has completed. Fewer than depth() are in
-  /// flight. Nothing moves before flush().
+  /// Queues a block until flush(). REQUIRES: fewer than depth() are in flight, and the memory stays
+  /// until the block completes.
   virtual void start(const Block& block, uint64_t tag) = 0;
-  /// Lets everything started go. A block that the kernel does not take, however often it is asked
-  /// within a second, completes with its -errno.
+  /// Sends all started blocks. A block that the kernel refuses for a second of tries completes with
+  /// its -errno.
   virtual void flush() = 0;
-  /// Appends what has completed since; waits for one where `wait` and something is in flight.
+  /// Appends the completions since the last call. With `wait`, waits for one if any block is in
+  /// flight.
   virtual void reap(bool wait, std::vector<Completion>& completed) = 0;
 };
 
 struct EngineOptions {
-  int depth = 8;               ///< aio.queue_depth
-  int threads = 1;             ///< aio.intra_op_parallelism, of the fallback
-  bool require_uring = false;  ///< aio.require_uring: refuse the fallback
-  /// Memory that all blocks lie in, registered with the kernel where its limits allow.
+  int depth = 8;               ///< blocks in flight: aio.queue_depth
+  int threads = 1;             ///< threads of the fallback: aio.intra_op_parallelism
+  bool require_uring = false;  ///< refuse the fallback: aio.require_uring
+  /// Memory of all blocks, registered with the kernel where its limits allow.
   std::span<std::byte> memory = {};
 };
 
 struct EngineChoice {
   std::unique_ptr<Engine> engine;
-  std::string warning;  ///< why it is not the best one; "" if it is
+  std::string warning;  ///< reason for a slower engine, else ""
 };
 
-/// io_uring where the kernel lets us, else threads, which move the same bytes. Throws Error(kUsage)
-/// with the reason if io_uring is required and not to be had.
+/// Returns an io_uring engine if the kernel allows one, else threads, which move the same bytes.
+/// Throws Error(kUsage) with the reason if io_uring is required but missing.
 EngineChoice make_engine(const EngineOptions& options);
 
-/// The two engines that make_engine() chooses from. The first is null with the reason in `why`
-/// where the kernel, its limits or the build lack io_uring.
+/// Returns an io_uring engine, or null with the reason in `why` if the kernel, its limits or the
+/// build lack io_uring.
 std::unique_ptr<Engine> make_uring_engine(const EngineOptions& options, std::string& why);
+/// Returns an engine of threads.
 std::unique_ptr<Engine> make_thread_engine(const EngineOptions& options);
 
-/// A file that transfers go to; `name` is for messages. Does not own the descriptor.
+/// A file for transfers; `name` is for messages. Does not own the descriptor.
 struct File {
   int descriptor = -1;
   std::string name;
 };
 
-/// One stretch of bytes to be read or written as a whole. File and memory outlive it.
+/// A stretch of bytes to read or write as a whole. File and memory outlive it.
 struct Transfer {
   Direction direction = Direction::read;
   const File* file = nullptr;
@@ -89,76 +91,75 @@ struct Transfer {
   std::span<std::byte> memory;
 };
 
-/// One transfer in flight.
+/// A handle of a transfer in flight.
 struct Ticket {
   uint32_t slot = 0;
-  uint32_t turn = 0;  ///< of the slot
+  uint32_t turn = 0;  ///< use count of the slot
 };
 
 struct QueueOptions {
-  int64_t block_bytes = int64_t(1) << 20;  ///< aio.block_size: a transfer goes in such pieces
-  bool single_submit = false;  ///< aio.single_submit: one system call a block, not one a batch
-  bool overlap_events = true;  ///< aio.overlap_events: new blocks go before all old ones are back
-  int transfers = 64;          ///< submitted and not waited for, at most
+  int64_t block_bytes = int64_t(1) << 20;  ///< bytes of a piece: aio.block_size
+  bool single_submit = false;  ///< a system call a block, not a batch: aio.single_submit
+  bool overlap_events = true;  ///< new blocks go before all old ones are back: aio.overlap_events
+  int transfers = 64;          ///< most transfers submitted and not waited for
 };
 
-/// What has moved, in bytes and blocks.
+/// The totals of a queue, in bytes and blocks.
 struct QueueTraffic {
   int64_t bytes_read = 0, bytes_written = 0;
   int64_t blocks = 0;
-  int64_t resubmitted = 0;  ///< after short transfers and interruptions
+  int64_t resubmitted = 0;  ///< blocks sent again after short transfers and interruptions
 };
 
-/// Transfers of any length over an engine of blocks. Every result is compared with what was asked
-/// for: a short block is continued, an interrupted one repeated, 16 attempts without progress and
-/// any other errno are the transfer's error. Used by one thread at a time; allocates nothing after
-/// its construction.
+/// A queue of transfers of any length over an engine of blocks. It compares every result with the
+/// request: it continues a short block and repeats an interrupted one. A transfer fails after 16
+/// attempts without progress or on any other errno. Used by one thread at a time. Allocates nothing
+/// after its construction.
 class Queue {
  public:
   Queue(std::unique_ptr<Engine> engine, const QueueOptions& options);
-  /// Waits for all blocks in flight, whose memory may be gone afterwards; drops errors.
+  /// Waits for all blocks in flight and drops their errors. Their memory may go afterwards.
   ~Queue();
   Queue(const Queue&) = delete;
   Queue& operator=(const Queue&) = delete;
 
-  /// As Engine::register_memory(), between transfers.
+  /// Registers memory as Engine::register_memory(). REQUIRES: no transfer is in flight.
   std::string register_memory(std::span<std::byte> memory) {
     return engine_->register_memory(memory);
   }
 
-  /// Starts it, or queues it after those that fill the engine. Never waits; refuses one beyond
+  /// Starts a transfer, or queues it while the engine is full. Never waits. Refuses more than
   /// QueueOptions::transfers.
   Ticket submit(const Transfer& transfer);
 
-  /// Whether a transfer has ended, well or not. Does not wait. A ticket that was waited for is
-  /// done.
+  /// True if a transfer has ended, well or not, or was waited for. Does not wait.
   bool done(Ticket ticket);
 
-  /// Returns when the transfer has moved all its bytes. Throws Error(kIo) naming file, direction,
-  /// offset, length and reason. Each ticket is waited for once; other transfers go on.
+  /// Returns when the transfer has moved all its bytes; other transfers go on. Throws Error(kIo)
+  /// naming file, direction, offset, length and reason. REQUIRES: each ticket is waited for once.
   void wait(Ticket ticket);
 
-  /// Returns when a block has completed since, of whichever transfer; at once where none is in
-  /// flight.
+  /// Returns when any block has completed, or at once if none is in flight.
   void wait_for_block() { pump(true); }
 
   const QueueTraffic& traffic() const { return traffic_; }
-  /// Both directions, block by block: readable from any thread at any time.
+  /// Returns the count of bytes moved both ways, block by block. Callable from any thread at any
+  /// time.
   int64_t moved_bytes() const { return moved_bytes_.load(std::memory_order_relaxed); }
   const Engine& engine() const { return *engine_; }
 
  private:
-  /// One transfer.
+  /// A transfer and its progress.
   struct Slot {
     Transfer transfer;
     uint32_t turn = 0;
     bool taken = false;
     int64_t started = 0;  ///< bytes handed out in pieces
-    int pieces = 0;       ///< in flight
+    int pieces = 0;       ///< pieces in flight
     int64_t failed_offset = 0, failed_bytes = 0;
-    int64_t error = 0;  ///< errno; kNoProgress and more
+    int64_t error = 0;  ///< errno, or kNoProgress plus the last errno
   };
-  /// One block in flight, found by its tag.
+  /// A block in flight, found by its tag.
   struct Piece {
     uint32_t slot = 0;
     Block block;
@@ -185,28 +186,27 @@ class Queue {
   std::vector<uint32_t> order_;  ///< slots with bytes left to start, the oldest first
   std::vector<Piece> pieces_;    ///< [depth]
   std::vector<uint32_t> free_pieces_;
-  std::vector<uint32_t> again_;  ///< pieces to be sent anew
+  std::vector<uint32_t> again_;  ///< pieces to send again
   std::vector<Completion> completed_;
 };
 
 enum class Pattern : uint8_t {
   read,
   write,
-  mixed,  ///< a read and a write in turns, half the region apart
+  mixed,  ///< reads and writes in turns, half the region apart
 };
 
-/// Transfers of one length, one after the other from the start of a file, to measure its disk. Each
-/// goes as soon as the queue is done with any other.
+/// A series of equal transfers from the start of a file, to measure its disk. The next goes as soon
+/// as the queue has ended any other.
 struct Sweep {
   Pattern pattern = Pattern::read;
   const File* file = nullptr;
-  int64_t region_bytes = 0;  ///< of the file; where it ends, its start follows
+  int64_t region_bytes = 0;  ///< bytes of the file; after its end the start follows
   int64_t transfer_bytes = int64_t(1) << 20;
-  /// Room for as many transfers as are in the queue at a time: at most its
-  /// QueueOptions::transfers.
+  /// Memory of the transfers in the queue at a time: at most QueueOptions::transfers.
   std::span<std::byte> memory = {};
-  int64_t bytes = 0;                                              ///< to be moved
-  double most_seconds = std::numeric_limits<double>::infinity();  ///< none begins later
+  int64_t bytes = 0;                                              ///< bytes to move
+  double most_seconds = std::numeric_limits<double>::infinity();  ///< no transfer begins later
 };
 
 struct Swept {
@@ -215,8 +215,8 @@ struct Swept {
   double bytes_per_second() const { return double(bytes_read + bytes_written) / seconds; }
 };
 
-/// Does it and says how long that took. Nothing else may be in the queue. Throws Error(kIo) as
-/// Queue::wait(); the memory must then outlive the queue.
+/// Runs a sweep and measures its time. REQUIRES: the queue is empty. Throws Error(kIo) as
+/// Queue::wait(); then the memory must outlive the queue.
 Swept sweep(Queue& queue, const Sweep& asked);
 
 }  // namespace zero::aio

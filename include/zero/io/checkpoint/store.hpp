@@ -11,99 +11,103 @@
 
 namespace zero::checkpoint {
 
-/// A folder of checkpoints: step%08d folders, `latest` (a relative link to one), LOCK, and what is
-/// under way or being removed. The functions are one process's part of the protocol; who calls what
-/// when is save/checkpointer's. Every file system result is looked at; a failed fsync is never
+/// A folder of checkpoints: step%08d folders, `latest` (a relative link to one), LOCK, and folders
+/// being made or removed. Each function is one process's part of the protocol; save/checkpointer
+/// decides who calls which, and when. Every file system result is checked; a failed fsync is never
 /// repeated.
 class Store {
  public:
-  /// Where `writes`, makes the folder, takes its lock, gives both `permissions` (to a folder that
-  /// was there if it is this user's and holds nothing else; else it warns), and then mends what a
-  /// killed process left. What is half-made or half-removed goes, as do empty folders with a step's
-  /// name. `latest` is moved on to a newer step that was whole but not yet pointed at and that
-  /// verifies. Throws Error(kInUse) with the holder's host and pid, Error(kIo).
+  /// The folder, and the permissions of what this process writes there.
   struct Options {
     std::string root;
     bool writes = false;
     int permissions = 0700;
   };
+  /// Opens the folder. With `writes`, makes it, takes its lock and gives both `permissions`. An
+  /// existing folder gets them if it is this user's and holds nothing else; otherwise warns. Then
+  /// mends what a killed process left. Removes half-made and half-removed folders and empty step
+  /// folders. Moves `latest` on to a newer whole step that verifies. Throws Error(kInUse) with the
+  /// holder's host and pid, Error(kIo).
   explicit Store(const Options& options);
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
 
   /// Makes the temporary folder of a step and returns its name, ".tmp-step00001200-<128-bit id>".
-  /// By one rank. A folder of that step that does not verify is moved to
-  /// "damaged-step00001200-<id>" and kept; one that does is Error(kIo): a step is never
-  /// overwritten. Where it cannot be read, Error(kIo), and it stays.
+  /// Called by one rank. Moves a folder of that step that does not verify to
+  /// "damaged-step00001200-<id>". Throws Error(kIo) if that folder verifies, because a step is
+  /// never overwritten, or cannot be read. Then it stays.
   std::string begin(int64_t step);
 
-  /// Makes a temporary folder that no step comes of, and returns its name: where every rank tries
-  /// with try_folder() whether it sees the same files. By one rank, which abandons it.
+  /// Makes a temporary folder that never becomes a step, and returns its name. Every rank tests
+  /// with try_folder() that it sees the same files. Called by one rank, which abandons it.
   std::string begin_trial();
-  /// Makes, syncs and removes a file there, named after the rank. Throws Error(kIo).
+  /// Makes, syncs and removes a file in the trial folder, named after the rank. Throws Error(kIo).
   void try_folder(const std::string& trial, int rank) const;
 
-  /// The folder's descriptor, to be closed by the caller (O_DIRECTORY, O_NOFOLLOW). By every rank.
-  /// Throws Error(kIo).
+  /// Opens a folder (O_DIRECTORY, O_NOFOLLOW). The caller closes the descriptor. Called by every
+  /// rank. Throws Error(kIo).
   int open_folder(const std::string& name) const;
-  /// Syncs an open folder once; `name` is for messages. By every rank, when its file is written.
+  /// Syncs an open folder once; `name` is for messages. Called by every rank after it has written
+  /// its file. Throws Error(kIo).
   static void sync_folder(int folder, const std::string& name);
 
-  /// Writes and syncs the manifest into the temporary folder. By one rank, when all files are
-  /// written. Throws Error(kIo), also where it is longer than what is read.
+  /// Writes and syncs the manifest in the temporary folder. Called by one rank after all files are
+  /// written. Throws Error(kIo), also if it is longer than a reader takes.
   void write_manifest(const std::string& temporary, const Manifest& manifest);
 
-  /// Renames the temporary folder to its final name, moves `latest`, syncs. By one rank, after
-  /// every rank has synced the folder. The checkpoint is acknowledged when it returns; when it
-  /// throws, the folder has its temporary name and `latest` points where it did.
+  /// Renames the temporary folder to its final name, moves `latest` and syncs. Called by one rank
+  /// after every rank has synced the folder. The checkpoint is acknowledged on return. On a throw,
+  /// the folder has its temporary name and `latest` its old target.
   void publish(const std::string& temporary, int64_t step);
 
-  /// Removes a temporary folder after a failure on any rank; errors are returned, not thrown.
+  /// Removes a temporary folder after a failure on any rank. Returns the error text, "" if none.
   std::string abandon(const std::string& temporary);
 
   struct Retention {
-    int64_t keep = 2;        ///< the newest ones; at least 2, 0 = all
-    int64_t keep_every = 0;  ///< and every step that it divides; 0 = none
+    int64_t keep = 2;        ///< newest steps; at least 2, 0 = all
+    int64_t keep_every = 0;  ///< also every step that it divides; 0 = none
     std::optional<int64_t> best = {};
-    std::optional<int64_t> healthy = {};  ///< the newest from which steps were finite
+    std::optional<int64_t> healthy = {};  ///< newest that finite steps followed
   };
-  /// Removes what need not be kept, never the newest that verifies, and what an earlier call could
-  /// not remove. Throws Error(kIo) where none may be removed, as one could not be read or a sync
-  /// has failed.
+  /// Removes steps that need not be kept, but never the newest that verifies, and what an earlier
+  /// call failed to remove. Throws Error(kIo) and removes no more if a step cannot be read or a
+  /// sync fails.
   void retain(const Retention& retention);
 
-  /// Steps with a folder, ascending; nothing is said about what is in them.
+  /// Returns the steps with a folder, ascending, without a look inside.
   std::vector<int64_t> steps() const;
-  /// The step that `latest` points at, if it is well-formed and there.
+  /// Returns the step that `latest` points at, if the link is well-formed and the step is there.
   std::optional<int64_t> latest() const;
-  /// Whether `latest` is there, and no step: checkpoints that were here have gone.
+  /// True if `latest` is there but no step is, so checkpoints were lost.
   bool has_lost_all() const;
-  /// Name of a step's folder, "step00001200".
+  /// Returns the name of a step's folder, "step00001200".
   static std::string folder_of(int64_t step);
 
-  /// Reads and checks the manifest of a step; with `whole` every block of every file too. Throws
-  /// Error(kInput) naming file and block, Error(kNoCheckpoint) where a newer release wrote it, and
-  /// Error(kIo) where it could not be read, which says nothing of what it holds.
+  /// Reads and checks a step's manifest, and with `whole` every block of every file. Throws
+  /// Error(kInput) naming file and block; Error(kNoCheckpoint) if a newer release wrote it;
+  /// Error(kIo) if it cannot be read, which says nothing of its content.
   Manifest verify(int64_t step, bool whole) const;
-  /// The folder of a step. Throws Error(kInput) where there is no such folder, else Error(kIo).
+  /// Opens the folder of a step. Throws Error(kInput) if there is none, else Error(kIo).
   OpenFile open_step(int64_t step) const;
-  /// The manifest alone, out of the open folder of a step. Throws as verify().
+  /// Returns the most bytes that a step's manifest may have, by the files beside it.
   int64_t manifest_bytes_most(int64_t step) const;
+  /// Reads only the manifest from the open folder of a step. Throws as verify().
   Manifest read_manifest(int folder, int64_t step) const;
 
-  /// What lies here and is no checkpoint, by name: what a save or a removal left that did not end
-  /// or is under way, locks, what was set aside, what is not ours.
+  /// An entry of the folder that is not a checkpoint: an unfinished save or removal, a lock, a
+  /// folder set aside, or a foreign file.
   struct Leftover {
     std::string name;
-    std::string what, remedy;  ///< in words
+    std::string what, remedy;  ///< texts for people
   };
+  /// Returns the leftovers, sorted by name.
   std::vector<Leftover> leftovers() const;
 
-  /// What its file system would let a user without privileges still write.
+  /// Returns the count of bytes that the file system lets an unprivileged user still write.
   int64_t free_bytes() const;
 
   const std::string& root() const { return options_.root; }
-  /// What did not succeed since it was last asked and is no error, in words: removals, permissions.
+  /// Returns and clears the warnings: removals and permissions that failed without an error.
   std::vector<std::string> take_warnings() { return std::exchange(warnings_, {}); }
 
  private:

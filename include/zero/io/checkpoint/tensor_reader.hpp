@@ -15,21 +15,20 @@
 
 namespace zero::checkpoint {
 
-/// Elements of whole tensors, out of the slices in which a checkpoint has them. Every block that is
-/// read is held against its digest. Opens only the files that hold what is asked for, and few at a
-/// time.
+/// A reader of whole tensors from a checkpoint's slices. It checks every block against its digest.
+/// It opens only the files it needs, and few at a time.
 class TensorReader {
  public:
-  /// Both outlive it. Throws as Store::open_folder.
+  /// Opens the step's folder. REQUIRES: both outlive the reader. Throws as Store::open_folder.
   TensorReader(const Store& store, const Manifest& manifest);
-  /// As above, and records each block it reads in the ledger, to verify the whole checkpoint.
+  /// Opens as above, and records each block it reads in the ledger, to verify the whole checkpoint.
   TensorReader(const Store& store, const Manifest& manifest, BlockLedger& ledger);
 
-  /// nullptr if the checkpoint has none of the name.
+  /// Returns nullptr if the checkpoint has no tensor of this name.
   const Tensor* find(const std::string& name) const;
 
-  /// Elements from `begin` on, as fp32, which is exact. Throws Error(kInput) where the checkpoint
-  /// has no such tensor, has it with other extents, or in fp64; and as ShardReader.
+  /// Reads elements from `begin` on as fp32, which is exact. Throws Error(kInput) if the checkpoint
+  /// has no such tensor, has it with other extents, or in fp64. Throws as ShardReader.
   void read(const Tensor& tensor, int64_t begin, std::span<float> out);
 
  private:
@@ -44,7 +43,7 @@ class TensorReader {
   BlockLedger* ledger_ = nullptr;
   std::string name_;
   OpenFile folder_;
-  std::map<std::string, int32_t> tensors_;  ///< by name
+  std::map<std::string, int32_t> tensors_;  ///< index by name
   std::vector<std::vector<Slice>> slices_;  ///< [tensors]
   std::map<int32_t, std::unique_ptr<ShardReader>> files_;
 };

@@ -8,22 +8,23 @@
 
 namespace zero {
 
-/// Says of a file that no reader takes what its first bytes tell, and what makes one of it that is
-/// read: "is compressed by gzip; unpack it: gzip -dc FILE > NEW". "" for all other files. At most
-/// kFileKindBytes are looked at.
+/// Most bytes that file_kind() looks at.
 inline constexpr size_t kFileKindBytes = 64;
+/// Returns the kind of a file that no reader takes, by its first bytes, and how to make a readable
+/// file: "is compressed by gzip; unpack it: gzip -dc FILE > NEW". Returns "" for all other files.
 std::string file_kind(std::string_view first, const std::string& path);
 
-/// The first bytes of a file, to be told by them.
+/// Returns the first kFileKindBytes of a file, or all of a shorter one.
 std::string first_bytes(const InputFile& file);
 
-/// Throws Error(kInput) with the words of file_kind(), where it has any.
+/// Throws Error(kInput) with the text of file_kind() unless that is "".
 void require_text_kind(std::string_view first, const std::string& path);
 
-/// Throws as require_text_kind(), with what makes a file of records.
+/// Throws as require_text_kind(), but advises how to make a file of records.
 void require_records_kind(std::string_view first, const std::string& path);
 
-/// Only kinds that four bytes or more tell, for files of numbers without a header.
+/// Throws as require_text_kind(), but only for kinds told by four bytes or more. Numbers without a
+/// header may begin with any bytes.
 void require_number_kind(std::string_view first, const std::string& path);
 
 }  // namespace zero

@@ -9,17 +9,17 @@
 
 namespace zero {
 
-/// Writes a plain HDF5 file in bounded memory: a dataset in the root for each tensor, under its
-/// name, and the metadata as attributes of the root. bf16 is a custom float that h5py reads as
+/// A writer of a plain HDF5 file in bounded memory. Each tensor is a dataset in the root, under its
+/// name. The metadata are attributes of the root. bf16 is a custom float that h5py reads as
 /// float32.
 class Hdf5Writer : public TensorWriter {
  public:
-  /// Makes the file, which nothing has the name of. Throws Error(kIo).
+  /// Creates the file. Throws Error(kIo), also if the path exists.
   Hdf5Writer(const std::string& path, const SafetensorsWriter::Content& content);
   ~Hdf5Writer() override;
 
   void write(std::span<const std::byte> bytes) override;
-  /// All bytes have come: syncs the file.
+  /// Syncs the file. REQUIRES: all bytes were written.
   void publish() override;
 
  private:

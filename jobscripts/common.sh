@@ -1,0 +1,37 @@
+# shellcheck shell=bash
+# What job scripts share; sourced, never run. sbatch runs a copy of a script, so a script finds this
+# file from the top folder, in which it was submitted. It says which it is in `script`.
+
+# go_on_without NODE ARGS...: where a card or its driver is broken, a new job goes on from the last
+# checkpoint without that node; after three such nodes somebody has to look first.
+go_on_without() {
+  export BROKEN_NODES="${BROKEN_NODES:+$BROKEN_NODES,}$1"
+  shift
+  local commas=${BROKEN_NODES//[^,]/}
+  if [ "${#commas}" -ge 3 ]; then return; fi
+  sbatch --exclude="$BROKEN_NODES" --nodes="${nodes:?}" "${script:?}" "$@" ||
+    echo "no job could be submitted without the node" >&2
+}
+
+# run_ranks ZEROAPP INPUT ARGS...: starts the ranks, and ends the job with their status.
+# pmix: without it srun starts as many programs of one rank each, which zeroapp refuses.
+# The signal of --signal reaches every rank: all stop together after the step in progress, save, and
+# end with status 85. The job then waits for its next turn, and goes on from there.
+run_ranks() {
+  local status=0 errors node
+  errors=$(mktemp)
+  # shellcheck disable=SC2064
+  trap "rm -f '$errors'" EXIT
+  { srun --mpi=pmix "$@" 2>&1 >&3 | tee "$errors" >&2; } 3>&1 || status=$?
+  if [ "$status" -eq 85 ]; then scontrol requeue "$SLURM_JOB_ID"; fi
+
+  # Error E1200 names the node of a broken card; srun's status may be that of a rank that was
+  # killed.
+  node=$(sed -n 's/^zeroapp: error E1200 \[rank [0-9]* host \([^] .]*\).*/\1/p' "$errors" |
+    head -n 1)
+  if [ -n "$node" ]; then
+    status=12
+    go_on_without "$node" "${@:3}"
+  fi
+  exit "$status"
+}

@@ -1,0 +1,14 @@
+#pragma once
+
+#include "src/commands/commands.hpp"
+#include "zero/config/read_config.hpp"
+#include "zero/train/start_model.hpp"
+
+namespace zero::commands {
+
+/// Reads the input file and the settings of a command line, with the numbers of the model that a
+/// run of them begins with. `start` holds that model then. Prints warnings. Throws as
+/// read_config_file().
+ConfigInput read_settings(const CommandLine& line, train::StartModel& start);
+
+}  // namespace zero::commands

@@ -1,0 +1,208 @@
+#include "src/config/import/launch_command.hpp"
+
+#include <algorithm>
+#include <initializer_list>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "zero/base/text.hpp"
+
+namespace zero {
+namespace {
+
+constexpr int64_t kMostRanks = 1'000'000;
+constexpr int64_t kMostGpus = 1024;  // of a host
+
+const SourceEntry* find_one(const Source& source, std::initializer_list<std::string_view> keys) {
+  for (const std::string_view key : keys) {
+    const SourceEntry* entry = find_entry(source, key);
+    if (entry && entry->value) return entry;
+  }
+  return nullptr;
+}
+
+std::optional<std::vector<std::string>> parts_of(std::string_view list, char mark) {
+  std::vector<std::string> parts;
+  for (size_t end = 0; end != list.npos; list.remove_prefix(end == list.npos ? 0 : end + 1)) {
+    end = list.find(mark);
+    parts.emplace_back(list.substr(0, end));
+    if (parts.back().empty()) return std::nullopt;
+  }
+  return parts;
+}
+
+/// Reads "0,1,3". Each GPU stands there once.
+std::optional<std::vector<int64_t>> read_gpus(std::string_view list) {
+  const auto parts = parts_of(list, ',');
+  std::vector<int64_t> gpus;
+  for (const std::string& part : parts.value_or(std::vector<std::string>())) {
+    const auto number = python_number(part);
+    const auto* gpu = number ? std::get_if<int64_t>(&*number) : nullptr;
+    if (!gpu || *gpu < 0 || *gpu >= kMostGpus || std::ranges::count(gpus, *gpu) > 0) return {};
+    gpus.push_back(*gpu);
+  }
+  return parts ? std::optional(gpus) : std::nullopt;
+}
+
+/// A host of DeepSpeed's filter.
+struct Host {
+  std::string name;
+  std::vector<int64_t> gpus;  ///< none for all that it has
+};
+
+/// Reads "node1:0,1@node2:0,1". Source: DeepSpeed, launcher/runner.py, parse_resource_filter().
+std::optional<std::vector<Host>> read_hosts(std::string_view filter) {
+  const auto parts = parts_of(filter, '@');
+  if (!parts) return std::nullopt;
+  std::vector<Host> hosts;
+  for (const std::string& part : *parts) {
+    const size_t colon = part.find(':');
+    Host host = {.name = part.substr(0, colon), .gpus = {}};
+    const bool plain = host.name.find_first_not_of(
+                           "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRST"
+                           "UVWXYZ0123456789._-") == std::string::npos;
+    if (!plain || host.name.empty() || host.name[0] == '-') return std::nullopt;
+    if (colon != part.npos) {
+      const auto gpus = read_gpus(std::string_view(part).substr(colon + 1));
+      if (!gpus) return std::nullopt;
+      host.gpus = *gpus;
+    }
+    hosts.push_back(std::move(host));
+  }
+  return hosts;
+}
+
+/// Returns mpirun's words for a choice of GPUs; "" for the first ones, which ranks take by
+/// themselves.
+std::string visible(const std::vector<int64_t>& gpus) {
+  std::string list;
+  bool first_ones = true;
+  for (size_t i = 0; i < gpus.size(); ++i) {
+    list += text(i == 0 ? "" : ",", gpus[i]);
+    first_ones = first_ones && gpus[i] == int64_t(i);
+  }
+  return first_ones ? "" : " -x CUDA_VISIBLE_DEVICES=" + list;
+}
+
+/// Finds out what is started where, and tells of what it cannot.
+class Launch {
+ public:
+  Launch(Translation& translation, const Source& flags, const ImportFiles& files)
+      : translation_(translation), flags_(flags), files_(files) {}
+
+  /// Returns mpirun's words for ranks, hosts and GPUs; "" if nobody says how many there are.
+  std::string words() {
+    const SourceEntry* filter = find_one(flags_, {"--include"});
+    if (!filter) {
+      filter = find_one(files_.accelerate, {"deepspeed_config.deepspeed_inclusion_filter"});
+    }
+    return filter ? of_filter(*filter) : of_counts();
+  }
+
+ private:
+  static constexpr const char* kUnknown = " -n RANKS";
+
+  std::string unknown(const SourceEntry& entry) {
+    translation_.warn(entry,
+                      "needs the number of ranks: write it for RANKS in the last line, which "
+                      "begins with launch");
+    return kUnknown;
+  }
+
+  std::string refused(const SourceEntry& entry, const std::string& what) {
+    translation_.refuse(entry, what);
+    return kUnknown;
+  }
+
+  /// Each GPU that the filter chooses has a rank.
+  std::string of_filter(const SourceEntry& entry) {
+    const auto hosts = read_hosts(plain_text(*entry.value));
+    if (!hosts) {
+      return refused(entry,
+                     "is no list of hosts and their GPUs; write it as localhost:0,1,3 or "
+                     "node1:0,1@node2:0,1");
+    }
+    const SourceEntry* count = find_one(flags_, {"--num_gpus", "--num_accelerators"});
+    if (!count) count = find_one(flags_, {"--num_nodes", "--exclude"});
+    if (count) {
+      return refused(entry, text("DeepSpeed refuses it beside ", said(*count), "; keep one"));
+    }
+    std::string names;
+    int64_t ranks = 0;
+    for (const Host& host : *hosts) {
+      if (host.gpus.empty()) return unknown(entry);
+      if (host.gpus != hosts->front().gpus) {
+        return refused(entry,
+                       "chooses other GPUs on each host, which no line of mpirun does; choose the "
+                       "same ones, as node1:0,1@node2:0,1");
+      }
+      names += text(names.empty() ? " --host " : ",", host.name, ":", host.gpus.size());
+      ranks += int64_t(host.gpus.size());
+    }
+    const bool here = hosts->size() == 1 && hosts->front().name == "localhost";
+    return visible(hosts->front().gpus) + text(" -n ", ranks) + (here ? "" : names);
+  }
+
+  /// Accelerate's processes are those of all machines together, other launchers' those of one.
+  std::string of_counts() {
+    const int64_t machines = count(find_one(flags_, {"--num_nodes", "--nnodes"}));
+    const int64_t theirs = count(machines ? nullptr : of_accelerate("num_machines"));
+    const int64_t nodes = std::max<int64_t>(machines ? machines : theirs, 1);
+    const int64_t each =
+        count(find_one(flags_, {"--num_gpus", "--num_accelerators", "--nproc_per_node"}));
+    const SourceEntry* all = each ? nullptr : of_accelerate("num_processes");
+    const int64_t said = each ? each * nodes : count(all);
+    if (said == 0) count(find_one(flags_, {"--exclude", "--hostfile"}));
+    if (!all_known_) return kUnknown;
+    if (said == 0 && !files_.of_accelerate) return "";
+    const int64_t ranks = std::max<int64_t>(said, 1);
+    if (all && ranks % nodes != 0) return refused(*all, uneven(ranks, nodes));
+    const std::string places = nodes > 1 ? text(" --map-by ppr:", ranks / nodes, ":node") : "";
+    return visible(chosen()) + text(" -n ", ranks) + places;
+  }
+
+  const SourceEntry* of_accelerate(std::string_view key) const {
+    return find_one(files_.accelerate, {key});
+  }
+
+  /// Returns the count that the entry holds; 0 if there is no entry, or it holds none.
+  int64_t count(const SourceEntry* entry) {
+    if (!entry) return 0;
+    const auto* count = std::get_if<int64_t>(&*entry->value);
+    if (count && *count > 0 && *count <= kMostRanks) return *count;
+    unknown(*entry);
+    all_known_ = false;
+    return 0;
+  }
+
+  /// Accelerate divides, and starts what is left over nowhere.
+  static std::string uneven(int64_t ranks, int64_t nodes) {
+    const int64_t low = ranks / nodes * nodes, high = low + nodes;
+    return text(ranks, " cannot be shared out evenly over ", counted(nodes, "machine"), "; write ",
+                low == 0 ? "" : text(low, " or "), high);
+  }
+
+  /// Returns the GPUs that Accelerate is to use; none for all of them.
+  std::vector<int64_t> chosen() const {
+    const SourceEntry* gpus = of_accelerate("gpu_ids");
+    return gpus ? read_gpus(plain_text(*gpus->value)).value_or(std::vector<int64_t>())
+                : std::vector<int64_t>();
+  }
+
+  Translation& translation_;
+  const Source& flags_;
+  const ImportFiles& files_;
+  bool all_known_ = true;
+};
+
+}  // namespace
+
+std::string launch_command(Translation& translation, const Source& flags, const ImportFiles& files,
+                           const std::string& name) {
+  const std::string words = Launch(translation, flags, files).words();
+  if (words.empty()) return "";
+  return "launch: mpirun --mca odls_base_sigkill_timeout 2" + words + " ./zeroapp " + name;
+}
+
+}  // namespace zero

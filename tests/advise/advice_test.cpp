@@ -1,0 +1,75 @@
+// Ranks: 1
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/models.hpp"
+#include "tests/support/refusal.hpp"
+#include "zero/advise/cheapest_change.hpp"
+#include "zero/advise/plan_report.hpp"
+#include "zero/base/error.hpp"
+
+namespace zero::advise {
+namespace {
+
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+/// 16 samples a step in one micro-batch.
+RunConfig tiny() {
+  RunConfig config;
+  config.model = testing_support::model_config(
+      {.counts = {{"layers", 2}, {"width", 64}, {"heads", 2}}, .rates = {{"dropout", 0}}});
+  config.data.train = "synthetic";
+  config.data.sequence_length = 32;
+  config.run.steps = 1;
+  config.train_batch_size = 16;
+  return config;
+}
+
+int64_t arena(const RunConfig& config) {
+  return state::build(config, {}).plan.arena_bytes[size_t(plan::Tier::device)];
+}
+
+std::string refusal(const MemoryLimit& limit, const ChangeOptions& options) {
+  const RunConfig config = tiny();
+  const state::Build build = state::build(config, {});
+  const PlanReport report = report_plan(build, plan::machine_profile("host", Dtype::f32), limit);
+  return testing_support::refusal_of(Exit::kDoesNotFit,
+                                     [&] { refuse_unless_fits(report, config, {}, options); });
+}
+
+/// What half of the samples fit into.
+MemoryLimit half() {
+  RunConfig config = tiny();
+  config.train_micro_batch_size_per_gpu = 8;
+  config.gradient_accumulation_steps = 2;
+  return {.bytes = arena(config), .source = "here"};
+}
+
+TEST(Advice, SaysWhichSettingsOfTheCommandLineAChangeReplaces) {
+  EXPECT_THAT(refusal(half(), {.most_ranks = 1}),
+              EndsWith("cheapest change that fits: train_micro_batch_size_per_gpu=8"));
+  const std::vector<std::string> typed = {"train_batch_size=16",
+                                          "train_micro_batch_size_per_gpu=16", "run.steps=1"};
+  EXPECT_THAT(refusal(half(), {.most_ranks = 1, .typed = typed}),
+              EndsWith("cheapest change that fits: train_micro_batch_size_per_gpu=8 (in place of "
+                       "train_micro_batch_size_per_gpu=16)"));
+}
+
+TEST(Advice, SaysThatTheSearchWasCut) {
+  const std::string none = refusal(half(), {.most_ranks = 1, .time = {.seconds = 0}});
+  EXPECT_THAT(none, HasSubstr("the search was cut after 0 s, before a change that makes it fit "));
+  EXPECT_THAT(refusal(half(), {.most_ranks = 1}), Not(HasSubstr("cut")));
+}
+
+TEST(Advice, NamesTheKeyThatSaysTheLimit) {
+  const MemoryLimit device{.bytes = 1, .source = "a source", .key = "memory.device_limit"};
+  EXPECT_THAT(refusal(device, {.most_ranks = 1}),
+              EndsWith("or write a larger memory.device_limit"));
+  EXPECT_THAT(refusal({.bytes = 1, .source = "a source"}, {.most_ranks = 1}),
+              EndsWith("or a machine with more memory"));
+}
+
+}  // namespace
+}  // namespace zero::advise

@@ -1,0 +1,90 @@
+// Ranks: 1
+
+#include "src/config/import/launch_command.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/models.hpp"
+#include "tests/support/temp_file.hpp"
+#include "zero/config/import_deepspeed.hpp"
+
+namespace zero {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using Words = std::vector<std::string>;
+
+DeepSpeedImport import(const Words& words) {
+  const testing_support::TempFile file("ds.json", "{}");
+  return import_deepspeed(file.path(), {.launch_line = words});
+}
+
+std::string command(const Words& words) {
+  const DeepSpeedImport made = import(words);
+  EXPECT_THAT(made.refused, IsEmpty());
+  const std::string begin = "launch: mpirun --mca odls_base_sigkill_timeout 2 ";
+  const std::string last = made.report.back();
+  return last.starts_with(begin) ? last.substr(begin.size()) : last;
+}
+
+TEST(LaunchCommand, StartsARankForEachGpuThatIsIncluded) {
+  EXPECT_EQ(command({"deepspeed", "--include", "localhost:0,1,3", "a.py"}),
+            "-x CUDA_VISIBLE_DEVICES=0,1,3 -n 3 ./zeroapp INPUT.toml");
+  EXPECT_EQ(command({"deepspeed", "-i", "localhost:0,1", "a.py"}), "-n 2 ./zeroapp INPUT.toml");
+  EXPECT_EQ(command({"deepspeed", "--include=node1:2,3@node2:2,3", "a.py"}),
+            "-x CUDA_VISIBLE_DEVICES=2,3 -n 4 --host node1:2,node2:2 ./zeroapp INPUT.toml");
+  EXPECT_EQ(command({"accelerate", "launch", "--deepspeed_inclusion_filter", "node1:0", "a.py"}),
+            "-n 1 --host node1:1 ./zeroapp INPUT.toml");
+}
+
+TEST(LaunchCommand, UsesTheGpusThatAccelerateIsToUse) {
+  EXPECT_EQ(command({"accelerate", "launch", "--num_processes", "2", "--gpu_ids", "1,3", "a.py"}),
+            "-x CUDA_VISIBLE_DEVICES=1,3 -n 2 ./zeroapp INPUT.toml");
+  EXPECT_EQ(command({"accelerate", "launch", "--num_processes", "2", "--gpu_ids", "all", "a.py"}),
+            "-n 2 ./zeroapp INPUT.toml");
+}
+
+TEST(LaunchCommand, AsksForRanksThatALauncherCountsItself) {
+  const Words launches[] = {{"deepspeed", "--include", "node1@node2:0", "a.py"},
+                            {"deepspeed", "--exclude", "localhost:1", "a.py"},
+                            {"deepspeed", "--hostfile", "hosts", "a.py"}};
+  for (const Words& words : launches) {
+    EXPECT_EQ(command(words), "-n RANKS ./zeroapp INPUT.toml") << words[1];
+    EXPECT_THAT(import(words).report, Contains(HasSubstr("needs the number of ranks"))) << words[1];
+  }
+}
+
+TEST(LaunchCommand, RefusesAFilterThatItCannotStart) {
+  const auto refused = [](const Words& words) { return import(words).refused; };
+  for (const char* filter : {"localhost:", "localhost:0,0", "localhost:a", "@", "a b:0", "x:1;ls:2",
+                             "localhost:-1", "-x:0"}) {
+    EXPECT_THAT(refused({"deepspeed", text("--include=", filter), "a.py"}),
+                ElementsAre(HasSubstr("write it as localhost:0,1,3 or node1:0,1@node2:0,1")))
+        << filter;
+  }
+  EXPECT_THAT(refused({"deepspeed", "--include", "a:0@b:1", "x.py"}),
+              ElementsAre(HasSubstr("chooses other GPUs on each host")));
+  EXPECT_THAT(refused({"deepspeed", "--include", "a:0", "--num_gpus", "1", "x.py"}),
+              ElementsAre("launch line: --include: DeepSpeed refuses it beside --num_gpus; keep "
+                          "one"));
+}
+
+TEST(LaunchCommand, RefusesProcessesThatMachinesCannotShare) {
+  const auto refused = [](const char* processes, const char* machines) {
+    return import({"accelerate", "launch", "--num_machines", machines, "--num_processes", processes,
+                   "a.py"})
+        .refused;
+  };
+  EXPECT_THAT(refused("7", "2"),
+              ElementsAre("launch line: --num_processes: 7 cannot be shared out evenly over 2 "
+                          "machines; write 6 or 8"));
+  EXPECT_THAT(refused("1", "2"), ElementsAre(HasSubstr("evenly over 2 machines; write 2")));
+  EXPECT_THAT(refused("8", "2"), IsEmpty());
+}
+
+}  // namespace
+}  // namespace zero
