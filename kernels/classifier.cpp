@@ -18,7 +18,8 @@ const std::string kSoftmax = "zero::softmax_xent";
 const std::string kAddLosses = "zero::add_losses";
 const std::string kRoundGradient = "zero::round_gradient";
 
-/// The sum is exact, so in any order: on one thread of the host, on a GPU one has a row.
+/// Adds the losses, on one thread of the host, or one row a thread of a GPU. The sum is exact, so
+/// any order will do.
 void add_losses(const Stream& stream, int64_t count, const double* losses, StepSums* sums) {
   const int64_t threads = kHostSpace ? 1 : count;
   launch(
@@ -54,7 +55,6 @@ void softmax(const Stream& stream, int64_t rows, const SoftmaxCrossEntropy<T, Lo
   for_each_row(stream, kSoftmax, rows, row, kSoftmaxThreads);
 }
 
-/// Cuts the scratch.
 struct Layout {
   int64_t logits_bytes, losses_bytes, sums_bytes;
 
@@ -84,7 +84,7 @@ void check(const ClassifierOptions& options) {
                ": must be finite");
 }
 
-/// The gradients of logits lie in the rows of the logits, which are fp32.
+/// Returns the row stride of the logits' gradient, in elements. It lies in the fp32 logits' rows.
 int64_t gradient_ld(const ClassifierExtents& extents, Dtype dtype) {
   return extents.padded_vocabulary * int64_t(sizeof(float) / bytes_of(dtype));
 }
@@ -109,7 +109,6 @@ ProductSpec dtable_spec(const ClassifierExtents& extents, int64_t rows, Dtype dt
           .lda = gradient_ld(extents, dtype)};
 }
 
-/// One call of classifier().
 template <class T>
 struct Classifier {
   Stream& stream;
@@ -120,7 +119,7 @@ struct Classifier {
 
   bool gradient() const { return arrays.dx != nullptr; }
 
-  /// Losses of rows that follow the first `first`, and in place of their logits the gradients.
+  /// Writes the losses of `rows` rows from `first` on, and their gradients in place of the logits.
   void compare(int64_t first, int64_t rows, LossRows losses,
                const ClassifierOptions& options) const {
     const Logits made{logits, extents.vocabulary, extents.padded_vocabulary};

@@ -40,7 +40,7 @@ KOKKOS_INLINE_FUNCTION bool advance_scale(const LossScaling& rule, bool overflow
   return exhausted;
 }
 
-/// Sets what the optimizer kernels read for an attempt that counts.
+/// Sets the members that the optimizer kernels read, for an attempt that counts.
 KOKKOS_INLINE_FUNCTION void apply_update(const DecideRule& rule, double norm, StepState& state) {
   const double excess = rule.clip > 0 ? (norm + 1e-6) / rule.clip : 0.0;
   const double divisor = double(state.loss_scale) * (excess > 1.0 ? excess : 1.0);
@@ -52,7 +52,7 @@ KOKKOS_INLINE_FUNCTION void apply_update(const DecideRule& rule, double norm, St
   ++state.updates;
 }
 
-/// Norm, loss and learning rate of the pending attempt, all before the automaton moves on.
+/// Returns the report of the pending attempt. REQUIRES: loss scale and updates have not advanced.
 KOKKOS_INLINE_FUNCTION StepReport report_of(const DecideRule& rule, const StepInputs& inputs,
                                             const StepSums& sums, const StepState& state) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();

@@ -1,5 +1,4 @@
-// Sums on the device: column_sum() over the rows of a matrix, and stacked_sum() over arrays one
-// after the other.
+// Sums on the device: column_sum() over the rows of a matrix, stacked_sum() over stacked arrays.
 
 #include <algorithm>
 
@@ -15,12 +14,12 @@ namespace {
 
 const std::string kPartial = "zero::column_sum";
 const std::string kTree = "zero::column_sum_tree";
-constexpr int kTreeThreads = 256;  ///< of a team of a GPU
+constexpr int kTreeThreads = 256;  ///< threads of a team of a GPU
 
-/// The chunks' sums on the host: a work item has a strip of columns.
+/// The chunks' sums on the host: each work item has a strip of columns.
 template <class T>
 struct PartialSums {
-  static constexpr int64_t kColumns = 512;  ///< of one work item: its sums stay in the L1 cache
+  static constexpr int64_t kColumns = 512;  ///< columns of a work item; their sums stay in L1
   RowChunks chunks;
   int64_t columns;
   const T* x;
@@ -34,7 +33,7 @@ struct PartialSums {
     const Interval rows = chunks[chunk];
     float* const sum = partial + chunk * columns + first;
     row.for_each(count, [=](int64_t j) { sum[j] = 0.0f; });
-    // Four rows at a time: a quarter of the traffic on the sums.
+    // Four rows at a time take a quarter of the traffic on the sums.
     int64_t i = rows.begin;
     for (; i + 4 <= rows.end; i += 4) {
       const T* const r = x + i * columns + first;
@@ -67,7 +66,8 @@ struct TreeOfElements {
   }
 };
 
-/// The same tree on a GPU, in registers: an array that is indexed by a variable lies in memory.
+/// The tree of TreeOfElements on a GPU, in registers. An array indexed by a variable would lie in
+/// memory.
 template <class T, class Out, int kMost>
 struct TreeInRegisters {
   TreeOfElements<T, Out> of;
@@ -78,7 +78,7 @@ struct TreeInRegisters {
   }
 };
 
-/// Each returns the number of chunks whose sums it writes to the scratch.
+/// Returns the number of chunks whose sums it writes.
 template <class T>
 int64_t add_chunks_on_host(Stream& stream, int64_t rows, int64_t columns, const T* x,
                            float* scratch) {

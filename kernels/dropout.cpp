@@ -8,8 +8,8 @@ namespace {
 
 const std::string kDropout = "zero::dropout", kCopy = "zero::dropout_off";
 
-/// Elements of one work item: its random words wait in a buffer, so that counters and elements are
-/// two loops that vectorise.
+/// Elements of one work item. Its random words wait in a buffer, so drawing and applying are two
+/// loops that vectorise.
 constexpr int64_t kPiece = kHostSpace ? 1024 : 4;
 
 /// A piece of one sample, [begin, begin + count) from the arrays' start.

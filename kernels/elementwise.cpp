@@ -18,27 +18,28 @@ const std::string kMultiplyLabel = "zero::multiply", kScaleLabel = "zero::scale_
 constexpr float kSlope = 1.5957691216057308f;  // 2 sqrt(2/pi)
 constexpr float kCubic = 0.044715f;
 
-/// e^(-2u) for u = sqrt(2/pi) (x + 0.044715 x^3):  0.5 (1 + tanh(u)) = 1 / (1 + e^(-2u)).
+/// Returns e^(-2u) for u = sqrt(2/pi) (x + 0.044715 x^3). Note 0.5 (1 + tanh(u)) = 1 / (1 +
+/// e^(-2u)).
 KOKKOS_INLINE_FUNCTION float odds(float x) {
   return exp_f32(-kSlope * x * std::fma(kCubic * x, x, 1.0f));
 }
 
-/// d/dx of x / (1 + odds(x)).
+/// Returns d/dx of x / (1 + odds(x)).
 KOKKOS_INLINE_FUNCTION float slope(float x) {
-  // Beyond 10 the slope is that of the line to within 1e-35, and the clamp keeps odds finite.
+  // Beyond 10 the slope is 0 or 1 to within 1e-35, and the clamp keeps odds finite.
   const float near = x < -10.0f ? -10.0f : x > 10.0f ? 10.0f : x;
   const float o = odds(near), open = 1.0f / (1.0f + o);
   const float inner = kSlope * std::fma(3.0f * kCubic * near, near, 1.0f);
   return open * std::fma(near * inner, o * open, 1.0f);
 }
 
-/// NaN stays NaN.
+/// Returns max(x, 0). NaN stays NaN.
 KOKKOS_INLINE_FUNCTION float positive(float x) { return x < 0.0f ? 0.0f : x; }
 
-/// 1 above zero, else 0; NaN stays NaN, so that it is found whichever of two numbers it is.
+/// Returns 1 above zero, else 0. NaN stays NaN, so a product shows the NaN of either factor.
 KOKKOS_INLINE_FUNCTION float step_up(float y) { return y > 0.0f ? 1.0f : positive(y); }
 
-/// 1 between the limits of clamp(), else 0.
+/// Returns 1 between the limits of clamp(), else 0. NaN stays NaN.
 KOKKOS_INLINE_FUNCTION float inside(float y) {
   const float size = y < 0.0f ? -y : y;
   return size < kClampLimit ? 1.0f : size >= kClampLimit ? 0.0f : y;
@@ -48,7 +49,7 @@ KOKKOS_INLINE_FUNCTION float clamped(float x) {
   return x > kClampLimit ? kClampLimit : x < -kClampLimit ? -kClampLimit : x;
 }
 
-/// d/dx of x Phi(x). Where the density is zero, x is the largest at which it was not.
+/// Returns d/dx of x Phi(x). Beyond kNormalEnd the density is 0, and x is cut to keep 0 x finite.
 KOKKOS_FORCEINLINE_FUNCTION float slope_erf(float x) {
   const Normal normal = normal_f32(x);
   const float near = x < -kNormalEnd ? -kNormalEnd : x > kNormalEnd ? kNormalEnd : x;

@@ -17,7 +17,7 @@ const std::string kForward = "zero::embedding", kForwardAt = "zero::embedding_at
 /// Columns that one thread sums at a time, in registers or the first-level cache.
 constexpr int64_t kColumns = kHostSpace ? 256 : 4;
 
-/// The host has one number for a token, a GPU the bits of segments.
+/// Returns the int32 elements for all tokens: one each on the host, segment bits on a GPU.
 int64_t numel_of_tokens(const EmbeddingExtents& extents) {
   return extents.vocabulary * (kHostSpace ? 1 : TokenSegments::kWords);
 }
@@ -30,7 +30,7 @@ Chains chains_of(const EmbeddingExtents& extents, int32_t* scratch) {
 template <class T>
 struct Forward {
   EmbeddingExtents extents;
-  const DecodeInputs* inputs;  ///< of texts that are continued; null: of samples from their start
+  const DecodeInputs* inputs;  ///< null: samples are embedded from their start
   const ChunkRow* rows;
   EmbeddingTables<T> tables;
   T* x;
@@ -53,7 +53,7 @@ struct Forward {
   }
 };
 
-/// Links all rows on one thread of the host.
+/// A loop that links all rows, on one thread of the host.
 struct Link {
   int64_t rows;
   const int32_t* tokens;
@@ -93,7 +93,8 @@ void link_rows(Stream& stream, const EmbeddingExtents& extents, const int32_t* t
   }
 }
 
-/// sum[j] = the fp32 sum of dx[r][column + j] over rows r = first, next_of(first), ... until -1.
+/// Writes sum[j] = the fp32 sum of dx[r][column + j] over rows r = first, next_of(first), ... until
+/// -1.
 template <class T, class Next>
 KOKKOS_INLINE_FUNCTION void sum_rows(const T* dx, int64_t width, int64_t first, const Next& next_of,
                                      int64_t count, float* sum) {

@@ -12,7 +12,7 @@ namespace {
 const std::string kAccumulate = "zero::accumulate", kRoundSum = "zero::round_sum",
                   kSumOfSquares = "zero::sum_of_squares", kClear = "zero::clear";
 
-/// On the host a thread has a block.
+/// The squares of one block, which has one thread on the host.
 template <class T, class G, bool kRound>
 struct Squares {
   int64_t numel;
@@ -27,8 +27,8 @@ struct Squares {
       const float value = kRound ? float(T(float(g[i]))) : float(g[i]);
       return double(value) * double(value);
     });
-    // Squares of fp32 numbers stay far below fp64's largest, so only an infinity or a NaN among
-    // them makes the sum one.
+    // Squares of fp32 numbers stay far below fp64's largest, so the sum is non-finite only if an
+    // element is.
     row.once([&] {
       if (sum <= kLargest) {
         add_atomically(sums->grad_squares, sum);

@@ -24,8 +24,8 @@ void update_piece(int64_t begin, int64_t end, const OptimizerRule& rule, Segment
   }
 }
 
-/// work(begin, end, update) for every piece of [0, numel), by several threads; update(begin, end)
-/// updates it.
+/// Calls work(begin, end, update) for every piece of [0, numel), by several threads. update(begin,
+/// end) updates the piece.
 template <class T, class G, class Work>
 void for_each_piece(int threads, int64_t numel, const OptimizerRule& rule, Segments segments,
                     const StepState* state, const OptimizerArrays<T, G>& arrays, const Work& work) {
@@ -42,7 +42,7 @@ void for_each_piece(int threads, int64_t numel, const OptimizerRule& rule, Segme
 
 using TensorSegments = std::span<const TensorSegment>;
 
-/// f(row, block) for every block of a segment.
+/// Calls f(row, block) for every block of a segment.
 template <class F>
 void for_each_block_of(int threads, const TensorSegment& segment, const F& f) {
   const SegmentBlocks blocks{segment.begin, segment.end};

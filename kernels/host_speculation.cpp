@@ -11,8 +11,8 @@
 namespace zero::kernels {
 namespace {
 
-/// Elements that are updated in a core's first cache before they are stored: a store that misses
-/// would read its line first, and a third more bytes with it.
+/// Elements that are updated in a core's first cache before they are stored. A direct store that
+/// misses would first read its line, a third more bytes.
 constexpr int64_t kTileNumel = 1024;
 
 template <class T>
@@ -24,7 +24,7 @@ struct Tile {
   alignas(64) float states[kMostStates][kTileNumel];
 };
 
-/// Updates elements of one segment, read from one set of arrays, into another.
+/// Updates elements of one segment from one set of arrays into another.
 template <class Formula, bool kRound, class T, class G>
 struct UpdateInto {
   using Low = typename MasterLow<T>::type;

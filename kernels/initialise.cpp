@@ -13,7 +13,7 @@ namespace {
 /// Keeps these counters apart from those of dropout, whose last word is a small number.
 constexpr uint32_t kPurpose = 0xffffffffu;
 
-/// c[0] x^(N-1) + ... + c[N-1], unrolled where it stands: a loop inside would keep the loop around
+/// Returns c[0] x^(N-1) + ... + c[N-1]. Unrolled, because an inner loop would keep the loop around
 /// it from vectorising.
 template <size_t N>
 [[gnu::always_inline]] inline double horner(double x, const double (&c)[N]) {
@@ -23,8 +23,8 @@ template <size_t N>
   return sum;
 }
 
-/// Logarithm of a normal positive number to a few units of 1e-16: our own, as the C library's
-/// neither vectorises nor gives the same bits everywhere.
+/// Returns the logarithm of a normal positive number to a few units of 1e-16. It is our own,
+/// because the C library's neither vectorises nor gives the same bits everywhere.
 /// log(2^n m) = n log 2 + 2 (s + s^3 / 3 + s^5 / 5 + ...),  s = (m - 1) / (m + 1),  |s| < 0.172.
 inline double log_f64(double x) {
   constexpr uint64_t kRootHalf = 0x3fe6a09e667f3bcdu;
@@ -43,7 +43,7 @@ struct Turn {
   double sine;
 };
 
-/// Cosine and sine of 2 pi u for u in [0, 1): Taylor series within an eighth of a turn.
+/// Returns cosine and sine of 2 pi u for u in [0, 1), by Taylor series within an eighth of a turn.
 inline Turn turn(double u) {
   constexpr double kToInteger = 6755399441055744.0;  // 1.5 * 2^52
   const double shifted = std::fma(u, 4.0, kToInteger);
@@ -66,11 +66,11 @@ struct NormalPair {
   float odd;
 };
 
-/// Elements 2 pair and 2 pair + 1.
+/// Returns the normals of elements 2 pair and 2 pair + 1.
 inline NormalPair normal_pair(uint64_t seed, uint32_t parameter, int64_t pair) {
   const PhiloxBlock random =
       philox({{uint32_t(pair), uint32_t(uint64_t(pair) >> 32), parameter, kPurpose}}, seed);
-  // The middles of 2^32 equal intervals: neither is ever 0.
+  // The words become the middles of 2^32 equal intervals, so neither is ever 0.
   const double first =
       (double(random.word[0]) + (double(random.word[1]) + 0.5) * 0x1p-32) * 0x1p-32;
   const double second = (double(random.word[2]) + 0.5) * 0x1p-32;

@@ -49,7 +49,7 @@ struct Forward {
   }
 };
 
-/// dx = rstd (h - mean(h) - xhat mean(h xhat)),  h = dy weight
+/// Writes dx = rstd (h - mean(h) - xhat mean(h xhat)),  h = dy weight
 template <class T>
 struct InputGradient {
   int64_t width;
@@ -80,8 +80,8 @@ struct InputGradient {
   }
 };
 
-/// On the host a thread has a chunk of rows: their dx, and their part of dweight and dbias,
-/// [2, width] of the scratch, while a row is in its cache.
+/// The gradients of a chunk of rows, by one thread of the host. Writes dx and adds to dweight and
+/// dbias, [2, width] of the scratch, while a row is in cache.
 template <class T>
 struct ChunkGradients {
   RowChunks chunks;
@@ -116,7 +116,7 @@ struct ChunkGradients {
 template <class T>
 struct ParameterTrees {
   static constexpr int kMost = 3;
-  static constexpr int kThreads = 256;  ///< of a team of a GPU
+  static constexpr int kThreads = 256;  ///< threads of a team of a GPU
   ColumnTree<T> tree[kMost];
 
   KOKKOS_FUNCTION void operator()(const Row& row, int64_t group) const {
@@ -162,7 +162,7 @@ void backward_on_device(Stream& stream, const NormExtents& extents,
   add_chunks(stream, code.chunks.count(), extents.width, code.sums(), arrays);
 }
 
-/// False, and nothing done, where rows are too wide for a block's registers and shared memory.
+/// Returns false, and does nothing, if rows are too wide for a block's registers and shared memory.
 template <class T>
 bool backward_in_registers(Stream& stream, const NormExtents& extents,
                            const LayerNormGradArrays<T>& arrays) {

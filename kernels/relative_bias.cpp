@@ -13,12 +13,13 @@ namespace {
 const std::string kForward = "zero::relative_bias";
 const std::string kBackward = "zero::relative_bias_backward";
 
-/// Buckets of keys on one side of a query.
+/// Returns the number of buckets of keys on one side of a query.
 int64_t side_of(const RelativeBiasExtents& extents) {
   return extents.bidirectional ? extents.buckets / 2 : extents.buckets;
 }
 
-/// Hugging Face divides and multiplies fp32 tensors by numbers of Python, which become fp32.
+/// Returns the bucket of a distance on its side, in fp32, because Hugging Face's fp32 tensors turn
+/// Python's factors into fp32.
 int64_t bucket_of_distance(const RelativeBiasExtents& extents, int64_t distance) {
   const int64_t side = side_of(extents), exact = side / 2;
   if (distance < exact) return distance;
@@ -40,14 +41,15 @@ void check(const RelativeBiasExtents& extents) {
                extents.max_distance, " where the first ", exact, " have buckets of their own");
 }
 
-/// Where buckets begin, for a kernel: a device's logarithm need not be the host's.
+/// The first distances of all buckets, for a kernel. A device's logarithm may differ from the
+/// host's.
 struct Buckets {
   static constexpr int64_t kFar = std::numeric_limits<int32_t>::max();
 
   int32_t side, exact;
   int32_t bidirectional;
   int32_t queries, diagonals, heads;
-  int32_t first[kRelativeBucketsMost / 2];  ///< distance of bucket exact + i
+  int32_t first[kRelativeBucketsMost / 2];  ///< distance at which bucket exact + i begins
 
   explicit Buckets(const RelativeBiasExtents& extents)
       : side(int32_t(side_of(extents))),
@@ -60,7 +62,7 @@ struct Buckets {
     for (int64_t i = 0; i < side - exact; ++i) first[i] = int32_t(first_of(extents, exact + i));
   }
 
-  /// The least distance of a bucket, or of one after it: buckets grow with the distance.
+  /// Returns the least distance of this or a later bucket. Buckets grow with the distance.
   static int64_t first_of(const RelativeBiasExtents& extents, int64_t bucket) {
     int64_t low = side_of(extents) / 2, high = extents.max_distance + 1;
     while (low < high) {
@@ -74,7 +76,7 @@ struct Buckets {
     return low <= extents.max_distance ? low : kFar;
   }
 
-  /// The least distance of a bucket of one side.
+  /// Returns the least distance of a bucket of one side.
   KOKKOS_FUNCTION int64_t begin(int64_t bucket) const {
     return bucket < exact ? bucket : bucket < side ? first[bucket - exact] : kFar;
   }
@@ -85,7 +87,7 @@ struct Buckets {
     while (found + 1 < side && begin(found + 1) <= distance) ++found;
     return relative > 0 ? side + found : found;
   }
-  /// The diagonals of a bucket; they follow each other.
+  /// Returns the diagonals of a bucket, which are consecutive.
   KOKKOS_FUNCTION Interval of_bucket(int64_t bucket) const {
     const int64_t none = queries - 1;  // the diagonal of distance 0
     Interval all;

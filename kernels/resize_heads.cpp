@@ -7,13 +7,13 @@ namespace {
 
 const std::string kLabel = "zero::resize_heads";
 
-/// Elements that are moved at once.
+/// A group of elements that are moved at once.
 template <class T, int kCount>
 struct alignas(kCount * sizeof(T)) Piece {
   T at[kCount];
 };
 
-/// Widths and arrays are counted in pieces.
+/// A resize whose widths and arrays are counted in pieces.
 template <class P>
 struct Resize {
   HeadWidths widths;
@@ -26,7 +26,8 @@ struct Resize {
   }
 };
 
-/// By pieces of kCount elements where widths and addresses are multiples of it, else by smaller.
+/// Resizes by pieces of kCount elements if widths and addresses are multiples, else by smaller
+/// ones.
 template <int kCount, class T>
 void resize(Stream& stream, const HeadWidths& widths, const T* from, T* to) {
   using P = Piece<T, kCount>;

@@ -37,8 +37,8 @@ struct Forward {
   }
 };
 
-/// On the host a thread has a chunk of rows: their dx, and their part of dweight, [width] of the
-/// scratch, while a row is in its cache.
+/// The gradients of a chunk of rows, by one thread of the host. Writes dx and adds to dweight,
+/// [width] of the scratch, while a row is in cache.
 template <class T>
 struct ChunkGradients {
   RowChunks chunks;
@@ -63,7 +63,7 @@ struct ChunkGradients {
     row.for_each(width, [=](int64_t j) { partial[j] += float(dy[j]) * (float(x[j]) * rrms); });
   }
 
-  /// dx = rrms (h - xhat mean(h xhat)) + add,  h = dy weight,  xhat = x rrms
+  /// Writes dx = rrms (h - xhat mean(h xhat)) + add,  h = dy weight,  xhat = x rrms
   KOKKOS_INLINE_FUNCTION void write_dx(const HostRow& row, int64_t r) const {
     const T* const dy = arrays.dy + r * width;
     const T* const x = arrays.x + r * width;
@@ -105,8 +105,8 @@ int64_t backward_on_device(Stream& stream, const NormExtents& extents,
   return code.chunks.count();
 }
 
-/// The same; 0, and nothing done, where rows are too wide for a block's registers and shared
-/// memory.
+/// Does what backward_on_device() does, for rows that fit a block's registers and shared memory.
+/// Otherwise returns 0 and does nothing.
 template <class T>
 int64_t backward_in_registers(Stream& stream, const NormExtents& extents,
                               const RmsNormGradArrays<T>& arrays) {

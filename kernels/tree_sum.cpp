@@ -9,8 +9,8 @@
 namespace zero::kernels {
 namespace {
 
-// Sources that one loop adds; the tree over more is made of such loops over blocks in the first
-// level cache.
+// Sources that one loop adds. A tree over more consists of such loops over blocks in the
+// first-level cache.
 constexpr int kUnrolled = 8;
 constexpr int64_t kBlock = 1024;
 
@@ -53,7 +53,8 @@ void sum_few(std::span<const T* const> sources, int64_t numel, Out* out) {
   sum_few<Add>(sources, numel, out, std::make_integer_sequence<int, kUnrolled>());
 }
 
-// The subtree over `sources` for elements [begin, begin + numel), numel at most kBlock.
+// Writes the sum of the subtree over `sources` for elements [begin, begin + numel), numel at most
+// kBlock.
 template <class T>
 void sum_block(std::span<const T* const> sources, int64_t begin, int64_t numel, float* out) {
   if (int(sources.size()) <= kUnrolled) {

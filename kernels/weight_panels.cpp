@@ -6,7 +6,7 @@
 namespace zero::kernels {
 namespace {
 
-/// Elements of a panel that come before element `index` of the weight.
+/// Returns the number of elements of a panel that come before element `index` of the weight.
 int64_t elements_before(const WeightPanels& panels, int64_t panel, int64_t index) {
   const int64_t columns = panels.columns(panel), column = index % panels.out;
   return index / panels.out * columns +

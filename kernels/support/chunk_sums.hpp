@@ -1,6 +1,6 @@
 #pragma once
-/// The second half of a sum of columns, for kernels that make the first: the sums of chunks of rows
-/// are added along a tree.
+/// The second half of a sum of columns, for kernels that make the first half: sums of chunks add
+/// along a tree.
 
 #include <cstdint>
 
@@ -8,8 +8,9 @@
 
 namespace zero::kernels {
 
-/// out[j] = T(sum over c of partial[c, j]), fp32 along a balanced tree. `partial` [chunks, columns]
-/// is used up; at most 1024 chunks on a GPU. out [columns]. Asynchronous on `stream`.
+/// Writes out[j] = T(sum over c of partial[c, j]), in fp32 along a balanced tree. Overwrites
+/// `partial` [chunks, columns]; at most 1024 chunks on a GPU. out [columns]. Asynchronous on
+/// `stream`.
 template <class T>
 void add_chunk_sums(Stream& stream, int64_t chunks, int64_t columns, float* partial, T* out);
 

@@ -1,20 +1,20 @@
 #pragma once
-/// The first half of a sum over rows as a GPU does it where rows are whole runs: a block has a tile
-/// of columns of a chunk of rows, whose warps take turns at the rows. A template over a thread of a
-/// block, so that the host runs it in tests.
+/// The first half of a sum over rows on a GPU, for rows of whole runs. A block has a tile of
+/// columns of a chunk of rows, and its warps take turns at the rows. A template over a block's
+/// thread, so the host can test it.
 
 #include "kernels/support/row_chunks.hpp"
 #include "kernels/support/warp_runs.hpp"
 
 namespace zero::kernels {
 
-/// A thread has eight columns and kAtOnce rows under way.
+/// A sum of columns. A thread has eight of them, and kAtOnce rows under way.
 template <class T>
 struct ColumnTiles {
   static constexpr int kAtOnce = 8;
-  static constexpr int kBlocksAtOnce = 5;  ///< of a multiprocessor, which bounds their registers
+  static constexpr int kBlocksAtOnce = 5;  ///< blocks of a multiprocessor, bounding registers
   static constexpr int kWarps = 8, kThreads = kWarps * kWarpLanes;
-  static constexpr int kColumns = kWarpLanes * int(kRunNumel);  ///< of a tile
+  static constexpr int kColumns = kWarpLanes * int(kRunNumel);  ///< columns of a tile
   static constexpr int64_t kSharedNumel = kWarps * kColumns;
   EvenChunks chunks;
   int64_t columns;
@@ -23,8 +23,8 @@ struct ColumnTiles {
 
   ZERO_HOST_DEVICE int64_t tiles() const { return ceil_div(columns, int64_t(kColumns)); }
   int64_t blocks() const { return chunks.count * tiles(); }
-  /// As many chunks as 132 multiprocessors hold at once, of 64 rows at least. A function of the
-  /// shape alone, as bits are.
+  /// Returns as many chunks as 132 multiprocessors hold at once, of at least 64 rows. Depends on
+  /// the shape alone, because it decides bits.
   static EvenChunks chunks_of(int64_t rows, int64_t columns) {
     constexpr int64_t kBlocks = 132 * kBlocksAtOnce, kLeastRows = kWarps * kAtOnce;
     const int64_t chunks = kBlocks / ceil_div(columns, int64_t(kColumns));
@@ -51,7 +51,7 @@ struct ColumnTiles {
  private:
   static_assert(kThreads == kColumns);
 
-  /// Returns the sum of a warp's rows, which follow each other kWarps apart.
+  /// Returns the sum of a warp's rows, which are kWarps apart.
   template <class Block>
   ZERO_DEVICE_ONLY Run<float> sum_of_warp(const Block& block, const Interval& rows,
                                           int64_t j) const {

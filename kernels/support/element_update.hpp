@@ -1,7 +1,7 @@
 #pragma once
-/// The update of elements by any formula: of a stretch of one segment, the same code for the host's
-/// and the device's loop; and on a GPU of eight elements that follow each other, by a thread which
-/// looks up once what segment has them, and reads and writes them by 16 bytes.
+/// The update of elements by any formula. ElementUpdate updates a stretch of one segment, on the
+/// host and the device alike. ElementRun updates eight consecutive elements on a GPU: a thread
+/// looks up their segment once, and reads and writes them by 16 bytes.
 
 #include <algorithm>
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace zero::kernels {
 
-// The fp32 master of a weight, whatever completes it. See MasterLow in optimizer.hpp.
+// The fp32 master of a weight, for each type of MasterLow in optimizer.hpp.
 
 ZERO_HOST_DEVICE inline float load_master(const float* weight, const float*, int64_t i) {
   return weight[i];
@@ -39,12 +39,12 @@ ZERO_HOST_DEVICE inline void store_master(float master, f16* weight, float* low,
   low[i] = master;
 }
 
-/// The compiler turns a loop of this many turns into straight vector code.
+/// Turns of a loop that the compiler makes straight vector code of.
 inline constexpr int64_t kStripNumel = 32;
 
-/// How far ahead of the arithmetic a strip's lines are asked for. The host's own prefetcher loses
-/// five arrays at every page, and 16-bit elements fill a page's time with little arithmetic: 0.80
-/// of the stream rate becomes 0.90; with fp32 weights nothing is gained.
+/// Elements between the arithmetic and the lines that are prefetched for it. The host's own
+/// prefetcher loses five arrays at every page, and 16-bit elements have little arithmetic a page.
+/// This raises 0.80 of the stream rate to 0.90; fp32 weights gain nothing.
 inline constexpr int64_t kAheadNumel = 192;
 
 template <class E>
@@ -62,22 +62,22 @@ ZERO_INLINE void ask_ahead_of_all(const OptimizerArrays<T, G>& a, int64_t i) {
   ask_ahead(a.grad, i);
 }
 
-/// A gradient as the update reads it: an fp32 sum rounded to T first if kRound.
+/// Returns a gradient as the update reads it. If kRound, an fp32 sum is first rounded to T.
 template <class T, bool kRound, class G>
 ZERO_HOST_DEVICE float gradient_at(const G* grad, int64_t i, float multiplier) {
   const float g = float(grad[i]);
   return (kRound ? float(T(g)) : g) * multiplier;
 }
 
-/// A gradient that is a T already rounds to itself.
+/// True if gradients are rounded to T. If G is T already, rounding changes nothing.
 template <class T, class G>
 bool rounds_gradient(const OptimizerRule& rule) {
   return rule.round_gradient && !std::is_same_v<T, G>;
 }
 
-/// Element by element, by vectors where kOnHost. A Formula is made of settings, step state and
-/// weight decay, has kLabel and kStates, and turns (master, gradient, states, i) into the new
-/// master while it updates states[..][i].
+/// An update element by element, by vectors if kOnHost. A Formula is made of settings, step state
+/// and weight decay, and has kLabel and kStates. It turns (master, gradient, states, i) into the
+/// new master and updates states[..][i].
 template <class Formula, class T, class G, bool kRound, bool kOnHost>
 struct ElementUpdate {
   OptimizerConfig settings;
@@ -106,7 +106,7 @@ struct ElementUpdate {
   }
 };
 
-/// Calls f(formula, rounds) with what the rule says, as a std::type_identity and a constant.
+/// Calls f(formula, rounds) as the rule says: a std::type_identity and a boolean constant.
 template <class T, class G, class F>
 void with_form_of(const OptimizerRule& rule, const F& f) {
   with_formula(rule.settings, [&](auto formula) {
@@ -115,14 +115,15 @@ void with_form_of(const OptimizerRule& rule, const F& f) {
   });
 }
 
-/// A few segments of an optimizer's slice, by value in a kernel, so that one launch takes them all.
+/// A table of a few segments of an optimizer's slice, by value in a kernel, so one launch takes
+/// all.
 struct SegmentTable {
-  /// A kernel's arguments end below 512 bytes; a usual block has nine segments.
+  /// Segments that keep a kernel's arguments below 512 bytes; a usual block has nine.
   static constexpr int kMost = 12;
   int64_t begin[kMost] = {}, end[kMost] = {};
   float weight_decay[kMost] = {};
 
-  /// Holds at most kMost segments.
+  /// Copies `segments`. REQUIRES: there are at most kMost.
   explicit SegmentTable(std::span<const OptimizerSegment> segments) {
     for (size_t s = 0; s < segments.size(); ++s) {
       begin[s] = segments[s].begin;
@@ -131,12 +132,12 @@ struct SegmentTable {
     }
   }
 
-  /// How many of some elements are in segments.
+  /// The part of some elements that is in segments.
   enum class Part : uint8_t { none, some, all };
 
-  /// Whether one segment has all of [first, last), and then calls f(weight_decay); `some` where
-  /// segments end or begin in between. All are compared, without a branch and at places that the
-  /// compiler knows, which takes less time than the elements' bytes.
+  /// Calls f(weight_decay) and returns `all` if one segment has all of [first, last). Returns
+  /// `some` if segments begin or end in between, else `none`. Compares all segments without
+  /// branches, at places known to the compiler, which takes less time than the elements' bytes.
   template <class F>
   ZERO_HOST_DEVICE ZERO_INLINE Part with_decay_of(int64_t first, int64_t last, const F& f) const {
     bool all = false, some = false;
@@ -152,8 +153,8 @@ struct SegmentTable {
   }
 };
 
-/// Calls f(begin, end, table) for at most kMost segments at a time: the elements from the first
-/// one's begin to the last one's end.
+/// Calls f(begin, end, table) for at most kMost segments at a time, from the first one's begin to
+/// the last one's end.
 template <class F>
 void for_each_table(std::span<const OptimizerSegment> segments, const F& f) {
   while (!segments.empty()) {
@@ -163,7 +164,7 @@ void for_each_table(std::span<const OptimizerSegment> segments, const F& f) {
   }
 }
 
-/// Whether arrays of so many states may be read and written in runs.
+/// True if the arrays, with kStates states, may be read and written in runs.
 template <int kStates, class T, class G>
 bool takes_runs(const OptimizerArrays<T, G>& a) {
   bool takes = takes_runs(a.weight) && takes_runs(a.low) && takes_runs(a.grad);
@@ -179,7 +180,7 @@ struct ElementRun {
   SegmentTable segments;
   bool in_runs;  ///< takes_runs(arrays)
 
-  /// Works on those of elements [first, last) that a segment has; `first` is a multiple of
+  /// Updates the elements of [first, last) that are in segments. REQUIRES: `first` is a multiple of
   /// kRunNumel.
   ZERO_HOST_DEVICE void operator()(int64_t first, int64_t last) const {
     using Part = SegmentTable::Part;
@@ -197,7 +198,7 @@ struct ElementRun {
     ElementUpdate<Formula, T, G, kRound, false>{settings, decay, state, a}(i, i + 1);
   }
 
-  /// Without a loop, so that the arrays, a run long each, stay in registers.
+  /// Updates a run without a loop, which keeps the arrays, a run long each, in registers.
   template <size_t... i>
   ZERO_HOST_DEVICE void update_each(const OptimizerArrays<T, G>& a, float decay,
                                     std::index_sequence<i...>) const {

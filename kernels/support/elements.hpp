@@ -2,10 +2,9 @@
 /// Loops over elements that do not depend on each other. On the host a work item is a block whose
 /// inner loop the compiler vectorises; on a GPU it is one element.
 ///
-/// A functor's body first copies its captured structs into locals: through `this`, the compiler
-/// must expect every store to change them, and then no loop vectorises. Labels are std::string
-/// objects of the file, because Kokkos takes strings and one made per call would allocate inside a
-/// step.
+/// A functor first copies its captured structs into locals. Through `this`, the compiler must
+/// expect every store to change them, and no loop vectorises. Labels are std::string objects of the
+/// file, because Kokkos takes strings, and one made per call would allocate inside a step.
 
 #include <algorithm>
 #include <mutex>
@@ -27,20 +26,21 @@ inline std::mutex launch_turn;
 
 using Items = Kokkos::RangePolicy<Space, Kokkos::IndexType<int64_t>>;
 
-/// Where what is queued on a stream runs. Code of the host alone is no kernel that comes here.
+/// Returns the execution space of a stream. Throws Error(kInternal) for a stream of the host, which
+/// takes no kernel.
 inline const Space& space_of(const Stream& stream) {
   ZERO_REQUIRE(!stream.is_of_host(), "a kernel of the device on the host's stream");
   return stream.handle().space;
 }
 
-/// Work items [0, count). To choose a chunk size, Kokkos 4 would build a default execution space,
-/// on the heap, at each call; so one is named.
+/// Returns work items [0, count). Names a chunk size, because to choose one Kokkos 4 builds a
+/// default execution space, on the heap, at each call.
 inline Items items(const Stream& stream, int64_t count) {
   return Items(space_of(stream), 0, count, Kokkos::ChunkSize(1));
 }
 
-/// Queues a kernel. Kokkos looks a kernel's attributes up in a map without a lock when it launches
-/// it, so that on a device one thread at a time does. Steps replay recordings and come here once.
+/// Queues a kernel, on a device one thread at a time, because Kokkos reads a map of kernels'
+/// attributes without a lock. Steps replay recordings and come here once.
 template <class Policy, class F>
 void launch(const std::string& label, const Policy& policy, const F& f) {
   if constexpr (kHostSpace) {
@@ -64,7 +64,8 @@ struct BlockLoop {
   }
 };
 
-/// f(first, last) for pieces of `all` of kGrain elements (a last one of fewer), in any order.
+/// Calls f(first, last) for pieces of `all` of kGrain elements, the last perhaps smaller, in any
+/// order.
 template <int64_t kGrain, class F>
 void for_each_piece(const Stream& stream, const std::string& label, Interval all, const F& f) {
   const int64_t pieces = ceil_div(std::max<int64_t>(all.end - all.begin, 0), kGrain);
@@ -77,13 +78,14 @@ void for_each_piece(const Stream& stream, const std::string& label, Interval all
   launch(label, items(stream, pieces), loop);
 }
 
-/// As for_each_piece, in pieces that suit the machine.
+/// Does what for_each_piece() does, in pieces that suit the machine.
 template <class F>
 void for_each_block(const Stream& stream, const std::string& label, Interval all, const F& f) {
   for_each_piece<kHostSpace ? kBlockNumel : 1>(stream, label, all, f);
 }
 
-/// What is called for an element is inlined, however long it is, or the loop would not vectorise.
+/// A loop over elements. ZERO_FLATTEN inlines all calls, however long, because otherwise the loop
+/// would not vectorise.
 template <class F>
 struct ElementLoop {
   F element;
@@ -94,19 +96,20 @@ struct ElementLoop {
   }
 };
 
-/// What one host thread has done before others would be awake: the hidden layer of one token.
+/// Elements that one host thread finishes before others would be awake: the hidden layer of one
+/// token.
 inline constexpr int64_t kFewElements = 4 * kBlockNumel;
 
-/// f(i) for every i in [0, numel), in any order; an element may write only what belongs to i.
+/// Calls f(i) for every i in [0, numel), in any order. REQUIRES: f writes only elements of i.
 template <class F>
 void for_each_element(const Stream& stream, const std::string& label, int64_t numel, const F& f) {
   if (kHostSpace && numel <= kFewElements) return ElementLoop<F>{f}(0, numel);
   for_each_block(stream, label, {0, numel}, ElementLoop<F>{f});
 }
 
-// out[i] = f(x[i], y[i]) for all elements of arrays. On a GPU a thread has eight elements that
-// follow each other, in accesses of 16 bytes: with one element of two bytes a thread, too few bytes
-// are under way to keep memory busy.
+// out[i] = f(x[i], y[i]) for all elements of arrays. On a GPU a thread has eight consecutive
+// elements, in accesses of 16 bytes. One element of two bytes a thread would leave too few bytes
+// under way to keep memory busy.
 
 template <class T>
 KOKKOS_INLINE_FUNCTION float number_at(const T* array, int64_t i) {
@@ -116,7 +119,7 @@ KOKKOS_INLINE_FUNCTION float number_at(const T* array, int64_t i) {
     return float(array[i]);
 }
 
-/// Inputs and where the results go, which may be an input.
+/// The inputs and the output of a map; the output may be an input.
 template <class Out, class X, class Y = None>
 struct Mapped {
   const X* x;
@@ -134,7 +137,7 @@ struct Map {
   }
 };
 
-/// Eight elements, or what is left of them.
+/// A map of eight elements, or of the rest.
 template <class F, class Out, class X, class Y>
 struct MapOfRun {
   Map<F, Out, X, Y> map;
@@ -154,7 +157,8 @@ struct MapOfRun {
   }
 };
 
-/// f takes two numbers, the second of which is 0 where there is one array.
+/// Writes out[i] = f(x[i], y[i]) for i in [0, numel); y[i] is 0 if Y is None. Asynchronous on
+/// `stream`.
 template <class F, class Out, class X, class Y>
 void map_elements(const Stream& stream, const std::string& label, int64_t numel,
                   const Mapped<Out, X, Y>& arrays, const F& f) {

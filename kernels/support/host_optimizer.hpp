@@ -1,7 +1,7 @@
 #pragma once
-/// The optimizer's kernels on the host's threads, of every build: files that the host's compiler
-/// compiles for its processor, since nvcc would make plain code of them. Their arguments are those
-/// of zero/kernels/optimizer.hpp, in memory that the host reaches; done when they return.
+/// The optimizer's kernels on the host's threads, in every build. The host's compiler compiles
+/// these files for its processor, since nvcc would make plain code of them. Arguments are as in
+/// zero/kernels/optimizer.hpp, in memory that the host reaches. Done on return.
 
 #include "zero/kernels/optimizer.hpp"
 

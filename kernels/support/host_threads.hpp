@@ -1,6 +1,6 @@
 #pragma once
-/// Work of the host's threads without Kokkos, which host code of a build with CUDA does too: a row
-/// that one thread works on, and in host files only a loop over independent items by several.
+/// Work of the host's threads without Kokkos, also for host code of a build with CUDA: rows of one
+/// thread, and, in host files only, loops over independent items by several threads.
 
 #include <omp.h>
 
@@ -22,13 +22,13 @@ struct HostRow {
     for (int64_t j = 0; j < width; ++j) f(j);
   }
 
-  /// to[j] = T(f(j)) for j in [0, width); f may read what is written, but to[j] alone.
+  /// Writes to[j] = T(f(j)) for j in [0, width). REQUIRES: f reads no element of `to` but to[j].
   template <class T, class F>
   ZERO_HOST_DEVICE ZERO_INLINE void write(int64_t width, T* to, const F& f) const {
     for_each(width, [=](int64_t j) { to[j] = T(f(j)); });
   }
 
-  /// The sum of f(j), of type A, over j in [0, width).
+  /// Returns the sum of f(j), of type A, over j in [0, width).
   template <class A, class F>
   ZERO_HOST_DEVICE ZERO_INLINE A sum(int64_t width, const F& f) const {
     constexpr int kLanes = 32;
@@ -44,13 +44,13 @@ struct HostRow {
     }
     return lane[0];
   }
-  /// The same: this is the order that others follow where bits must not tell host and device apart.
+  /// Returns sum(), whose order other rows follow where host and device must agree in bits.
   template <class A, class F>
   ZERO_HOST_DEVICE ZERO_INLINE A sum_as_host(int64_t width, const F& f) const {
     return sum<A>(width, f);
   }
 
-  /// The largest f(j), a float, over j in [0, width); NaN is passed over.
+  /// Returns the largest f(j), a float, over j in [0, width). Ignores NaN.
   template <class F>
   ZERO_HOST_DEVICE ZERO_INLINE float maximum(int64_t width, const F& f) const {
     constexpr int kLanes = 32;
@@ -65,16 +65,15 @@ struct HostRow {
     return lane[0];
   }
 
-  /// f() once.
   template <class F>
   ZERO_HOST_DEVICE ZERO_INLINE void once(const F& f) const {
     f();
   }
-  /// Orders what the row's threads wrote before what they read after.
+  /// Orders writes of the row's threads before their later reads.
   ZERO_HOST_DEVICE ZERO_INLINE void barrier() const {}
 
-  /// Adds a finite double to a sum that the threads of several rows add to; the sum is exact, so in
-  /// any order.
+  /// Adds a finite double to a sum that threads of several rows share. The sum is exact, so any
+  /// order will do.
   static void add(ExactSum& sum, double finite) {
     const ExactSum::Digits digits = ExactSum::digits_of(finite);
     for (int i = 0; i < 3; ++i) {
@@ -86,9 +85,9 @@ struct HostRow {
 };
 
 /// Calls work(thread, item) for every item in [0, items), thread < threads. Thread t begins with
-/// item t, so which threads take part does not change from call to call; the rest go to whichever
-/// is free. One item is for the calling thread: waking others costs more. Finished on return; the
-/// first exception of any thread is thrown again here.
+/// item t, so the same threads take part in every call; free threads take the rest. One item is
+/// done by the calling thread, because waking others costs more. Finished on return. Rethrows the
+/// first exception of any thread.
 template <class Work>
 void on_threads(int threads, int64_t items, const Work& work) {
   std::atomic<int64_t> taken{0};

@@ -1,5 +1,5 @@
 #pragma once
-/// LAMB's two halves on one block of a tensor's segment, for a row of the host or of the device.
+/// LAMB's two halves on one block of a tensor's segment, for a row of the host or the device.
 
 #include <cmath>
 #include <cstdint>
@@ -16,8 +16,8 @@ struct BlockRange {
   int64_t end;
 };
 
-/// The part of a segment in one 2048-element block of the slice; slices begin at multiples of
-/// 2048, so it is also the tensor's part in one block of the unit.
+/// The parts of a segment in 2048-element blocks of the slice. Slices begin at multiples of 2048,
+/// so these are also parts of blocks of the unit.
 struct SegmentBlocks {
   int64_t begin;
   int64_t end;
@@ -32,8 +32,8 @@ struct SegmentBlocks {
   }
 };
 
-/// Calls f(first, count) for each row's part of one of a segment's tensors in a block, counted from
-/// where the block begins. A tensor that stands alone has one row.
+/// Calls f(first, count) for the part of each row of a tensor in a block, counted from the block's
+/// begin. A tensor that stands alone has one row.
 template <class F>
 ZERO_HOST_DEVICE void for_each_stretch(const TensorSegment& segment, const BlockRange& range,
                                        int32_t tensor, const F& f) {
@@ -47,7 +47,7 @@ ZERO_HOST_DEVICE void for_each_stretch(const TensorSegment& segment, const Block
   }
 }
 
-/// A slice moved to where one block begins.
+/// Returns a slice's arrays, moved on by `by` elements.
 template <class T, class G>
 ZERO_HOST_DEVICE OptimizerArrays<T, G> moved(const OptimizerArrays<T, G>& a, int64_t by) {
   return {.weight = a.weight + by,
@@ -56,7 +56,8 @@ ZERO_HOST_DEVICE OptimizerArrays<T, G> moved(const OptimizerArrays<T, G>& a, int
           .grad = a.grad + by};
 }
 
-/// u = m unbias1 / (sqrt(v) / unbias2_sqrt + epsilon) + decay master, of the updated moments.
+/// Returns u = m unbias1 / (sqrt(v) / unbias2_sqrt + epsilon) + decay master, of the updated
+/// moments.
 template <class T, class G>
 ZERO_HOST_DEVICE float update_at(const OptimizerArrays<T, G>& a, const AdamStep& step,
                                  float weight_decay, int64_t i) {
@@ -115,7 +116,8 @@ struct NormsOfBlock {
     });
   }
 
-  /// A block with an infinity or a NaN has no squares to add; its elements stay what they are.
+  /// Adds the squares of a block, unless an infinity or NaN is among them; the elements stay as
+  /// they are.
   template <class Row>
   ZERO_HOST_DEVICE static void add_if_finite(ExactSum& norm, double squares) {
     if (squares <= 0x1.fffffffffffffp+1023) Row::add(norm, squares);
@@ -151,7 +153,8 @@ struct ApplyToBlock {
   }
 
  private:
-  /// Computes the tensor's rate once, as its norms have more words than most stretches.
+  /// Applies the update. Computes the tensor's rate once, as its norms have more words than most
+  /// stretches.
   template <class Row>
   ZERO_HOST_DEVICE void apply(const Row& row, const OptimizerArrays<T, G>& a, const AdamStep& step,
                               const BlockRange& range, int32_t tensor) const {

@@ -1,7 +1,7 @@
 #pragma once
-/// exp, log and the normal distribution in fp32, branch-free, so that a loop around them vectorises
-/// on the host (the C library's vector versions exist only under -ffast-math) and gives the same
-/// bits on a device. Source of exp and log: Moshier's Cephes (expf.c, logf.c): coefficients and
+/// exp, log and the normal distribution in fp32, without branches. Loops around them vectorise on
+/// the host (the C library's vector versions exist only under -ffast-math) and give the same bits
+/// on a device. Source of exp and log: Moshier's Cephes (expf.c, logf.c): coefficients and
 /// reduction.
 
 #include <bit>
@@ -12,15 +12,15 @@
 
 namespace zero::kernels {
 
-/// e^x as a product of a polynomial and a power of two.
+/// The parts of e^x, the product of a polynomial and a power of two.
 struct ExpParts {
-  float p;        ///< in [0.7, 1.5]
-  uint32_t bits;  ///< 0x4b400000 plus the power
+  float p;        ///< polynomial, in [0.7, 1.5]
+  uint32_t bits;  ///< 0x4b400000 plus the exponent of two
 };
 
 ZERO_HOST_DEVICE ZERO_INLINE ExpParts exp_parts(float x) {
-  // Adding 1.5 * 2^23 leaves the nearest integer in the low bits of the sum; unlike a conversion to
-  // int it is defined for NaN.
+  // Adding 1.5 * 2^23 leaves the nearest integer in the low bits of the sum. Unlike a conversion to
+  // int, it is defined for NaN.
   constexpr float kToInteger = 12582912.0f;
   const float shifted = std::fma(x, 1.44269504088896341f, kToInteger);
   const float n = shifted - kToInteger;
@@ -35,12 +35,12 @@ ZERO_HOST_DEVICE ZERO_INLINE ExpParts exp_parts(float x) {
   return {std::fma(p, r * r, r) + 1.0f, std::bit_cast<uint32_t>(shifted)};
 }
 
-/// e^x to within 1.1 ulp, subnormal results included; 0 at -inf, inf where it overflows, NaN at
-/// NaN.
+/// Returns e^x to within 1.1 ulp, subnormal results included: 0 at -inf, inf where it overflows,
+/// NaN at NaN.
 ZERO_HOST_DEVICE ZERO_INLINE float exp_f32(float x) {
   constexpr float kLowest = -104.0f, kHighest = 89.0f;  // 0 below, infinity above
   const ExpParts parts = exp_parts(x < kLowest ? kLowest : x > kHighest ? kHighest : x);
-  // 2^n in two factors, because n reaches from -150 to 128 and one exponent does not.
+  // 2^n is split into two factors, because n reaches from -150 to 128 and one exponent does not.
   const int32_t power = int32_t(parts.bits - 0x4b400000u);
   const int32_t half = power >> 1;
   const float first = std::bit_cast<float>(uint32_t(half + 127) << 23);
@@ -50,20 +50,20 @@ ZERO_HOST_DEVICE ZERO_INLINE float exp_f32(float x) {
 
 /// The least x of exp_near_f32().
 inline constexpr float kLeastNear = -86.0f;
-/// exp_f32(x) to the bit, in two thirds of its instructions.
-/// REQUIRES: kLeastNear <= x <= 0.
+/// Returns the bits of exp_f32(x), in two thirds of its instructions. REQUIRES: kLeastNear <= x <=
+/// 0.
 ZERO_HOST_DEVICE ZERO_INLINE float exp_near_f32(float x) {
   const ExpParts parts = exp_parts(x);
-  // The result is normal, so the power is added to the exponent; the rest is shifted out.
+  // The result is normal, so the power is added to the exponent; the shift drops its other bits.
   return std::bit_cast<float>(std::bit_cast<uint32_t>(parts.p) + (parts.bits << 23));
 }
 
-/// Natural logarithm to within 1.1 ulp, subnormal arguments included; -inf at 0, NaN below and at
-/// NaN.
+/// Returns the natural logarithm to within 1.1 ulp, subnormal arguments included: -inf at 0, NaN
+/// below and at NaN.
 ZERO_HOST_DEVICE inline float log_f32(float x) {
   const bool subnormal = x < 0x1p-126f;
   const float scaled = subnormal ? x * 0x1p24f : x;
-  // x = 2^n m with m in [sqrt(1/2), sqrt(2)): the exponent is counted from sqrt(1/2).
+  // x = 2^n m with m in [sqrt(1/2), sqrt(2)), so the exponent is counted from sqrt(1/2).
   constexpr uint32_t kRootHalf = 0x3f3504f3u;
   const uint32_t offset = std::bit_cast<uint32_t>(scaled) - kRootHalf;
   const float n = float(int32_t(offset) >> 23) - (subnormal ? 24.0f : 0.0f);
@@ -89,20 +89,20 @@ ZERO_HOST_DEVICE inline float log_f32(float x) {
 
 /// The normal distribution at a number.
 struct Normal {
-  float below;    ///< Phi: the share of what is smaller
-  float density;  ///< its derivative, e^(-x^2 / 2) / sqrt(2 pi)
+  float below;    ///< Phi: share of smaller numbers
+  float density;  ///< derivative of Phi, e^(-x^2 / 2) / sqrt(2 pi)
 };
 
-/// Beyond it the density is zero in fp32.
+/// The density is zero in fp32 beyond this.
 inline constexpr float kNormalEnd = 15.0f;
 
-/// Both to within 5e-7 of their size down to 1e-37, and so Phi in its lower tail too, where
-/// (1 + erf) / 2 would cancel; NaN at NaN. The tail is the density times a polynomial in
-/// 1 / (1 + 0.2316 |x|). Source: Abramowitz & Stegun 26.2.17, the form; the coefficients are a
-/// minimax fit of the relative error, 6e-9, for |x| below 15.
+/// Returns both parts of the distribution, to within 5e-7 of their size down to 1e-37; NaN at NaN.
+/// So is Phi in its lower tail, where (1 + erf) / 2 would cancel. The tail is the density times a
+/// polynomial in 1 / (1 + 0.2316 |x|). Source: Abramowitz & Stegun 26.2.17, the form. The
+/// coefficients are a minimax fit of the relative error, 6e-9, for |x| below 15.
 ZERO_HOST_DEVICE ZERO_INLINE Normal normal_f32(float x) {
   const float size = x < 0.0f ? -x : x, a = size > kNormalEnd ? kNormalEnd : size;
-  const float square = a * a, rest = std::fma(a, a, -square);  // of the square, what was rounded
+  const float square = a * a, rest = std::fma(a, a, -square);  // rounding error of the square
   const float rounded = exp_f32(-0.5f * square);
   const float bell = std::fma(rounded, -0.5f * rest, rounded);
   const float t = 1.0f / std::fma(0.2316418883f, a, 1.0f);

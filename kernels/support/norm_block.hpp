@@ -1,6 +1,6 @@
 #pragma once
-/// Layer norm and RMS norm as a GPU computes them: a warp has a row and reads it by 16 bytes a
-/// lane. Templates over a thread of a block, so that the host runs them in tests.
+/// Layer norm and RMS norm as a GPU computes them: a warp has a row and reads 16 bytes a lane.
+/// Templates over a block's thread, so the host can test them.
 
 #include <cmath>
 
@@ -10,11 +10,11 @@
 
 namespace zero::kernels {
 
-/// Warps of a block forwards: each has a row.
+/// Warps of a forward block, one row each.
 inline constexpr int kNormWarps = 8;
 
-/// The sum of f(x[j]) over a warp's row: a lane adds its runs in order, several of them under way
-/// at once, then the lanes add.
+/// Returns the sum of f(x[j]) over a warp's row. A lane adds its runs in order, with several loads
+/// under way, then the lanes add.
 template <class Block, class T, bool kWhole, class F>
 ZERO_DEVICE_ONLY float sum_of_row(const Block& block, const RunsOfRow<const T, kWhole>& x,
                                   const F& f) {
@@ -32,7 +32,7 @@ ZERO_DEVICE_ONLY float sum_of_row(const Block& block, const RunsOfRow<const T, k
   return warp_sum(block, total);
 }
 
-/// Three passes over a row: all but the first find it in the cache.
+/// Layer norm in three passes over a row, of which the later two find it in the cache.
 template <class T, bool kWhole>
 struct NormForwardBlock {
   NormExtents extents;
@@ -77,20 +77,21 @@ struct NormForwardBlock {
   }
 };
 
-/// Warps of a block backwards.
+/// Warps of a backward block.
 inline constexpr int kNormGradWarps = 16;
 
-/// A block has a chunk of rows, and goes over tiles of them, a row a warp. First the threads have
-/// columns: they add the tile's rows, in order and so with the host's bits, to the chunk's sums,
-/// which brings the tile into the cache. Then the warps have rows and write dx, which may lie where
-/// dy does. If dx's columns are added too, threads have columns once more.
+/// The gradients of a chunk of rows by one block, which goes over tiles of rows, a row a warp.
+/// First each thread adds its columns of the tile's rows to the chunk's sums, in order, with the
+/// host's bits. This also brings the tile into the cache. Then each warp writes dx of its row,
+/// which may lie where dy does. If columns of dx are added too, threads have columns once more.
 template <class T, bool kWhole>
 struct NormGradBlock {
   RowChunks chunks;
   int64_t width;
   LayerNormGradArrays<T> arrays;
 
-  /// Sums of a chunk in the scratch, [sums, width]: dweight, dbias and perhaps those of dx.
+  /// Returns the vectors of a chunk in the scratch, [sums, width]: dweight, dbias and perhaps
+  /// dx_sum.
   ZERO_HOST_DEVICE int sums() const { return arrays.dx_sum == nullptr ? 2 : 3; }
 
   template <class Block>
@@ -110,14 +111,14 @@ struct NormGradBlock {
   }
 
  private:
-  /// 16-byte accesses that a thread has under way, in rows of a column.
+  /// 16-byte loads that a thread has under way, in rows of a column.
   static constexpr int kAtOnce = sizeof(T) == 2 ? 8 : 4;
 
   ZERO_DEVICE_ONLY RunsOfRow<const T, kWhole> row_of(const T* array, int64_t r) const {
     return {array + r * width, width};
   }
 
-  /// f(first) for the runs of columns that a thread of the block has.
+  /// Calls f(first) for each run of columns of this thread.
   template <class Block, class F>
   ZERO_DEVICE_ONLY void for_each_column_run(const Block& block, const F& f) const {
     constexpr int64_t kStep = kNormGradWarps * kWarpLanes * kRunNumel;
@@ -159,7 +160,8 @@ struct NormGradBlock {
     });
   }
 
-  /// In the order of column_sum(): four rows at a time. A tile begins with one of four.
+  /// Adds four rows at a time, in the order of column_sum(). REQUIRES: the tile begins at a
+  /// multiple of four rows.
   template <class Block>
   ZERO_DEVICE_ONLY void add_columns_of_dx(const Block& block, const Interval& tile, bool start,
                                           float* partial) const {
@@ -184,7 +186,7 @@ struct NormGradBlock {
     });
   }
 
-  /// dx = rstd (h - mean(h) - xhat mean(h xhat)) + add,  h = dy weight
+  /// Writes dx = rstd (h - mean(h) - xhat mean(h xhat)) + add,  h = dy weight
   template <class Block>
   ZERO_DEVICE_ONLY void write_row(const Block& block, int64_t r) const {
     const auto dy = row_of(arrays.dy, r), x = row_of(arrays.x, r),
@@ -206,7 +208,7 @@ struct NormGradBlock {
       const float xhat = (float(v.at[k]) - mean) * rstd;
       return (float(g.at[k]) * float(w.at[k]) - h_mean - xhat * h_along) * rstd;
     };
-    // Several runs are asked for before the first store, those of what is added too.
+    // Several runs of `add` are loaded before the first store.
     constexpr int kRuns = 4;
     constexpr int64_t kStep = kWarpLanes * kRunNumel;
     const bool adds = arrays.add != nullptr;
@@ -228,7 +230,7 @@ struct NormGradBlock {
   }
 };
 
-/// Two passes over a row: the second finds it in the cache.
+/// RMS norm in two passes over a row, of which the second finds it in the cache.
 template <class T, bool kWhole>
 struct RmsForwardBlock {
   NormExtents extents;
@@ -255,7 +257,7 @@ struct RmsForwardBlock {
   }
 };
 
-/// As NormGradBlock, with one sum of a row.
+/// The NormGradBlock of RMS norm, with one sum of a row.
 template <class T, bool kWhole>
 struct RmsGradBlock {
   RowChunks chunks;
@@ -275,7 +277,7 @@ struct RmsGradBlock {
   }
 
  private:
-  /// 16-byte accesses that a thread has under way, in rows of a column.
+  /// 16-byte loads that a thread has under way, in rows of a column.
   static constexpr int kAtOnce = sizeof(T) == 2 ? 8 : 4;
 
   ZERO_DEVICE_ONLY RunsOfRow<const T, kWhole> row_of(const T* array, int64_t r) const {
@@ -308,7 +310,7 @@ struct RmsGradBlock {
     }
   }
 
-  /// dx = rrms (h - xhat mean(h xhat)) + add,  h = dy weight,  xhat = x rrms
+  /// Writes dx = rrms (h - xhat mean(h xhat)) + add,  h = dy weight,  xhat = x rrms
   template <class Block>
   ZERO_DEVICE_ONLY void write_row(const Block& block, int64_t r) const {
     const auto dy = row_of(arrays.dy, r), x = row_of(arrays.x, r),

@@ -1,6 +1,6 @@
 #pragma once
-/// Layer norm as a GPU computes it where a warp's registers hold a row, which is read once. A
-/// template over a thread of a block, so that the host runs it in tests.
+/// Layer norm on a GPU whose warps hold a row in registers and read it once. A template over a
+/// block's thread, so the host can test it.
 
 #include <cmath>
 
@@ -10,11 +10,11 @@
 
 namespace zero::kernels {
 
-/// A warp has a row of at most kRuns x 256 elements, whole runs. The bits are those of
-/// NormForwardBlock.
+/// Layer norm of rows of whole runs, at most kRuns x 256 elements, one row a warp. The bits are
+/// those of NormForwardBlock.
 template <class T, int kRuns>
 struct NormForwardRows {
-  static constexpr int kWarps = 4;  ///< of a block: of eight fewer would run at once
+  static constexpr int kWarps = 4;  ///< warps of a block; with eight, fewer would run at once
   static constexpr int kThreads = kWarps * kWarpLanes;
   static constexpr int64_t kWidest = int64_t(kRuns) * kWarpLanes * kRunNumel;
   NormExtents extents;
@@ -56,7 +56,8 @@ struct NormForwardRows {
     return (b * kWarpLanes + block.lane()) * kRunNumel;
   }
 
-  /// Or the compiler would hold the elements as they are in fp32, in twice as many registers.
+  /// Keeps the elements in T. The compiler would otherwise hold them in fp32, in twice as many
+  /// registers.
   template <class Block>
   ZERO_DEVICE_ONLY void keep_packed(const Block& block, Run<T> (&x)[kRuns]) const {
     if constexpr (sizeof(T) < sizeof(float)) {
@@ -64,7 +65,7 @@ struct NormForwardRows {
     }
   }
 
-  /// The sum of f over the row.
+  /// Returns the sum of f over the row.
   template <class Block, class F>
   ZERO_DEVICE_ONLY float sum_of_row(const Block& block, const Run<T> (&x)[kRuns],
                                     const F& f) const {

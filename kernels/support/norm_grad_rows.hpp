@@ -1,7 +1,7 @@
 #pragma once
-/// The gradients of layer norm and RMS norm as a GPU computes them where rows are whole runs: a few
-/// warps have a row, each thread the same columns of every row of its block, so that the sums over
-/// rows stay in registers. Templates over a thread of a block, so that the host runs them in tests.
+/// The gradients of layer norm and RMS norm on a GPU, for rows of whole runs. A few warps have a
+/// row, each thread the same columns of every row of its block, so sums over rows stay in
+/// registers. Templates over a block's thread, so the host can test them.
 
 #include <cmath>
 
@@ -14,22 +14,23 @@ namespace zero::kernels {
 /// A division of the rows among blocks.
 struct NormGradShape {
   int rows, width;
-  int chunks;  ///< blocks: each has a chunk of consecutive rows
-  int runs;    ///< of a thread: eight columns each
-  int warps;   ///< of a group, which works on one row
-  int groups;  ///< of a block
+  int chunks;  ///< blocks, each with a chunk of consecutive rows
+  int runs;    ///< runs of a thread, eight columns each
+  int warps;   ///< warps of a group, which works on one row
+  int groups;  ///< groups of a block
 
   ZERO_HOST_DEVICE int threads_of_group() const { return warps * kWarpLanes; }
   ZERO_HOST_DEVICE int threads() const { return groups * threads_of_group(); }
   ZERO_HOST_DEVICE Interval rows_of(int64_t chunk) const { return EvenChunks{rows, chunks}[chunk]; }
 };
 
-/// Warps of a multiprocessor for which it has registers: 128 a thread of two runs, 168 of three.
+/// Returns the warps of a multiprocessor that have registers: 128 a thread of two runs, 168 of
+/// three.
 ZERO_HOST_DEVICE constexpr int norm_grad_warps(int runs) { return runs == 2 ? 16 : 12; }
 
-/// Two or three runs a thread, whichever leaves fewer without columns; four rows a group at least,
-/// and as many blocks as 132 multiprocessors hold at once, since a last round of a few blocks takes
-/// as long as a full one. A function of the shape alone, as bits are.
+/// Returns a division by the shape alone, because it decides bits. A thread has two or three runs,
+/// whichever leaves fewer without columns. A group has at least four rows. Blocks fill 132
+/// multiprocessors once, since a last round of few takes as long as a full one.
 inline NormGradShape norm_grad_shape(const NormExtents& extents) {
   constexpr int64_t kProcessors = 132, kLeastRows = 4, kGroupsOfOneWarp = 4;
   constexpr int64_t kMostChunks = 1024;  // as the trees over them take
@@ -48,8 +49,8 @@ inline NormGradShape norm_grad_shape(const NormExtents& extents) {
           .groups = int(groups)};
 }
 
-/// Adds a row's two numbers over a warp at the price of one: half of the lanes have the first's sum
-/// in the end, the others the second's.
+/// Returns a row's two sums over a warp at the price of one: the first in half of the lanes, the
+/// second in the others.
 template <class Block>
 ZERO_DEVICE_ONLY float warp_sum_of_two(const Block& block, float first, float second) {
   constexpr int kHalf = kWarpLanes / 2;
@@ -60,15 +61,16 @@ ZERO_DEVICE_ONLY float warp_sum_of_two(const Block& block, float first, float se
   return sum;
 }
 
-/// Sums of a chunk in the scratch, [chunks, sums, width]: dweight, dbias and perhaps those of dx.
+/// Returns the vectors of a chunk in the scratch, [chunks, sums, width]: dweight, dbias, perhaps
+/// dx_sum.
 template <bool kCentred, class T>
 ZERO_HOST_DEVICE int norm_grad_sums(const LayerNormGradArrays<T>& arrays) {
   return (kCentred ? 2 : 1) + (arrays.dx_sum == nullptr ? 0 : 1);
 }
 
-/// A thread that has kRuns runs of eight columns, and copies its group's next row to shared memory
-/// while it works on one. kCentred: layer norm; else RMS norm, whose mean is 0 and which has no
-/// bias. Its inverse root of the mean square is `rstd`.
+/// The work of a thread with kRuns runs of eight columns. It copies its group's next row to shared
+/// memory while it works on one. kCentred: layer norm. Else RMS norm: the mean is 0, there is no
+/// bias, and `rstd` is the inverse root of the mean square.
 template <class T, int kRuns, bool kCentred, class Block>
 class NormGradThread {
  public:
@@ -87,7 +89,8 @@ class NormGradThread {
     for (int i = 0; i < kRuns; ++i) weight(i) = has(i) ? run_at(arrays.weight, column(i)) : none();
   }
 
-  /// All groups take as many steps, as their threads meet: the last rows may not exist.
+  /// Computes the chunk. All groups take equally many steps, because their threads meet; the last
+  /// rows may not exist.
   ZERO_DEVICE_ONLY void run() {
     next_ = statistics_of(first_);
     copy(slot_, first_);
@@ -102,7 +105,7 @@ class NormGradThread {
     finish();
   }
 
-  /// Floats of shared memory for rows under way and weights.
+  /// Returns the floats of shared memory for rows under way and weights.
   ZERO_HOST_DEVICE static int ring_numel(const NormGradShape& shape) {
     return (kSlots * kArrays + 1) * kRuns * shape.threads() * int(sizeof(Run<T>) / sizeof(float));
   }
@@ -137,7 +140,7 @@ class NormGradThread {
     return {kCentred ? arrays_.mean[row] : 0.0f, arrays_.rstd[row]};
   }
 
-  /// A thread reads what it copied itself, so that it waits for no other.
+  /// Returns a run that the thread copied itself, so it waits for no other.
   ZERO_DEVICE_ONLY Run<T>& slot(int number, int which, int i) const {
     return run_of_thread((number * kArrays + which) * kRuns + i);
   }
@@ -157,14 +160,15 @@ class NormGradThread {
     block_.commit_copies();
   }
 
-  /// A row is read again for its dx, which takes fewer registers than to hold it.
+  /// Returns a run of the current row. It is read again for dx, because holding it takes more
+  /// registers.
   ZERO_DEVICE_ONLY Run<T> operand(int which, int i) const { return slot(slot_, which, i); }
 
   ZERO_DEVICE_ONLY Run<T>& weight(int i) const {
     return run_of_thread(kSlots * kArrays * kRuns + i);
   }
 
-  /// dx = rstd (h - mean(h) - xhat mean(h xhat)) + add,  h = dy weight
+  /// Adds a row, and writes dx = rstd (h - mean(h) - xhat mean(h xhat)) + add,  h = dy weight
   ZERO_DEVICE_ONLY void add_row(int row, const Statistics& s) {
     Sums sums{0.0f, 0.0f};
     for (int i = 0; i < kRuns; ++i) {
@@ -197,8 +201,8 @@ class NormGradThread {
     }
   }
 
-  /// Sums of warps lie behind the rows that are under way, in slots too: a warp may begin the next
-  /// row while another still reads this one's.
+  /// Returns the row's means. Sums of warps lie behind the rows under way, in slots, because a warp
+  /// may begin the next row while another still reads this one's.
   ZERO_DEVICE_ONLY Sums means_of_row(const Sums& mine) const {
     constexpr int kHalf = kWarpLanes / 2;
     const float sum = warp_sum_of_two(block_, mine.h, mine.along);
@@ -219,7 +223,7 @@ class NormGradThread {
     return {total.h / float(shape_.width), total.along / float(shape_.width)};
   }
 
-  /// Adds the groups' sums in order; the last one writes them.
+  /// Adds the groups' sums in order; the last group writes them.
   ZERO_DEVICE_ONLY void finish() {
     for (int g = 0; g < shape_.groups; ++g) {
       block_.sync();
@@ -249,7 +253,7 @@ class NormGradThread {
   const Arrays& arrays_;
   const int group_, column_;
   int first_, end_;  ///< rows
-  int slot_ = 0;     ///< of the row that is worked on
+  int slot_ = 0;     ///< slot of the current row
   Run<float> dweight_[kRuns] = {}, dbias_[kRuns] = {}, dx_[kRuns] = {};
   Statistics next_;
 };
@@ -257,14 +261,14 @@ class NormGradThread {
 template <class T, int kRuns, bool kCentred>
 struct NormGradRows {
   static constexpr int kMostThreads = norm_grad_warps(kRuns) * kWarpLanes;
-  NormGradShape shape;  ///< of kRuns
+  NormGradShape shape;  ///< with kRuns runs
   LayerNormGradArrays<T> arrays;
 
   template <class Block>
   using Thread = NormGradThread<T, kRuns, kCentred, Block>;
 
-  /// Returns the floats of shared memory that a block uses: rows under way, weights and sums of
-  /// warps, or sums between groups.
+  /// Returns the floats of shared memory of a block: rows under way, weights and sums of warps, or
+  /// sums between groups.
   int64_t shared_numel() const {
     const int rows = Thread<int>::ring_numel(shape) + 4 * shape.groups * shape.warps;
     const int between = shape.groups > 1 ? norm_grad_sums<kCentred>(arrays) * shape.width : 0;

@@ -1,6 +1,6 @@
 #pragma once
-/// The formula of every optimizer that updates elements by themselves, and which one settings ask
-/// for. LAMB shares Adam's moments and direction: lamb_blocks.hpp.
+/// The formula of every optimizer that updates elements by themselves, and their choice by
+/// settings. lamb_blocks.hpp shares Adam's moments and direction.
 
 #include <cmath>
 #include <cstdint>
@@ -11,9 +11,10 @@
 
 namespace zero::kernels {
 
-/// master -= lr sign(beta1 m + (1 - beta1) g) after the decay master *= 1 - lr decay, then
-/// m = beta2 m + (1 - beta2) g; sign(0) = 0. Source: Chen et al. 2023, algorithm 2
-/// (arXiv:2302.06675), decay times learning rate as its program does.
+/// The formula of Lion. After the decay master *= 1 - lr decay:
+///   master -= lr sign(beta1 m + (1 - beta1) g),  m = beta2 m + (1 - beta2) g,  sign(0) = 0
+/// Source: Chen et al. 2023, algorithm 2 (arXiv:2302.06675), decay times learning rate as its
+/// program does.
 struct Lion {
   static constexpr const char* kLabel = "zero::lion";
   static constexpr int kStates = 1;
@@ -37,16 +38,16 @@ struct Lion {
   }
 };
 
-/// g = gradient + decay master; b = momentum b + (1 - dampening) g, but g itself at the first
-/// update; master -= lr b, or lr (g + momentum b) with Nesterov; without momentum, lr g. Source:
-/// PyTorch, torch.optim.SGD.
+/// The formula of SGD. With g = gradient + decay master, b = momentum b + (1 - dampening) g, but b
+/// = g at the first update. Then master -= lr b, or lr (g + momentum b) with Nesterov, or lr g
+/// without momentum. Source: PyTorch, torch.optim.SGD.
 template <bool kHasMomentum>
 struct Sgd {
   static constexpr const char* kLabel = "zero::sgd";
   static constexpr int kStates = kHasMomentum ? 1 : 0;
   float decay, learning_rate;
-  float keep, take;   ///< of the old buffer, and of the gradient
-  float buffer, own;  ///< of the new buffer in the direction, and of the gradient
+  float keep, take;   ///< factors of the old buffer, and of the gradient
+  float buffer, own;  ///< factors of the new buffer, and of the gradient, in the direction
 
   ZERO_HOST_DEVICE Sgd(const OptimizerConfig& settings, const StepState& state, float weight_decay)
       : decay(weight_decay),
@@ -69,12 +70,12 @@ struct Sgd {
   }
 };
 
-// Adam on one element, and what it shares with both halves of LAMB.
+// Adam on one element, shared with both halves of LAMB.
 
-/// Places of the moments among the states.
+/// Indices of the moments among the states.
 inline constexpr int kMomentum = 0, kVariance = 1;
 
-/// What does not differ between the elements of a segment, read from the device's state.
+/// The numbers that all elements of a segment share, read from the device's state.
 struct AdamStep {
   float beta1, beta2, share1, share2;  ///< share = 1 - beta, subtracted in double
   float scale, floor;                  ///< unbias1 unbias2_sqrt, epsilon unbias2_sqrt
@@ -97,18 +98,19 @@ struct AdamStep {
   ZERO_HOST_DEVICE float variance(float old, float g) const {
     return std::fma(beta2, old, share2 * g * g);
   }
-  /// m unbias1 / (sqrt(v) / unbias2_sqrt + epsilon), multiplied through by unbias2_sqrt: a second
-  /// division would make the loop slower than memory.
+  /// Returns m unbias1 / (sqrt(v) / unbias2_sqrt + epsilon), multiplied through by unbias2_sqrt,
+  /// because a second division would make the loop slower than memory.
   ZERO_HOST_DEVICE float direction(float m, float v) const {
     return m * scale / (std::sqrt(v) + floor);
   }
 };
 
-/// m = beta1 m + (1 - beta1) g, v = beta2 v + (1 - beta2) g^2,
-/// master -= lr (m unbias1 / (sqrt(v) / unbias2_sqrt + epsilon)) after the decay master *= 1 - lr
-/// decay, or, if not kDecoupled, with a gradient to which decay master is added (L2). Source:
-/// Loshchilov & Hutter 2019, algorithm 2 (arXiv:1711.05101), decay times learning rate as PyTorch
-/// does.
+/// The formula of Adam:
+///   m = beta1 m + (1 - beta1) g,  v = beta2 v + (1 - beta2) g^2,
+///   master -= lr m unbias1 / (sqrt(v) / unbias2_sqrt + epsilon)
+/// If kDecoupled, the decay master *= 1 - lr decay comes first. Else decay master is added to the
+/// gradient (L2). Source: Loshchilov & Hutter 2019, algorithm 2 (arXiv:1711.05101), decay times
+/// learning rate as PyTorch does.
 template <bool kDecoupled>
 struct Adam {
   static constexpr const char* kLabel = "zero::adam";
@@ -130,7 +132,8 @@ struct Adam {
   }
 };
 
-/// Calls f(std::type_identity<Formula>()) for the formula of these settings.
+/// Calls f(std::type_identity<Formula>()) for the formula of these settings. Throws
+/// Error(kInternal) for LAMB.
 template <class F>
 void with_formula(const OptimizerConfig& settings, const F& f) {
   switch (settings.type) {

@@ -1,5 +1,5 @@
 #pragma once
-/// Sums over rows whose tree depends on the number of rows alone: chunks of consecutive rows add in
+/// Sums over rows whose tree depends on the number of rows alone. Chunks of consecutive rows add in
 /// order, and the chunks' partial sums add as a balanced tree.
 
 #include <cstdint>
@@ -9,7 +9,8 @@
 
 namespace zero::kernels {
 
-/// By value, since device code cannot take the address of a host constant as std::min does.
+/// Returns the lesser value. Takes values, because device code cannot take the address of a host
+/// constant as std::min does.
 ZERO_HOST_DEVICE constexpr int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 struct Interval {
@@ -17,8 +18,8 @@ struct Interval {
   int64_t end;
 };
 
-/// Chunks of at least 32 rows, and at most 128 chunks: enough work items for any device, few enough
-/// partial sums to stay in cache.
+/// A division into chunks of at least 32 rows, at most 128 of them: enough work items for any
+/// device, and few enough partial sums for the cache.
 struct RowChunks {
   int64_t rows;
 
@@ -32,7 +33,7 @@ struct RowChunks {
   }
 };
 
-/// `count` chunks, at most as many as rows, whose lengths differ by one at most.
+/// A division into `count` chunks, at most as many as rows, whose lengths differ by at most one.
 struct EvenChunks {
   int64_t rows;
   int64_t count;

@@ -1,7 +1,7 @@
 #pragma once
-/// Sums over rows: a chunk of rows in order, then a balanced tree over the sums of the chunks; and
-/// on a GPU rows of equal tokens, which are found and added with several loads under way before the
-/// first is looked at, as a thread would otherwise wait for each.
+/// Sums over rows: a chunk of rows in order, then a balanced tree over the chunks' sums. On a GPU
+/// also rows of equal tokens. Several loads are under way before the first is used, because a
+/// thread would otherwise wait for each.
 
 #include "kernels/support/elements.hpp"
 #include "kernels/support/row_chunks.hpp"
@@ -12,8 +12,8 @@ namespace zero::kernels {
 /// Terms of a tree that one thread of a device reads at once.
 inline constexpr int kTreeTerms = 32;
 
-/// The first `count` terms term[c * stride], at most kTerms, a power of two, as a balanced tree.
-/// The terms that a full tree has beyond them are -0, which as a summand changes no bit.
+/// Returns the sum of the terms term[c * stride], c < count, as a balanced tree. kTerms is a power
+/// of two; missing terms are -0, which changes no bit of a sum.
 template <int kTerms, class T>
 KOKKOS_INLINE_FUNCTION float tree_of(const T* term, int64_t stride, int64_t count) {
   float sum[kTerms];
@@ -25,10 +25,10 @@ KOKKOS_INLINE_FUNCTION float tree_of(const T* term, int64_t stride, int64_t coun
 }
 
 /// A balanced tree over `chunks` partial sums, [chunks, stride], of which `columns` are added.
-/// The partial sums are used up.
+/// Overwrites the partial sums.
 template <class T>
 struct ColumnTree {
-  static constexpr int64_t kColumns = kHostSpace ? 256 : 32;  ///< of one work item
+  static constexpr int64_t kColumns = kHostSpace ? 256 : 32;  ///< columns of a work item
   int64_t chunks, stride, columns;
   float* partial;
   T* out;  ///< [columns], written
@@ -50,8 +50,8 @@ struct ColumnTree {
     row.for_each(count, [=](int64_t j) { rounded[j] = T(sum[j]); });
   }
 
-  /// The same tree: each thread reads kTreeTerms chunks of a column, whose few sums one of them
-  /// then adds; additions one after the other would each wait for memory.
+  /// Adds along the tree of the host by threads. Each reads kTreeTerms chunks of a column, then one
+  /// adds their few sums, because additions one by one would each wait for memory.
   KOKKOS_FUNCTION void operator()(const TeamRow& row, int64_t group) const {
     const int64_t first = group * kColumns, pitch = stride, terms = chunks;
     const int64_t count = least(kColumns, columns - first);
@@ -71,13 +71,12 @@ struct ColumnTree {
   }
 };
 
-// The first half of a sum over rows as a device does it where rows are no whole runs (those are
-// column_tiles.hpp's): a thread has one column of one chunk of rows, its sum in a register, and
-// neighbouring threads read neighbouring columns. The order of additions is that of the host's work
-// items, which have many columns.
+// The first half of a sum over rows on a device, for rows that are no whole runs (column_tiles.hpp
+// has those). A thread has one column of one chunk of rows, its sum in a register, and neighbouring
+// threads read neighbouring columns. The order of additions is the host's.
 
-/// Adds rows in order: quad(r) the rows [r, r + 4) together, single(r) a row of what is left. The
-/// loads of four quads are under way at once.
+/// Calls quad(r) for each four rows [r, r + 4), then single(r) for each remaining row, in order.
+/// Loads of four quads are under way at once.
 template <class Quad, class Single>
 KOKKOS_INLINE_FUNCTION void for_quads(Interval rows, const Quad& quad, const Single& single) {
   constexpr int64_t kQuads = 4;
@@ -89,7 +88,7 @@ KOKKOS_INLINE_FUNCTION void for_quads(Interval rows, const Quad& quad, const Sin
   for (; r < rows.end; ++r) single(r);
 }
 
-/// Chunks of a sum of columns, four rows at a time.
+/// The chunks of a sum of columns, four rows at a time.
 template <class T>
 struct ColumnChunks {
   RowChunks chunks;
@@ -111,7 +110,7 @@ struct ColumnChunks {
   }
 };
 
-/// The first of the rows with this token, -1: none.
+/// Returns the first of the rows with this token, or -1.
 KOKKOS_INLINE_FUNCTION int64_t first_equal(const int32_t* tokens, int32_t token, Interval rows) {
   constexpr int kAtOnce = 16;
   int64_t from = rows.begin;
@@ -126,8 +125,8 @@ KOKKOS_INLINE_FUNCTION int64_t first_equal(const int32_t* tokens, int32_t token,
   return -1;
 }
 
-/// sum[j] = the fp32 sum of x[r * width + j] over rows r = first, next_of(first), ... until -1, in
-/// that order, for j in [0, count), count at most kColumns.
+/// Writes sum[j] = the fp32 sum of x[r * width + j] over rows r = first, next_of(first), ... until
+/// -1, in that order, for j in [0, count), count at most kColumns.
 template <int kColumns, class T, class Next>
 KOKKOS_INLINE_FUNCTION void sum_rows_at_once(const T* x, int64_t width, int64_t first,
                                              const Next& next_of, int64_t count, float* sum) {
@@ -136,7 +135,7 @@ KOKKOS_INLINE_FUNCTION void sum_rows_at_once(const T* x, int64_t width, int64_t 
   for (int64_t r = first; r >= 0;) {
     float value[kRows][kColumns];
     for (int k = 0; k < kRows; ++k) {
-      // What is not there is -0, which as a summand changes no bit.
+      // Missing values are -0, which changes no bit of a sum.
       for (int j = 0; j < kColumns; ++j)
         value[k][j] = r >= 0 && j < count ? float(x[r * width + j]) : -0.0f;
       if (r >= 0) r = next_of(r);

@@ -1,9 +1,8 @@
 #pragma once
 /// Loops over rows with sums along each row. On the host one thread has a row and its loops
-/// vectorise; on a GPU a team of threads has it. A sum is a fixed tree over the row's width: lane l
-/// adds the elements i = l (mod kLanes) in order, then the lanes add as a balanced tree.
-/// launch_blocks() runs kernels that are written for a thread of a block (warp_runs.hpp) on Kokkos'
-/// teams.
+/// vectorise; on a GPU a team of threads has it. A sum is a fixed tree over the width: lane l adds
+/// the elements i = l (mod kLanes) in order, then the lanes add as a balanced tree. launch_blocks()
+/// runs kernels for a thread of a block (warp_runs.hpp) on Kokkos' teams.
 
 #include <cmath>
 #include <string>
@@ -16,7 +15,8 @@
 
 namespace zero::kernels {
 
-/// Adds a finite double to a sum that several threads add to; the sum is exact, so in any order.
+/// Adds a finite double to a sum that several threads share. The sum is exact, so any order will
+/// do.
 KOKKOS_INLINE_FUNCTION void add_atomically(ExactSum& sum, double finite) {
   const ExactSum::Digits digits = ExactSum::digits_of(finite);
   for (int i = 0; i < 3; ++i) {
@@ -34,7 +34,8 @@ struct TeamRow {
   KOKKOS_INLINE_FUNCTION void for_each(int64_t width, const F& f) const {
     for (int64_t j = member.team_rank(); j < width; j += member.team_size()) f(j);
   }
-  /// Several loads are under way before the first store, which might else change what they read.
+  /// Writes to[j] = T(f(j)). Several loads precede the first store, which might change what they
+  /// read.
   template <class T, class F>
   KOKKOS_INLINE_FUNCTION void write(int64_t width, T* to, const F& f) const {
     constexpr int kAtOnce = 4;
@@ -54,7 +55,8 @@ struct TeamRow {
     member.team_reduce(Kokkos::Sum<A>(total));
     return total;
   }
-  /// In the order of HostRow::sum and so of its bits; on the team's first thread alone.
+  /// Returns the sum in the order and so with the bits of HostRow::sum, on the team's first thread
+  /// alone.
   template <class A, class F>
   KOKKOS_INLINE_FUNCTION A sum_as_host(int64_t width, const F& f) const {
     A total = 0;
@@ -100,8 +102,8 @@ struct TeamLoop {
   }
 };
 
-/// f(row, r) for every r in [0, rows), in any order; f takes a `const Row&`. On a device a row is
-/// that of a team of `threads`.
+/// Calls f(row, r), row a `const Row&`, for every r in [0, rows), in any order. On a device a team
+/// of `threads` has a row.
 template <class F>
 void for_each_row(const Stream& stream, const std::string& label, int64_t rows, const F& f,
                   [[maybe_unused]] int threads = TeamRow::kThreads) {
@@ -135,7 +137,7 @@ class TeamBlock {
     return value;
   }
 
-  /// To a number that other threads add to.
+  /// Adds to a number that other threads add to as well.
   ZERO_DEVICE_ONLY void add(int64_t& sum, int64_t more) const { Kokkos::atomic_add(&sum, more); }
 
  private:
@@ -153,8 +155,8 @@ struct BlockCode {
   }
 };
 
-/// f(block) on every thread of blocks [0, blocks), of kThreads each, which the compiler leaves
-/// registers for, and with `shared_numel` floats that a block's threads share. Devices alone.
+/// Calls f(block) on every thread of `blocks` blocks of kThreads, for which the compiler leaves
+/// registers. A block's threads share `shared_numel` floats. Runs on devices alone.
 template <int kThreads, class F>
 void launch_blocks(const Stream& stream, const std::string& label, int64_t blocks, const F& f,
                    int64_t shared_numel = 0) {

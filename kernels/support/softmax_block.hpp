@@ -1,8 +1,7 @@
 #pragma once
-/// What a row of logits, its target and its softmax make: a loss and the numbers of its gradient.
-/// SoftmaxBlock is softmax cross-entropy as a GPU computes it where a block's registers hold a row
-/// of logits: each is read once. A template over a thread of a block, so that the host runs it in
-/// tests.
+/// The loss and gradient of a row of logits, from its target and softmax. SoftmaxBlock is softmax
+/// cross-entropy on a GPU whose blocks hold a row of logits in registers and read it once. A
+/// template over a block's thread, so the host can test it.
 
 #include <cfloat>
 #include <cmath>
@@ -15,7 +14,7 @@
 
 namespace zero::kernels {
 
-/// One chunk of logits, [rows, padded_vocabulary] in fp32. Their gradient in T takes the front of
+/// A chunk of logits, [rows, padded_vocabulary] in fp32. Their gradient in T takes the front of
 /// each row's bytes.
 struct Logits {
   std::byte* memory;
@@ -26,14 +25,14 @@ struct Logits {
   }
 };
 
-/// How a logit and a row's loss are made of products: as they are.
+/// A loss whose logits are the products.
 struct PlainLoss {
   static constexpr bool kOptions = false;
 
   ZERO_HOST_DEVICE float logit(float product, int64_t) const { return product; }
 };
 
-/// With a scale, a bias and label smoothing.
+/// A loss with a scale, a bias and label smoothing.
 template <class T>
 struct LossWithOptions {
   static constexpr bool kOptions = true;
@@ -55,18 +54,18 @@ struct LossRows {
 /// The largest logit of a row, and the sum of e^(logit - most).
 struct RowSoftmax {
   float most, sum;
-  float below = 0.0f;  ///< with options: the sum of most - logit
+  float below = 0.0f;  ///< with options: sum of most - logit
 };
 
-/// What turns a row's exponentials into its gradient.
+/// The factors that turn a row's exponentials into its gradient.
 template <class Loss>
 struct RowGradient {
   int64_t vocabulary, padded_vocabulary;
   float factor;     ///< loss scale / (counted tokens * sum of exponentials)
   bool counted;     ///< false: the gradient is zero, whatever the logits are
-  int64_t target;   ///< -1: none
-  float at_target;  ///< the gradient there
-  float spread;     ///< with options: what label smoothing takes from every class
+  int64_t target;   ///< target class; -1: none
+  float at_target;  ///< gradient at the target
+  float spread;     ///< with options: amount that label smoothing takes from every class
 
   ZERO_HOST_DEVICE float operator()(int64_t j, float exponential) const {
     return counted && j < vocabulary ? of_class(exponential) : 0.0f;
@@ -80,16 +79,16 @@ struct RowGradient {
   }
 };
 
-/// The target of a row, and what it makes of its softmax.
+/// The target of a row, which turns its softmax into a loss.
 template <class Loss>
 struct RowTarget {
   Loss loss;
   int32_t target;
-  bool known;     ///< a class that exists
-  float logit;    ///< its logit
-  int64_t count;  ///< of classes that exist
+  bool known;     ///< true: the target is a real class
+  float logit;    ///< logit of the target
+  int64_t count;  ///< number of real classes
 
-  /// A class that does not exist shows as a loss that is not finite.
+  /// Returns the loss of the row; not finite for a target that is no real class.
   ZERO_HOST_DEVICE double value(const RowSoftmax& softmax) const {
     double below = known ? double(softmax.most) - double(logit) : double(NAN);
     if constexpr (Loss::kOptions) {
@@ -100,7 +99,7 @@ struct RowTarget {
   }
 };
 
-/// The target of row r, asked for before a gradient lies in place of the logits.
+/// Returns the target of row r. REQUIRES: no gradient overwrites the row's logits yet.
 template <class Loss>
 ZERO_HOST_DEVICE inline RowTarget<Loss> target_of(const Logits& logits, const LossRows& rows,
                                                   const Loss& loss, int64_t r) {
@@ -110,7 +109,7 @@ ZERO_HOST_DEVICE inline RowTarget<Loss> target_of(const Logits& logits, const Lo
   return {loss, target, known, known ? loss.logit(x[target], target) : 0.0f, logits.vocabulary};
 }
 
-/// The gradient of the unscaled products; logits are a multiple of these.
+/// Returns the gradient with respect to the unscaled products, of which logits are a multiple.
 template <class Loss>
 ZERO_HOST_DEVICE inline RowGradient<Loss> gradient_of(const Logits& logits, const LossRows& rows,
                                                       const RowTarget<Loss>& target,
@@ -134,28 +133,29 @@ ZERO_HOST_DEVICE inline RowGradient<Loss> gradient_of(const Logits& logits, cons
           .spread = spread};
 }
 
-/// With 12 warps a block that has a multiprocessor to itself leaves 168 registers to a thread.
+/// Warps of a block. A block of 12 that has a multiprocessor to itself leaves 168 registers a
+/// thread.
 inline constexpr int kSoftmaxWarps = 12;
-/// Runs of eight logits that a thread holds, in 136 registers: enough for a row of 50304.
+/// Runs of eight logits that a thread holds, in 136 registers; enough for a row of 50304.
 inline constexpr int kSoftmaxRuns = 17;
 inline constexpr int64_t kMostHeldLogits = kSoftmaxWarps * kWarpLanes * kSoftmaxRuns * kRunNumel;
-/// Eight teams a multiprocessor find rows of no more in the cache when they read them again, and
-/// compute while others wait for memory, as a block that is alone cannot.
+/// The shortest rows to hold. Eight teams a multiprocessor find shorter ones in the cache when they
+/// read again, and compute while others wait for memory.
 inline constexpr int64_t kLeastHeldLogits = 8192;
 
-/// Whether SoftmaxBlock takes the rows of `logits`, and is likely to be faster than teams.
+/// True if SoftmaxBlock takes the rows of `logits` and is likely faster than teams.
 inline bool holds_rows(const Logits& logits) {
   return logits.padded_vocabulary >= kLeastHeldLogits &&
          logits.padded_vocabulary <= kMostHeldLogits && logits.padded_vocabulary % kRunNumel == 0 &&
          takes_runs(reinterpret_cast<const float*>(logits.memory));
 }
 
-/// Block r has row r, in its registers. The exponentials are the host's to the bit; their sum is
-/// added along the runs of a thread, then a warp, then the block.
+/// Softmax cross-entropy of row r in the registers of block r. The exponentials have the host's
+/// bits. Their sum runs along the runs of a thread, then a warp, then the block.
 template <class T, class Loss = PlainLoss>
 struct SoftmaxBlock {
   static constexpr int kThreads = kSoftmaxWarps * kWarpLanes;
-  /// Floats that the threads share.
+  /// Floats that the threads of a block share.
   static constexpr int64_t kSharedNumel = (Loss::kOptions ? 3 : 2) * kSoftmaxWarps;
   Logits logits;
   LossRows rows;
@@ -174,13 +174,13 @@ struct SoftmaxBlock {
   }
 
  private:
-  /// The first logit of a run, or its element of the gradient.
+  /// Returns the index of a run's first logit, and of its gradient.
   template <class Block>
   ZERO_DEVICE_ONLY static int first_of(const Block& block, int run) {
     return (run * kThreads + block.thread()) * int(kRunNumel);
   }
 
-  /// What is no class counts as minus infinity.
+  /// Loads a row; columns that are no class become minus infinity.
   template <class Block>
   ZERO_DEVICE_ONLY void load(const Block& block, int64_t r, Run<float>* held) const {
     const auto* const x = reinterpret_cast<const float*>(logits.row(r));
@@ -200,11 +200,11 @@ struct SoftmaxBlock {
     }
   }
 
-  /// Leaves the exponentials in place of the logits. The block has read the row when this returns.
+  /// Replaces the logits by their exponentials. On return the block has read the row.
   template <class Block>
   ZERO_DEVICE_ONLY RowSoftmax exponentials(const Block& block, Run<float>* held) const {
     float* const shared = block.shared();
-    float most = -FLT_MAX;  // beside which a logit of minus infinity vanishes
+    float most = -FLT_MAX;  // a logit of minus infinity vanishes beside it
 #pragma unroll
     for (int b = 0; b < kSoftmaxRuns; ++b) {
 #pragma unroll
@@ -228,8 +228,8 @@ struct SoftmaxBlock {
     return {most, total, below};
   }
 
-  /// Leaves the exponentials of a run in its place, and returns their sum added to `sum`. A run far
-  /// below the maximum is rare, and so is one with NaN.
+  /// Replaces a run by its exponentials, and returns `sum` plus theirs. Runs with NaN or far below
+  /// the maximum are rare.
   ZERO_DEVICE_ONLY static float add_exponentials(float most, float sum, Run<float>& run) {
     bool near = true;
 #pragma unroll
@@ -249,7 +249,7 @@ struct SoftmaxBlock {
     return sum;
   }
 
-  /// The sum of most - logit over the classes.
+  /// Returns the sum of most - logit over the classes.
   template <class Block>
   ZERO_DEVICE_ONLY float sum_below(const Block& block, float most, const Run<float>* held) const {
     float* const shared = block.shared() + 2 * kSoftmaxWarps;

@@ -1,8 +1,8 @@
 #pragma once
 /// Softmax cross-entropy of a row of logits and, in place, its gradient. A thread of the host keeps
-/// the exponentials in place until their sum is known. A team of the device computes them twice and
-/// so reads the logits twice and writes the gradient once, as memory is what it waits for. Rows
-/// that registers hold are read once: kernels/support/softmax_block.hpp.
+/// the exponentials in place until their sum is known. A team of the device waits for memory, so it
+/// computes them twice: it reads the logits twice and writes the gradient once. softmax_block.hpp
+/// reads rows that registers hold once.
 
 #include <cfloat>
 #include <cmath>
@@ -14,12 +14,11 @@
 
 namespace zero::kernels {
 
-/// Threads of a team.
 inline constexpr int kSoftmaxThreads = 256;
-/// Numbers that each of them has under way at once.
+/// Numbers that a thread has under way at once.
 inline constexpr int kLogitsAtOnce = 8;
 
-/// Leaves the exponentials in place of the products.
+/// Returns a row's softmax, and replaces its products by exponentials.
 template <class Loss>
 KOKKOS_INLINE_FUNCTION RowSoftmax softmax_of(const HostRow& row, const Loss& loss, float* x,
                                              int64_t count) {
@@ -36,7 +35,7 @@ KOKKOS_INLINE_FUNCTION RowSoftmax softmax_of(const HostRow& row, const Loss& los
   return {most, sum, below};
 }
 
-/// Adds kLogitsAtOnce numbers. A sum begins with the lowest finite number as the largest, beside
+/// Adds kLogitsAtOnce logits. A sum begins with the lowest finite number as the largest, beside
 /// which a logit of minus infinity vanishes.
 KOKKOS_INLINE_FUNCTION void add_to(RowSoftmax& softmax, const float* x) {
   const float before = softmax.most;
@@ -45,13 +44,13 @@ KOKKOS_INLINE_FUNCTION void add_to(RowSoftmax& softmax, const float* x) {
   for (int k = 0; k < kLogitsAtOnce; ++k) softmax.sum += exp_f32(x[k] - softmax.most);
 }
 
-/// Leaves the products as they are.
+/// Returns a row's softmax, and leaves its products as they are.
 template <class Loss>
 KOKKOS_INLINE_FUNCTION RowSoftmax softmax_of(const TeamRow& row, const Loss& loss, const float* x,
                                              int64_t count) {
   const int64_t threads = row.member.team_size();
   RowSoftmax own{-FLT_MAX, 0.0f};
-  double total = 0.0;  // of logits; what lies below their maximum is told from it
+  double total = 0.0;  // sum of logits, from which `below` follows
   for (int64_t j = row.member.team_rank(); j < count; j += kLogitsAtOnce * threads) {
     float logit[kLogitsAtOnce];
     for (int k = 0; k < kLogitsAtOnce; ++k) {
@@ -78,8 +77,8 @@ KOKKOS_INLINE_FUNCTION void store(std::byte* row, int64_t j, float value) {
   std::memcpy(row + j * int64_t(sizeof(T)), &rounded, sizeof(T));
 }
 
-// A narrower gradient overwrites numbers further in front than those it is made of, so reading a
-// stretch before writing any of it is all the care that is needed.
+// A narrower gradient overwrites only numbers before those it is made of. So it suffices to read a
+// stretch before writing any of it.
 
 /// Writes a row's gradient where the row holds exponentials.
 template <class T, class Loss>
@@ -97,8 +96,8 @@ KOKKOS_INLINE_FUNCTION void write_gradient(const HostRow&, const RowTarget<Loss>
   if (gradient.target >= 0) store<T>(row, gradient.target, gradient.at_target);
 }
 
-/// Writes it where the row holds logits. Pointers of their types: byte by byte, as memcpy must, a
-/// GPU copies slowly.
+/// Writes a row's gradient where the row holds logits. Uses typed pointers, because a GPU copies
+/// slowly byte by byte, as memcpy must.
 template <class T, class Loss>
 KOKKOS_INLINE_FUNCTION void write_gradient(const TeamRow& row, const RowTarget<Loss>& target,
                                            const RowGradient<Loss>& gradient, float most,

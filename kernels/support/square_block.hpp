@@ -1,7 +1,6 @@
 #pragma once
-/// Squares of gradients as a GPU adds them: a warp has a few blocks of 2048 elements, which it
-/// reads by 16 bytes a lane. Templates over a thread of a block, so that the host runs them in
-/// tests.
+/// Squares of gradients as a GPU adds them: a warp has a few blocks of 2048 elements and reads 16
+/// bytes a lane. Templates over a block's thread, so the host can test them.
 
 #include "kernels/support/row_chunks.hpp"
 #include "kernels/support/warp_runs.hpp"
@@ -9,8 +8,8 @@
 
 namespace zero::kernels {
 
-/// What one thread adds to an exact sum, kept as long as it goes to the same digits: threads of a
-/// whole device add to the same few words, one after the other.
+/// A thread's pending part of an exact sum, kept while its digits stay the same. Otherwise threads
+/// of the whole device would queue for the same few words.
 template <class Block>
 class PendingSum {
  public:
@@ -36,10 +35,10 @@ class PendingSum {
 };
 
 inline constexpr int kSquareWarps = 4;
-/// How many one warp adds up.
+/// Blocks that one warp adds up.
 inline constexpr int64_t kSquareBlocks = 8;
 
-/// kRound: to T first. kWhole: see RunsOfRow.
+/// The squares of `grad`, rounded to T first if kRound. kWhole: see RunsOfRow.
 template <class T, class G, bool kRound, bool kWhole>
 struct SquareBlock {
   int64_t numel;
@@ -57,8 +56,8 @@ struct SquareBlock {
     for (int64_t first = begin; first < end; first += kBlockNumel) {
       const double sum = block_sum(block, first, least(kBlockNumel, end - first));
       if (block.lane() != 0) continue;
-      // Squares of fp32 numbers stay far below fp64's largest, so only an infinity or a NaN among
-      // them makes the sum one.
+      // Squares of fp32 numbers stay far below fp64's largest, so the sum is non-finite only if an
+      // element is.
       if (sum <= kLargest) {
         squares.add(sum);
       } else {

@@ -1,20 +1,20 @@
 #pragma once
-/// The rows of each token, linked in row order, as a GPU finds them: a bit for each segment of rows
-/// says which tokens it holds, so that a row looks for its token in two segments at the most.
+/// The rows of each token, linked in row order, as a GPU finds them. A bit for each segment of rows
+/// says which tokens it holds, so a row searches at most two segments for its token.
 
 #include "kernels/support/elements.hpp"
 #include "kernels/support/row_sums.hpp"
 
 namespace zero::kernels {
 
-/// A stable sort by token that moves nothing.
+/// A stable sort of rows by token that moves nothing.
 struct Chains {
-  int32_t* last;   ///< [vocabulary] the token's row seen last, -1: none; the host's alone
-  int32_t* next;   ///< [rows] the next row with the same token, -1: none
+  int32_t* last;   ///< [vocabulary] last row of the token so far, -1: none; used on the host only
+  int32_t* next;   ///< [rows] next row with the same token, -1: none
   int32_t* first;  ///< [rows] 1: no earlier row has this token
 };
 
-/// At most 256 segments of equal length, whose bits are a token's eight words.
+/// A division of the rows into at most 256 equal segments, one bit each in a token's eight words.
 struct TokenSegments {
   static constexpr int64_t kBits = 32, kWords = 8;
   int64_t rows;
@@ -27,7 +27,7 @@ struct TokenSegments {
   KOKKOS_FUNCTION int64_t end(int64_t segment) const { return least(rows, begin(segment + 1)); }
   KOKKOS_FUNCTION uint32_t* words_of(int32_t token) const { return words + token * kWords; }
 
-  /// The first segment behind this one that holds the token, -1: none.
+  /// Returns the first segment after this one that holds the token, or -1.
   KOKKOS_FUNCTION int64_t next(int64_t segment, int32_t token) const {
     const uint32_t* const of_token = words_of(token);
     const int64_t from = segment + 1;
@@ -41,7 +41,7 @@ struct TokenSegments {
   }
 };
 
-/// Sets the bit of row r's segment, all bits having been 0.
+/// Sets the bit of row r's segment. REQUIRES: all bits are 0 before the first row.
 struct MarkSegments {
   TokenSegments segments;
 
@@ -52,7 +52,7 @@ struct MarkSegments {
   }
 };
 
-/// Links row r, after all first[] have been set to 1 and all segments been marked.
+/// Links row r to the next one. REQUIRES: all first[] are 1, and all segments are marked.
 struct LinkRow {
   TokenSegments segments;
   Chains chains;

@@ -1,8 +1,7 @@
 #pragma once
-/// How the threads of a GPU read: by runs of eight elements that follow each other, in accesses of
-/// 16 bytes; and what the 32 threads of a warp do together, sums and rows that they read by runs.
-/// Templates over a thread of a block, which tells who it is and lets threads meet: a GPU's, or in
-/// tests the host's (tests/support/device_block.hpp).
+/// Runs of eight consecutive elements, which a thread of a GPU reads in accesses of 16 bytes. Sums
+/// and rows of a warp's 32 threads. Templates over a thread of a block, which knows its number and
+/// meets the others: a GPU's, or in tests the host's (tests/support/device_block.hpp).
 
 #include <cstdint>
 #include <type_traits>
@@ -11,7 +10,7 @@
 
 namespace zero::kernels {
 
-/// The second input of a function of one.
+/// The absent second input of a function of one.
 struct None {
   ZERO_HOST_DEVICE explicit operator float() const { return 0.0f; }
 };
@@ -28,7 +27,7 @@ bool takes_runs(const T* array) {
   return std::is_same_v<T, None> || reinterpret_cast<uintptr_t>(array) % alignof(Run<T>) == 0;
 }
 
-/// Elements [first, first + kRunNumel), aligned.
+/// Returns elements [first, first + kRunNumel). REQUIRES: their address is aligned.
 template <class T>
 ZERO_HOST_DEVICE inline Run<T> run_at(const T* array, int64_t first) {
   if constexpr (std::is_same_v<T, None>)
@@ -44,7 +43,7 @@ ZERO_HOST_DEVICE inline void set_run(T* array, int64_t first, const Run<T>& run)
 
 inline constexpr int kWarpLanes = 32;
 
-/// The sum over a warp's lanes, along a fixed tree, in each of them.
+/// Returns the sum over a warp's lanes, along a fixed tree, to each lane.
 template <class Block, class Value>
 ZERO_DEVICE_ONLY Value warp_sum(const Block& block, Value value) {
   for (int step = kWarpLanes / 2; step > 0; step /= 2)
@@ -61,18 +60,18 @@ ZERO_DEVICE_ONLY float warp_maximum(const Block& block, float value) {
   return value;
 }
 
-/// A row in runs of eight elements. kWhole: its length is a multiple of eight, and it lies where
-/// an access of 16 bytes may.
+/// A row in runs of eight elements. kWhole: its length is a multiple of eight, and its address
+/// allows accesses of 16 bytes.
 template <class T, bool kWhole>
 struct RunsOfRow {
   T* row;
   int64_t width;
 
-  /// Whether element k of the run that begins at `first` exists.
+  /// True if element k of the run that begins at `first` exists.
   ZERO_DEVICE_ONLY bool has(int64_t first, int k) const {
     return kWhole ? first < width : first + k < width;
   }
-  /// Zeros where the row has ended.
+  /// Returns the run at `first`, with zeros behind the row's end.
   ZERO_DEVICE_ONLY Run<std::remove_const_t<T>> load(int64_t first) const {
     if constexpr (kWhole) {
       if (first < width) return run_at(static_cast<const T*>(row), first);

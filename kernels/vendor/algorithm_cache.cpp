@@ -57,7 +57,7 @@ size_t file_bytes(const std::string& path) {
   return stat(path.c_str(), &facts) == 0 ? size_t(facts.st_size) : 0;
 }
 
-/// One write to the end of the file, so that lines of several processes do not mix.
+/// Appends in one write, so lines of several processes do not mix.
 void append(const std::string& path, const std::string& line) {
   const int file = open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
   if (file < 0) return;
@@ -138,7 +138,7 @@ void AlgorithmCache::keep(const std::string& problem, const Algorithm& algorithm
   if (path_.empty() || file_bytes(path_) >= kBytesMost) return;
   const std::string line =
       text(machine_, "\t", problem, "\t", hex(algorithm.description), "\t", algorithm.microseconds);
-  // A line that another process was stopped in the middle of ends where this one begins.
+  // The first line feed ends a line that another process left unfinished.
   append(path_, text("\n", line, "\t", check_sum(line), "\n"));
 }
 
@@ -152,8 +152,8 @@ std::optional<Algorithm> known(const AlgorithmCache& cache, const Way& way) {
   return good ? kept : std::nullopt;
 }
 
-/// Other processes are looked for without a turn first: a rank that has measured may be held up by
-/// one that has not come as far.
+/// Returns the algorithm of a way. Looks for others' results before it takes a turn, so a rank
+/// behind does not hold up one that need not measure.
 Algorithm known_or_measured(AlgorithmCache& cache, const Way& way) {
   if (const auto kept = known(cache, way)) return *kept;
   cache.read_on();

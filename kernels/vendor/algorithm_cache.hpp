@@ -1,7 +1,6 @@
 #pragma once
-/// What is remembered of a library, problem by problem: what was made for it, and which algorithm
-/// does it best, kept in a file from run to run. Nothing here knows the library: an algorithm is
-/// the 64 bytes that it calls so.
+/// Results of a library, problem by problem: objects made for it, and the best algorithm, kept in a
+/// file between runs. Nothing here knows the library; an algorithm is its 64 opaque bytes.
 
 #include <array>
 #include <cstddef>
@@ -17,13 +16,13 @@
 
 namespace zero::kernels::vendor {
 
-/// What was made for each key at its first use. Few keys: they are looked through one by one. Its
-/// owner locks it where threads share it.
+/// A table of values made at the first use of their keys. Keys are few, so they are searched one by
+/// one. Threads that share a table lock it.
 template <class Key, class Value>
 class MadeOnce {
  public:
-  /// make(key) gives a Value. The reference holds until kMost keys are there and another comes:
-  /// then all are made afresh.
+  /// Returns the value of a key, made by make(key). The reference holds until a key beyond kMost
+  /// comes, which empties the table.
   template <class Make>
   Value& get(const Key& key, const Make& make) {
     for (const auto& entry : entries_)
@@ -35,7 +34,7 @@ class MadeOnce {
 
   size_t size() const { return entries_.size(); }
 
-  /// More than any model here has of them.
+  /// The most keys; no model here has as many.
   static constexpr size_t kMost = 256;
 
  private:
@@ -46,35 +45,37 @@ class MadeOnce {
   std::vector<std::unique_ptr<Entry>> entries_;
 };
 
-/// What was measured for one product.
+/// A measured algorithm of one product.
 struct Algorithm {
   std::array<std::byte, 64> description;
   float microseconds;
 };
 
-/// A table in memory that a file keeps, one line an entry, to which several processes add: a line
-/// is one append and carries its own check sum, so a torn or foreign line is passed over. Entries
-/// belong to a machine, the GPU and the library's version, and are not seen under another. A file
-/// that cannot be read or written costs measuring again and nothing else. Thread-safe.
+/// A table in memory that a file keeps, one line an entry, to which several processes add. A line
+/// is one append with its own check sum, so torn and foreign lines are skipped. Entries of another
+/// machine (GPU and library version) are not seen. A file that cannot be read or written only costs
+/// measuring again. Thread-safe.
 class AlgorithmCache {
  public:
-  /// `path` "" keeps nothing; its folder is made if need be. `machine` and problems hold no tab and
-  /// no line feed.
+  /// Reads the file at `path` and makes its folder if need be; "" keeps nothing. REQUIRES:
+  /// `machine` and problems hold no tab and no line feed.
   AlgorithmCache(std::string path, std::string machine);
 
   std::optional<Algorithm> find(const std::string& problem) const;
-  /// Reads what has been added to the file meanwhile.
+  /// Reads the lines added to the file since the last read.
   void read_on();
   /// Replaces an entry; the last line of a file counts.
   void keep(const std::string& problem, const Algorithm& algorithm);
 
-  /// Lines of the file that were passed over as damaged.
-  int damaged_lines() const { return damaged_lines_; }
+  /// Returns the number of lines of the file that were skipped as damaged.
+  int damaged_lines() const {
+    const std::lock_guard lock(mutex_);
+    return damaged_lines_;
+  }
 
-  /// While it lives no other Turn at the file does, so that ranks which come to a problem together
-  /// measure it once and go on alike. Waits for at most `milliseconds_most`: what may keep another
-  /// one is a peer that waits for this one, and measuring twice costs less than waiting for ever.
-  /// A thread has one at a time.
+  /// A lock on the file, so ranks that come to a problem together measure it once and go on alike.
+  /// Waits for at most `milliseconds_most`, because the holder may be a peer that waits for this
+  /// rank; measuring twice costs less than waiting for ever. A thread has one at a time.
   class Turn {
    public:
     static constexpr int kMillisecondsMost = 5000;
@@ -82,7 +83,7 @@ class AlgorithmCache {
     ~Turn();
     Turn(const Turn&) = delete;
     Turn& operator=(const Turn&) = delete;
-    /// Whether it is the only one; never without a file that can be locked.
+    /// True if this is the only Turn; never without a file that can be locked.
     bool alone() const { return alone_; }
 
    private:
@@ -90,7 +91,7 @@ class AlgorithmCache {
     bool alone_ = false;
   };
 
-  /// A file that has grown beyond this is neither read on nor added to.
+  /// A file that has grown beyond this is neither read nor added to.
   static constexpr size_t kBytesMost = size_t(4) << 20;
 
  private:
@@ -103,12 +104,12 @@ class AlgorithmCache {
   int damaged_lines_ = 0;
 };
 
-// Which of several ways to compute the same thing is the fastest here: measured once, then kept.
+// The fastest of several ways to compute one thing, measured once, then kept.
 
 struct Way {
-  std::string name;                             ///< in the cache
-  std::function<bool(const Algorithm&)> takes;  ///< whether what was kept can still be done
-  /// Its best algorithm and time; none: it cannot be done here.
+  std::string name;                             ///< name in the cache
+  std::function<bool(const Algorithm&)> takes;  ///< true if a kept algorithm can still run
+  /// Returns the way's best algorithm and time; none if it cannot be done here.
   std::function<std::optional<Algorithm>()> measure;
 };
 
@@ -117,9 +118,9 @@ struct FastestWay {
   Algorithm algorithm;
 };
 
-/// The first of the fastest. What `cache` has no time of, or one of an algorithm that is no longer
-/// taken, is measured and kept, by one process of those that share the file; that something cannot
-/// be done is kept as an infinite time. Throws Error(kInternal) where nothing can be done.
+/// Returns the first of the fastest ways. Measures and keeps ways without a time in `cache`, or
+/// with an algorithm no longer taken. Only one of the processes that share the file measures. Keeps
+/// an impossible way as an infinite time. Throws Error(kInternal) if no way is possible.
 FastestWay fastest_way(AlgorithmCache& cache, std::span<const Way> ways);
 
 }  // namespace zero::kernels::vendor

@@ -1,19 +1,19 @@
 #pragma once
-/// The gradient of attention as one block of GPU threads computes it, in two launches: the first
-/// owns queries and leaves dq and y . dy, the second owns keys and leaves dk and dv. With a bias
-/// the first leaves the sums of its tile's diagonals, too, and a third adds them up.
+/// The gradient of attention as one block of GPU threads computes it, in two launches. The first
+/// owns queries and writes dq and y . dy; the second owns keys and writes dk and dv. With a bias,
+/// the first also writes the sums of its tile's diagonals, and a third adds them up.
 
 #include "kernels/vendor/attention_block.hpp"
 
 namespace zero::kernels::vendor {
 
-/// One pair of a query and a key.
+/// The gradient of a pair of a query and a key.
 struct PairGradient {
-  float probability;  ///< after dropout
-  float score;        ///< the gradient of the scaled score
+  float probability;  ///< probability after dropout
+  float score;        ///< gradient of the scaled score
 };
 
-/// What both launches share: arrays of one head.
+/// The arrays of one head, for both launches.
 template <class T>
 struct HeadGradient {
   AttentionLaunch launch;
@@ -57,7 +57,7 @@ struct HeadGradient {
   }
 };
 
-/// A bias's gradient from the queries of one tile: one sum for each diagonal that they touch, those
+/// The bias gradient from the queries of one tile: a sum for each diagonal that they touch, those
 /// of the last query first. [samples, heads, tiles of queries, diagonals of a tile]
 struct TileDiagonals {
   float* sums;  ///< null: there is no bias
@@ -73,7 +73,7 @@ struct TileDiagonals {
       : sums(nullptr), count(count_of(extents)) {
     if (arrays.dbias) sums = first(extents, arrays.scratch) + tile * count;
   }
-  /// After y . dy of all rows.
+  /// Returns the first sum, behind y . dy of all rows.
   ZERO_DEVICE_ONLY static float* first(const AttentionExtents& extents, void* scratch) {
     return static_cast<float*>(scratch) + extents.samples * extents.heads * extents.length;
   }
@@ -93,7 +93,7 @@ struct TileDiagonals {
       scores[(block.warp() * kOwnRows + r) * (kTileRows + 1) + block.lane()] = score[r];
     block.sync();
     const int diagonal = block.thread() - (kTileRows - 1);
-    // After the tile's last diagonal another tile's begin, whose block may be adding to them.
+    // Behind the tile's last diagonal lie another tile's, to which its block may be adding.
     if (diagonal >= kTileRows || key + block.thread() >= count) return;
     float sum = 0.0f;
     for (int row = diagonal < 0 ? -diagonal : 0; row < kTileRows && row + diagonal < kTileRows;
@@ -187,12 +187,12 @@ ZERO_DEVICE_ONLY void attention_key_gradient(const Block& block, const Attention
   }
 }
 
-/// Blocks of the launch that adds up a bias's gradient: a thread for each element.
+/// Returns the blocks of the launch that adds up a bias gradient: a thread for each element.
 constexpr int64_t bias_gradient_blocks(const AttentionExtents& extents) {
   return ceil_div<int64_t>(extents.heads * extents.diagonals(), kAttentionThreads);
 }
 
-/// Over samples, and over the tiles of queries of each, in their order.
+/// Adds the bias gradient over samples, and over the tiles of queries of each, in their order.
 template <class T, class Block>
 ZERO_DEVICE_ONLY void attention_bias_gradient(const Block& block, const AttentionLaunch& launch,
                                               const AttentionGradArrays<T>& arrays) {
@@ -203,8 +203,7 @@ ZERO_DEVICE_ONLY void attention_bias_gradient(const Block& block, const Attentio
   const int64_t tiles = attention_tiles(extents, Own::queries);
   const int64_t count = TileDiagonals::count_of(extents);
   const float* const sums = TileDiagonals::first(extents, arrays.scratch);
-  // The diagonal of the tile's first query and key 0 is number kTileRows - 1 of the tile's
-  // diagonals.
+  // The diagonal of the tile's first query and key 0 is the tile's diagonal kTileRows - 1.
   const int64_t relative = element % extents.diagonals() - (extents.length - 1);
   float sum = 0.0f;
   for (int64_t sample = 0; sample < extents.samples; ++sample)

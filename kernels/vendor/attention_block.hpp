@@ -1,10 +1,10 @@
 #pragma once
 /// Attention as one block of GPU threads computes it: templates over the block, which tells a
-/// thread who it is and lets threads meet, so that the host runs the same code in tests.
+/// thread its number and lets threads meet, so the host can test them.
 ///
-/// A block has kWarps warps of 32 threads. A warp owns kRows rows of one side (queries, or keys),
-/// and walks over tiles of 32 rows of the other side, one of them a lane. All sums are fp32 and of
-/// a fixed order; nothing is added atomically.
+/// A block has kAttentionWarps warps of 32 threads. A warp owns kOwnRows rows of one side (queries
+/// or keys) and walks over tiles of 32 rows of the other, one a lane. All sums are fp32 in a fixed
+/// order; nothing is added atomically.
 
 #include <cmath>
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace zero::kernels::vendor {
 
 inline constexpr int kAttentionWarps = 8;
 inline constexpr int kAttentionThreads = kAttentionWarps * kWarpLanes;
-/// Rows that a warp owns: what is read of the other side serves all of them.
+/// Rows that a warp owns. Each read of the other side serves all of them.
 inline constexpr int kOwnRows = 4;
 /// Rows that a block owns, and rows of a tile of the other side.
 inline constexpr int kTileRows = kAttentionWarps * kOwnRows;
@@ -26,29 +26,30 @@ static_assert(kTileRows == kWarpLanes);
 /// The widest head that the shared memory of a multiprocessor has room for.
 inline constexpr int64_t kHeadWidthMost = 256;
 
-/// fp32 elements of shared memory that a block wants, for `pairs` pairs of tiles: 1 forwards, where
-/// queries need no partner, counts as a pair and a half.
+/// Returns the fp32 elements of shared memory of a block: tiles of queries, keys and values
+/// forwards, two tiles of each side backwards.
 constexpr int64_t attention_shared_numel(int64_t head_width, bool backward) {
   const int64_t own = kTileRows * head_width, other = kTileRows * (head_width + 1);
   return backward ? 2 * own + 2 * other : own + other + kTileRows * head_width;
 }
 
-/// fp32 elements of a tile of scores that the queries' gradient wants after them for a bias.
+/// fp32 elements of a tile of scores, which the queries' gradient needs behind its tiles for a
+/// bias.
 inline constexpr int64_t kScoreTileNumel = kTileRows * (kTileRows + 1);
 
-/// Which rows the blocks of a launch own.
+/// The rows that the blocks of a launch own.
 enum class Own { queries, keys };
 
 ZERO_HOST_DEVICE constexpr int64_t attention_tiles(const AttentionExtents& extents, Own own) {
   return ceil_div<int64_t>(own == Own::queries ? extents.length : extents.key_length(), kTileRows);
 }
 
-/// Blocks of one launch: tiles of all heads of all samples.
+/// Returns the number of blocks of one launch: tiles of all heads of all samples.
 constexpr int64_t attention_blocks(const AttentionExtents& extents, Own own) {
   return extents.samples * extents.heads * attention_tiles(extents, own);
 }
 
-/// What every block of a launch knows.
+/// The arguments that all blocks of a launch share.
 struct AttentionLaunch {
   AttentionExtents extents;
   DropoutSite site;
@@ -58,11 +59,11 @@ struct AttentionLaunch {
   ZERO_DEVICE_ONLY float scale() const { return 1.0f / extents.divisor(); }
 };
 
-/// The tile of one block: one head of one sample, and kTileRows rows of it.
+/// The tile of one block: kTileRows rows of one head of one sample.
 struct AttentionTile {
   int64_t sample, head, first_row;
-  int64_t index;  ///< among those of all heads
-  int64_t keys;   ///< of the sample that are no padding
+  int64_t index;  ///< number of the tile among those of all heads
+  int64_t keys;   ///< keys of the sample that are no padding
   bool causal;
 
   template <class T>
@@ -80,27 +81,26 @@ struct AttentionTile {
   ZERO_DEVICE_ONLY bool sees(int64_t query, int64_t key) const {
     return key < keys && (!causal || key <= query);
   }
-  /// Just after the last key that a query of this tile sees.
+  /// Returns the place behind the last key that a query of this tile sees.
   ZERO_DEVICE_ONLY int64_t end_of_keys() const {
     const int64_t end = first_row + kTileRows;
     return causal && end < keys ? end : keys;
   }
-  /// This head in rows of queries, or of keys, that are `stride` apart.
+  /// Returns this head's first element in queries `stride` apart; of_keys(), in keys.
   ZERO_DEVICE_ONLY int64_t of_queries(const AttentionExtents& extents, int64_t stride) const {
     return sample * extents.length * stride + head * extents.head_width;
   }
   ZERO_DEVICE_ONLY int64_t of_keys(const AttentionExtents& extents, int64_t stride) const {
     return sample * extents.key_length() * stride + head * extents.head_width;
   }
-  /// Row 0 of this head in [samples, heads, length].
+  /// Returns row 0 of this head in [samples, heads, length].
   ZERO_DEVICE_ONLY int64_t first_of_head(const AttentionExtents& extents) const {
     return (sample * extents.heads + head) * extents.length;
   }
 };
 
-/// The bias of one head's scores.
 struct AttentionBias {
-  const float* none;  ///< that of a key in its query's place; null: there is no bias
+  const float* none;  ///< bias of a key in its query's place; null: there is none
   int64_t length;
 
   template <class T>
@@ -113,12 +113,11 @@ struct AttentionBias {
   }
 };
 
-/// The masks of one head.
 struct AttentionMask {
   uint64_t seed;
   int64_t sample, row0, columns;
   uint32_t site, threshold;
-  float multiplier;  ///< of kept probabilities
+  float multiplier;  ///< factor of kept probabilities
   bool drops;
 
   ZERO_DEVICE_ONLY AttentionMask(const AttentionLaunch& launch, const AttentionTile& tile)
@@ -141,7 +140,7 @@ struct AttentionMask {
   }
 };
 
-/// Rows of global memory with `ld` elements from one to the next.
+/// A matrix of global memory, `ld` elements from row to row.
 template <class T>
 struct StridedRowsOf {
   T* first;
@@ -149,7 +148,7 @@ struct StridedRowsOf {
   int64_t length;  ///< rows that exist
 };
 
-/// Copies kTileRows rows from `row` on into shared memory, in fp32, zeros where there is no row.
+/// Copies kTileRows rows from `row` on to shared memory in fp32, with zeros for missing rows.
 template <class T, class Block>
 ZERO_DEVICE_ONLY void load_tile(const Block& block, const StridedRowsOf<const T>& rows, int64_t row,
                                 int64_t width, int64_t pitch, float* tile) {
@@ -160,7 +159,7 @@ ZERO_DEVICE_ONLY void load_tile(const Block& block, const StridedRowsOf<const T>
   }
 }
 
-/// dot[r] = row r of the warp's own rows times the lane's row of the other side.
+/// Writes dot[r] = row r of the warp's own rows times the lane's row of the other side.
 template <class Block>
 ZERO_DEVICE_ONLY void dot_products(const Block& block, int64_t width, const float* own,
                                    const float* other, float (&dot)[kOwnRows]) {
@@ -201,7 +200,7 @@ struct OwnSums {
         value[r][part] = std::fma(factor[r], element, value[r][part]);
     }
   }
-  /// Row r times `factor`, rounded once, to a row of global memory.
+  /// Writes row r times `factor`, rounded once, to a row of global memory.
   template <class T>
   ZERO_DEVICE_ONLY void store(int lane, int r, float factor, int64_t width, T* row) const {
     for (int part = 0; part < kParts; ++part) {
@@ -211,7 +210,7 @@ struct OwnSums {
   }
 };
 
-/// Forwards: a warp owns queries and walks over keys and values with an online softmax.
+/// The forward pass: a warp owns queries and walks over keys and values with an online softmax.
 template <class T, int kParts, class Block>
 class AttentionForward {
  public:
@@ -260,12 +259,12 @@ class AttentionForward {
     return tile_.first_row + block_.warp() * kOwnRows + r;
   }
 
-  /// The lane's score of the warp's row r becomes its probability, not yet divided by the sum.
+  /// Returns the probability of the lane's score in row r, not yet divided by the sum.
   ZERO_DEVICE_ONLY float soften(int r, int64_t first_key, float dot) {
     const int64_t query = row(r), key = first_key + block_.lane();
     const bool visible = tile_.sees(query, key);
     const float score = visible ? dot * launch_.scale() + bias_(query, key) : -INFINITY;
-    // Tiles begin at multiples of 32, and so a query sees at least the first key of each.
+    // Tiles begin at multiples of 32, so a query sees at least the first key of each.
     const float most = warp_maximum(block_, score);
     const float maximum = most < maximum_[r] ? maximum_[r] : most;
     const float rescale = exp_f32(maximum_[r] - maximum);

@@ -1,8 +1,8 @@
 #pragma once
-/// What a library is told beside q, k and v: what it draws masks from, the lengths of samples, and
-/// the bias as a number for each score. What is done behind it: the bias' gradient comes back to
-/// diagonals, and zeros are written where we promise them. The library is told one key of a sample
-/// that has none, so that its results are cleared.
+/// The work around a library's call. In front of it: numbers for masks, lengths of samples, and the
+/// bias as a number for each score. Behind it: the bias gradient comes back to diagonals, and
+/// promised zeros are written. The library is told one key of a sample without keys, so its results
+/// are cleared.
 
 #include "kernels/support/row_chunks.hpp"
 #include "kernels/support/warp_runs.hpp"
@@ -10,7 +10,7 @@
 
 namespace zero::kernels::vendor {
 
-/// *dropout = attention_dropout() of this micro-batch. Asynchronous on `stream`.
+/// Writes attention_dropout() of this micro-batch to *dropout. Asynchronous on `stream`.
 void write_dropout(Stream& stream, const DropoutSite& site, const StepInputs* inputs,
                    AttentionDropout* dropout);
 
@@ -18,8 +18,8 @@ struct SampleLengths {
   int32_t *queries, *keys;  ///< [samples] each
 };
 
-/// Writes how many queries and keys each sample has: all of them, or as `key_counts` say, [samples]
-/// or null. A sample without keys has one query and one key. Asynchronous on `stream`.
+/// Writes the number of queries and keys of each sample: all of them, or as `key_counts` say,
+/// [samples] or null. A sample without keys has one query and one key. Asynchronous on `stream`.
 void write_lengths(Stream& stream, const AttentionExtents& extents, const int32_t* key_counts,
                    const SampleLengths& lengths);
 
@@ -30,7 +30,7 @@ struct QueryRows {
   float* logsumexp = nullptr;  ///< [samples, heads, length], or null
 };
 
-/// Rows of samples without any key = 0. Asynchronous on `stream`.
+/// Writes zeros to rows of samples without keys. Asynchronous on `stream`.
 template <class T>
 void clear_blind_queries(Stream& stream, const AttentionExtents& extents, const int32_t* key_counts,
                          const QueryRows<T>& rows);
@@ -41,15 +41,15 @@ struct KeyRows {
   int64_t stride;
 };
 
-/// Rows of keys that are padding = 0. Asynchronous on `stream`.
+/// Writes zeros to rows of keys that are padding. Asynchronous on `stream`.
 template <class T>
 void clear_padding(Stream& stream, const AttentionExtents& extents, const int32_t* key_counts,
                    const KeyRows<T>& rows);
 
-// The bias and its gradient, as one block of GPU threads computes them: templates over the block,
-// so that the host runs the same code in tests.
+// The bias and its gradient, as one block of GPU threads computes them. Templates over the block,
+// so the host can test them.
 
-/// A block writes one query of one head.
+/// The bias spread over scores. A block writes one query of one head.
 template <class T>
 struct SpreadBias {
   static constexpr int kThreads = 2 * kWarpLanes;
@@ -69,9 +69,9 @@ struct SpreadBias {
   }
 };
 
-/// A block has a diagonal a lane. Each warp adds some of the queries, those of the first sample
-/// first, and the block adds its warps: an order that follows from the extents alone. Scores that
-/// no query has, for padding or behind a causal query, are not read.
+/// The bias gradient as sums along diagonals. A block has a diagonal a lane. Each warp adds some
+/// queries, the first sample's first, and the block adds its warps, so the order follows from the
+/// extents alone. Does not read scores that no query sees, for padding or behind a causal query.
 template <class T>
 struct SumDiagonals {
   static constexpr int kWarps = 8, kThreads = kWarps * kWarpLanes;
@@ -105,7 +105,7 @@ struct SumDiagonals {
   ZERO_DEVICE_ONLY int64_t keys_of(int64_t sample) const {
     return key_counts ? least(key_counts[sample], extents.key_length()) : extents.key_length();
   }
-  /// Queries whose scores the block's diagonals touch begin at the same one for every lane.
+  /// Adds one sample's scores. All lanes begin at the first query that the block's diagonals touch.
   template <class Block>
   ZERO_DEVICE_ONLY float add_sample(const Block& block, int64_t matrix, int64_t keys,
                                     float sum) const {

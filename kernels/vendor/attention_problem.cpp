@@ -8,12 +8,12 @@
 namespace zero::kernels::vendor {
 namespace {
 
-/// Room for what another version of the library might want beside it.
+/// Room for the needs of other versions of the library.
 constexpr int64_t kSpareBytes = int64_t(1) << 20;
-/// A library computes in 16 bits.
+/// Bytes of a score. A library computes in 16 bits.
 constexpr int64_t kScoreBytes = 2;
 
-/// Places one piece after the others.
+/// Places a piece after the others and returns its begin.
 int64_t place(int64_t& end, int64_t bytes) {
   const int64_t begin = end;
   end += round_up(bytes, kExtentAlignBytes);

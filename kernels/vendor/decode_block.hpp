@@ -1,7 +1,6 @@
 #pragma once
-/// What continues texts, as a GPU computes it: attention with caches, and products of few rows.
-/// Functors over elements, and over rows that a team of threads works on
-/// (kernels/support/rows.hpp), so that the host runs the same code in tests.
+/// Attention with caches and products of few rows on a GPU, to continue texts. Functors over
+/// elements, and over rows of a team (kernels/support/rows.hpp), so the host can test them.
 
 #include <cmath>
 
@@ -14,7 +13,7 @@ namespace zero::kernels::vendor {
 inline constexpr int64_t kCachePanel = 64;
 static_assert(cache_columns(1) == kCachePanel);
 
-/// The caches of a chunk, and what lies in them where.
+/// The caches of a chunk, and the places of elements in them.
 template <class T>
 struct KeyCache {
   CachedAttentionExtents extents;
@@ -22,7 +21,7 @@ struct KeyCache {
   CachedAttentionArrays<T> arrays;
 
   ZERO_HOST_DEVICE int64_t width() const { return extents.heads * extents.head_width; }
-  /// Where element j of a head's key, and of its value, lies for the token at `position`.
+  /// Returns the place of element j of a head's key; value_at(), of its value.
   ZERO_HOST_DEVICE int64_t key_at(int64_t cache, int64_t head, int64_t position, int64_t j) const {
     const int64_t column = position % kCachePanel;
     return (2 * width() * cache + head * extents.head_width) * extents.columns +
@@ -38,8 +37,8 @@ struct KeyCache {
   }
 };
 
-/// Row `item` makes that move, and there are no more of them than caches. The host may not look at
-/// what a device reads, so what does not fit the caches is left out.
+/// The moves of a chunk, one a row, at most as many as caches. Leaves out moves that do not fit,
+/// because the host may not look at what a device reads.
 template <class T>
 struct MoveTokens {
   KeyCache<T> cache;
@@ -60,7 +59,7 @@ struct MoveTokens {
   }
 };
 
-/// Element i of the new keys and values, [rows, width].
+/// A copy of element i of the new keys and values, [rows, width], to the caches.
 template <class T>
 struct StoreTokens {
   KeyCache<T> cache;
@@ -78,7 +77,8 @@ struct StoreTokens {
   }
 };
 
-/// One team a head of a row; its scores lie in the scratch, [rows, heads, columns].
+/// The attention of one head of a row, which has one team. Scores lie in the scratch, [rows, heads,
+/// columns].
 template <class T>
 struct AttendToTokens {
   KeyCache<T> cache;
@@ -153,8 +153,8 @@ struct AttendToTokens {
   }
 };
 
-/// Element i of y: neighbours read neighbouring columns of a panel, and the sum runs in the host's
-/// order, one fused step each.
+/// A product of few rows, element i of y. Neighbours read neighbouring columns of a panel. The sum
+/// has the host's order, one fused step each.
 template <class T>
 struct RowProduct {
   RowProductExtents extents;
@@ -174,7 +174,7 @@ struct RowProduct {
   }
 };
 
-/// Row c has class c, for all rows of x that are wanted.
+/// The scores of class c, row c of the launch, for all wanted rows of x.
 template <class T>
 struct TableProduct {
   int64_t classes, width;

@@ -5,7 +5,8 @@
 namespace zero::kernels::vendor {
 namespace {
 
-/// CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD: in elements.
+/// Unit of the second matrix's leading dimension, in elements:
+/// CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD.
 constexpr int64_t kAuxLeading = 8;
 constexpr uintptr_t kAuxAlignment = 16;
 
@@ -17,14 +18,14 @@ bool has_aux(const GemmSpec& spec, const GemmOperands& operands) {
   return operands.aux != nullptr && is_aligned(operands.aux) && spec.ldc % kAuxLeading == 0;
 }
 
-/// Tensor maps and 16-byte loads ask for it. A kernel counts rows, and elements of a tile's rows,
-/// in 32 bits.
+/// True if a matrix suits tensor maps, 16-byte loads, and kernels that count rows, and elements of
+/// a tile's rows, in 32 bits.
 bool lies_well(const void* matrix, int64_t rows, int64_t ld) {
   constexpr int64_t kRowsMost = int64_t(1) << 30, kWidthMost = int64_t(1) << 23;
   return is_aligned(matrix) && ld % kAuxLeading == 0 && rows <= kRowsMost && ld <= kWidthMost;
 }
 
-/// A tree adds what each kGradientSumRows rows leave, of at most kPartsMost parts.
+/// True if a tree can add the sums of each kGradientSumRows rows, at most kPartsMost of them.
 bool takes_sums(const GemmSpec& spec, const GemmOperands& operands) {
   constexpr int64_t kPartsMost = 1024;
   return spec.epilogue != Epilogue::gelu_gradient_sums ||

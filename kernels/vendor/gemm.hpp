@@ -1,6 +1,6 @@
 #pragma once
-/// The matrix product that product() calls: one header, a twin for each library; and a product as
-/// callers give it, as gemm() wants it.
+/// The matrix product that product() calls, with a twin for each library, and the translation of a
+/// ProductSpec.
 
 #include <cstdint>
 #include <string>
@@ -12,26 +12,26 @@
 
 namespace zero::kernels::vendor {
 
-/// What fused_gemm() does with a product in the same call. `aux` lies as c does.
+/// The work that fused_gemm() does beside a product. `aux` is laid out as c.
 enum class Epilogue : uint8_t {
   none,
   gelu,                ///< c = gelu(aux), aux = op(a) op(b) + bias
   gelu_gradient,       ///< c = op(a) op(b) * gelu'(aux)
-  gelu_gradient_sums,  ///< and beside it sums[j] = the sum over m of c[m, j]
+  gelu_gradient_sums,  ///< as gelu_gradient, and sums[j] = the sum over m of c[m, j]
   column_sums,         ///< beside c: sums[j] = the sum over k of op(b)[k, j]
   residual             ///< c = op(a) op(b) + bias + aux
 };
 
-/// c[m, n] = op(a) op(b) (+ bias over n) (+ c); every leading dimension is given.
+/// The shape of c[m, n] = op(a) op(b) (+ bias over n) (+ c), with every leading dimension.
 struct GemmSpec {
   int64_t m, n, k;
   int64_t lda, ldb, ldc;
   Dtype in, out;             ///< f32 to f32; bf16 to bf16 or f32; f16 to f16 or f32
   bool transpose_a = false;  ///< a is stored [k, m]
   bool transpose_b = false;  ///< b is stored [n, k]
-  bool accumulate = false;   ///< out = f32 and no bias
+  bool accumulate = false;   ///< needs out = f32 and no bias
   bool bias = false;
-  Epilogue epilogue = Epilogue::none;  ///< of fused_gemm() alone
+  Epilogue epilogue = Epilogue::none;  ///< for fused_gemm() alone
   bool operator==(const GemmSpec&) const = default;
 };
 
@@ -42,38 +42,40 @@ struct GemmOperands {
   const void* bias = nullptr;  ///< [n] of `in`
   void* aux = nullptr;         ///< [m, ldc] of `out`; gelu alone writes it
   void* sums = nullptr;        ///< [n] of `out`
-  float* scratch = nullptr;    ///< beside the sums of gelu_gradient_sums, for those of its parts
+  float* scratch = nullptr;    ///< with gelu_gradient_sums, for the parts of its sums
 };
 
-/// How a library that offers several algorithms for a product chooses among them.
+/// The rules for choosing among a library's algorithms for a product.
 struct GemmRules {
-  bool measure = false;    ///< the fastest of the first few here; else the one it names first
-  std::string cache = "";  ///< file that keeps what was measured; "" keeps it in this process
-  int candidates = 32;     ///< so many are measured, at most kCandidatesMost
+  bool measure = false;    ///< true: the fastest of the first few; false: the library's first
+  std::string cache = "";  ///< file that keeps the measurements; "" keeps them in this process
+  int candidates = 32;     ///< number to measure, at most kCandidatesMost
 };
 inline constexpr int kCandidatesMost = 32;
 
-/// For products whose first call comes later. The host's libraries choose for themselves.
+/// Sets the rules for products whose first call comes later. The host's libraries choose for
+/// themselves.
 void set_gemm_rules(const GemmRules& rules);
 
-/// Asynchronous on `stream`. Safe to call from several threads, each with its own stream.
+/// Computes a product. Asynchronous on `stream`. Safe to call from several threads, each with its
+/// own stream.
 void gemm(Stream& stream, const GemmSpec& spec, const GemmOperands& operands);
 
-/// Makes what gemm() makes when this thread first calls it with this spec, so that what is refused
-/// then, such as memory for its code, is refused now. Touches no operand. Nothing on a GPU, whose
-/// libraries choose by their operands.
+/// Prepares the first gemm() with this spec on this thread, so a refusal then, such as of memory
+/// for its code, comes now. Touches no operand. Does nothing on a GPU, whose libraries choose by
+/// operands.
 void prepare_gemm(Stream& stream, const GemmSpec& spec);
-/// How many such things this thread has made, for tests.
+/// Returns the number of products that this thread has prepared, for tests.
 int64_t gemms_made();
 
-/// Name and version of the library.
+/// Returns name and version of the library.
 const char* gemm_library();
-/// The instructions that it uses on this processor.
+/// Returns the instructions that the library uses on this processor.
 const char* gemm_isa();
 
-// A product with an epilogue: twins, host/gemm.cpp and cuda/gemm.cpp.
+// Products with an epilogue: twins, host/gemm.cpp and cuda/gemm.cpp.
 
-/// A view of the kernels that a fused product stands for: it may run several times.
+/// A view of the kernels that a fused product stands for. They may run several times.
 class Apart {
  public:
   template <class Work>
@@ -86,17 +88,17 @@ class Apart {
   void (*call_)(const void*);
 };
 
-/// Whether the library has epilogues.
+/// True if the library has epilogues.
 bool has_epilogues();
 
-/// Does what `apart` does, by one call of the library where that is possible and was measured to be
-/// faster, at the first call with a spec. As gemm(); `spec.epilogue` is one.
+/// Does what `apart` does, by one call of the library if possible and measured to be faster at the
+/// first call with a spec. Asynchronous on `stream`. REQUIRES: spec.epilogue is not none.
 void fused_gemm(Stream& stream, const GemmSpec& spec, const GemmOperands& operands,
                 const Apart& apart);
 
-/// Does one of two things that add the product of `operands`, and what else `spec` says, to an fp32
-/// sum: the one that was measured to be faster at the first call with a spec, else the first. Both
-/// write to `c`, which is elsewhere while they are measured.
+/// Runs `first` or `second`, which both add the product of `operands`, and what else `spec` says,
+/// to an fp32 sum. Takes the faster one, measured at the first call with a spec, else `first`. Both
+/// write to `c`, which points elsewhere during measurement.
 void run_faster(Stream& stream, const GemmSpec& spec, const GemmOperands& operands, float*& c,
                 const Apart& first, const Apart& second);
 
@@ -109,8 +111,8 @@ inline int64_t leading(int64_t given, int64_t dense) {
   return given == 0 ? dense : given;
 }
 
-/// `in` and `out` are of the operands; `bias`: there is one. Throws Error(kInternal) for extents
-/// below 1, for sums in 16 bits and for both a bias and accumulate.
+/// Returns the GemmSpec of a product of `in` operands into `out`, with or without a bias. Throws
+/// Error(kInternal) for extents below 1, sums in 16 bits, or both a bias and accumulate.
 inline vendor::GemmSpec gemm_spec(const ProductSpec& spec, Dtype in, Dtype out, bool bias) {
   ZERO_REQUIRE(spec.m > 0 && spec.n > 0 && spec.k > 0, "product of ", spec.m, " x ", spec.n, " x ",
                spec.k, ": every extent must be at least 1");

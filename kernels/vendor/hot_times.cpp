@@ -9,7 +9,7 @@ namespace {
 
 constexpr float kNever = std::numeric_limits<float>::infinity();
 
-/// The fastest first.
+/// Returns the contenders to measure under load, the fastest first.
 std::vector<size_t> finalists_of(std::span<const float> cool, const HotRules& rules) {
   std::vector<size_t> all;
   for (size_t i = 0; i < cool.size(); ++i)
@@ -25,7 +25,7 @@ int runs_in(double microseconds, float one_run) {
   return int(std::clamp(runs, 1.0, double(kHotRunsMost)));
 }
 
-/// A burst is short for what is quick, so that a load may take several.
+/// Runs a contender for `microseconds`, in several bursts if one is too short.
 void load(size_t contender, float one_run, const RunBurst& run, double microseconds) {
   for (double done = 0; done < microseconds;) {
     const float took = run(contender, runs_in(microseconds - done, one_run));

@@ -31,7 +31,7 @@ PathKind required(const PathLook& look, const std::string& path, Exit exit) {
   refuse(Exit::kIo, path, ": ", path_advice(look.reason));
 }
 
-/// Whether bytes, their end or an error are there to be read in time.
+/// Waits until `end` at most. True if bytes, their end or an error can be read.
 bool wait_for(int file, Clock::time_point end) {
   pollfd asked{.fd = file, .events = POLLIN, .revents = 0};
   for (;;) {

@@ -1,7 +1,7 @@
 #include "zero/base/digests.hpp"
 
-// OpenSSL 3 calls these functions deprecated. The functions that it recommends load modules that a
-// configuration file names, and bring 4 MB of other algorithms along; these are 20 KB.
+// OpenSSL 3 deprecates these functions. Its replacements load modules that a configuration file
+// names, and bring 4 MB of other algorithms. These functions have 20 KB.
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include <openssl/sha.h>
 

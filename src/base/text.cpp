@@ -10,12 +10,12 @@
 namespace zero {
 namespace {
 
-constexpr size_t kLongest = 80;  // longer keys are no slips of the finger
-constexpr size_t kWidest = 100;  // of keys there are
+constexpr size_t kLongest = 80;  // characters of a key; nobody mistypes a longer one
+constexpr size_t kWidest = 100;  // characters of a known key
 
 std::string_view last_part(std::string_view key) { return key.substr(key.rfind('.') + 1); }
 
-/// No fewer edits than this turn one into the other.
+/// Returns the difference of two lengths, a lower bound of the edits between the words.
 size_t gap(std::string_view a, std::string_view b) {
   return std::max(a.size(), b.size()) - std::min(a.size(), b.size());
 }
@@ -26,7 +26,7 @@ uint64_t letters_of(std::string_view word) {
   return letters;
 }
 
-/// How many letters only one of them has, or fewer; an edit makes no more than two of them equal.
+/// Returns a lower bound of the letters that only one word has. An edit changes at most two.
 size_t strange_letters(std::string_view a, std::string_view b) {
   return size_t(std::popcount(letters_of(a) ^ letters_of(b)));
 }
@@ -55,7 +55,8 @@ size_t edit_distance(std::string_view a, std::string_view b, size_t most) {
   most = std::min(most, std::max(a.size(), b.size()));
   const size_t more = most + 1;
   if (gap(a, b) > most || strange_letters(a, b) > 2 * most) return more;
-  // Row i counts the edits from the first i letters of a; far from the diagonal there are too many.
+  // Row i counts the edits from the first i letters of `a`, near the diagonal alone: elsewhere
+  // there are more than `most`.
   using Row = std::array<size_t, kWidest + 2>;
   Row rows[3];
   Row *before = &rows[0], *above = &rows[1], *row = &rows[2];

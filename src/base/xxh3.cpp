@@ -22,7 +22,7 @@ Xxh3Digest canonical(XXH128_hash_t hash) {
   return digest;
 }
 
-/// Falls back to the clock where a container forbids the system's random numbers.
+/// Draws a key. Uses the clock if a container forbids the system's random numbers.
 uint64_t drawn_key() {
   uint64_t key = 0;
   if (getrandom(&key, sizeof key, GRND_NONBLOCK) == ssize_t(sizeof key)) return key;

@@ -13,8 +13,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A sleep and its end cost tens of microseconds, so a peer that is nearly there is waited for
-// awake; longer, and a waiting lane would keep a core from one that has work.
+// A sleep costs tens of microseconds, so a rank spins for a peer that is nearly there. A longer
+// spin would keep a core from a lane that has work.
 constexpr std::chrono::microseconds kPatience{3};
 constexpr timespec kNap{.tv_sec = 0, .tv_nsec = 100'000'000};
 
@@ -28,12 +28,12 @@ bool spin(const Counter& counter, uint32_t least) {
   return true;
 }
 
-// Interrupted, woken, timed out, value changed: whatever the kernel says, the caller looks again.
+// The caller looks again after any result: interrupted, woken, timed out or value changed.
 void sleep_while(Counter& counter, uint32_t value) {
   syscall(SYS_futex, &counter.value, FUTEX_WAIT, value, &kNap, nullptr, 0);
 }
 
-// Counts a sleeper for as long as it lives, also when a hook throws.
+// A scope that counts its thread as a sleeper, also if a hook throws.
 class Asleep {
  public:
   explicit Asleep(Counter& counter) : counter_(counter) { counter_.sleepers.fetch_add(1); }
@@ -52,8 +52,8 @@ bool has_reached(const Counter& counter, uint32_t least) {
 }
 
 void raise(Counter& counter, uint32_t value) {
-  // Both are sequentially consistent, as are the sleeper's: either we see it asleep, or it sees the
-  // new value before it sleeps.
+  // The four operations of raise() and of a sleeper are sequentially consistent. Either raise()
+  // sees the sleeper, or the sleeper sees the new value before it sleeps.
   counter.value.store(value);
   if (counter.sleepers.load() != 0) wake(counter);
 }

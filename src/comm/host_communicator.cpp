@@ -10,7 +10,7 @@
 namespace zero::comm {
 namespace {
 
-// No padding, so memcmp compares values only.
+// Without padding, memcmp compares values only.
 static_assert(std::has_unique_object_representations_v<Call>);
 
 bool same(const Call& a, const Call& b) { return std::memcmp(&a, &b, sizeof(Call)) == 0; }
@@ -22,7 +22,7 @@ std::string piece_text(const Call& call) {
 
 bool adds(const Call& call) { return call.store == Communicator::Store::add; }
 
-/// One pass of the tree.
+/// Runs one pass of the tree.
 template <class T, class Out>
 void sum_as(std::span<const std::byte* const> sources, int64_t numel, Out* out, bool add) {
   std::array<const T*, kernels::kMaxTreeSources> typed;

@@ -11,8 +11,8 @@ namespace zero::comm {
 
 enum class Verb : uint8_t { all_gather, reduce_scatter, all_reduce, broadcast, barrier };
 
-/// What one rank says it is about to do: plain bytes, so that ranks can show them to each other.
-/// `numel` counts elements of `in` (bytes for a broadcast).
+/// The arguments of a verb as plain bytes that ranks can compare. `numel` counts elements of `in`
+/// (bytes for a broadcast).
 struct Call {
   Verb verb;
   Dtype in = Dtype::u8;
@@ -25,25 +25,25 @@ struct Call {
 
   int64_t in_bytes() const { return int64_t(bytes_of(in)); }
   int64_t out_bytes() const { return int64_t(bytes_of(out)); }
-  /// Offset in bytes of element `first` of the piece, in the shard of `rank` of a full array of
-  /// `in`.
+  /// Returns the offset in bytes of element `first` of the piece, within the shard of `rank` of a
+  /// full array of `in`.
   int64_t offset_in_full(int rank, int64_t first) const {
     return (rank * shard_numel + begin + first) * in_bytes();
   }
 };
 
-/// "reduce_scatter of bf16 into fp32, elements [0, 64) of shards of 100"
+/// Returns "reduce_scatter of bf16 into fp32, elements [0, 64) of shards of 100".
 std::string to_text(const Call& call);
 
-/// calls[r] is what rank r says. Throws Error(kRanksDisagree), the same on every rank, naming rank
-/// 0 and the first rank that says something else.
+/// Throws Error(kRanksDisagree), with one text on every rank, unless all calls are equal. Names
+/// rank 0 and the first rank that differs. calls[r] is the call of rank r.
 void require_same(std::span<const Call> calls);
 
-/// What the host back ends share: a verb waits for its stream, checks its arguments, counts itself,
-/// and is done when it returns. A back end moves the bytes.
+/// The common part of the host back ends. A verb waits for its stream, checks its arguments, counts
+/// itself, and is done when it returns. The derived class moves the bytes.
 class HostCommunicator : public Communicator {
  public:
-  /// `group`: how many ranks' parts are added in one pass, a power of two from 2 to 64.
+  /// `group`: ranks whose parts are added in one pass, a power of two from 2 to 64.
   HostCommunicator(int rank, int ranks, int group = kernels::kMaxTreeSources);
 
   int rank() const final { return rank_; }
@@ -57,7 +57,7 @@ class HostCommunicator : public Communicator {
   void barrier() final;
 
  protected:
-  /// Elements of call.in that leave this rank, counted once for every peer that receives them.
+  /// Counts elements of call.in that leave this rank, once for every peer that receives them.
   void count_sent(const Call& call, int64_t elements);
 
   int group() const { return group_; }
@@ -84,29 +84,30 @@ void require_piece(const Piece& piece);
 /// Throws Error(kInternal) unless the dtypes can be summed, stored and added to.
 void require_reduction(const Communicator::Reduction& reduction);
 
-/// Parts of a piece begin at multiples of so many elements, at least 128 bytes, whatever the number
-/// of ranks: copies and sums then move 16 bytes at a time.
+/// Elements, at least 128 bytes. Parts of a piece begin at multiples of this for any number of
+/// ranks, so copies and sums move 16 bytes at a time.
 inline constexpr int64_t kPartElements = 64;
 
-/// Returns how many elements of a piece travel at once where each takes `element_bytes` of the
-/// staging: a multiple of kPartElements, unless the staging has no room for as many.
+/// Returns the elements of a piece that travel at once. Each takes `element_bytes` of the staging.
+/// A multiple of kPartElements, unless the staging is too small.
 int64_t part_numel(int64_t staging_bytes, int64_t element_bytes);
 
 /// Copies this rank's piece from its shard to its place in `full`, unless it is there already.
 void place_own_piece(const Call& call, int rank, const std::byte* shard, std::byte* full);
 
-/// The balanced tree over `sources` (one a rank, of call.in) into `out` (of call.out), with the
-/// scratch of Reduction::group_sums.
+/// Sums `sources` (one per rank, of call.in) along the balanced tree into `out` (of call.out).
+/// `sums` is Reduction::group_sums.
 void sum_sources(const Call& call, std::span<const std::byte* const> sources, int64_t numel,
                  std::byte* out, float* sums);
 
-/// Computes the same sum in two parts, for a back end that holds one group of sources at a time:
-/// the group's sum to `sum`, then the tree over the sums of all groups, [groups, numel], to `out`.
+/// Computes sum_sources() in two parts, for a back end that holds one group of sources at a time.
+/// sum_group() writes a group's sum to `sum`. finish_groups() sums all groups, [groups, numel],
+/// into `out`.
 void sum_group(const Call& call, std::span<const std::byte* const> sources, int64_t numel,
                float* sum);
 void finish_groups(const Call& call, float* sums, int groups, int64_t numel, std::byte* out);
 
-/// words[i] += other[i]; wraps, as two's complement does.
+/// Adds: words[i] += other[i], modulo 2^64.
 void add_words(int64_t* words, const int64_t* other, int64_t numel);
 
 }  // namespace zero::comm

@@ -11,7 +11,7 @@
 namespace zero::comm {
 namespace {
 
-/// The widest element that sums are made of or stored as.
+/// Bytes of the widest element that sums are made of or stored as.
 constexpr int64_t kElementBytes = 4;
 
 const std::byte* element(const void* array, int64_t i, int64_t bytes) {
@@ -21,7 +21,8 @@ std::byte* element(void* array, int64_t i, int64_t bytes) {
   return static_cast<std::byte*>(array) + i * bytes;
 }
 
-/// What an element of a piece takes: one of every rank, the own shard's, sums of groups.
+/// Returns the staging bytes of one element of a piece: one element of every rank, one of the own
+/// shard, and the sums of groups.
 int64_t bytes_per_element(int ranks) {
   return (ranks + 1 + kernels::group_sums(ranks)) * kElementBytes;
 }
@@ -95,8 +96,8 @@ class HostStaged final : public Communicator {
   void barrier() override { host_->barrier(); }
 
  private:
-  /// work(first, numel) for parts of at most `most` elements; once even if there are none, so that
-  /// the host's communicator says what is wrong with that.
+  /// Calls work(first, numel) for parts of at most `most` elements. Calls it once if there are
+  /// none, so the host's communicator reports that error.
   template <class Work>
   static void for_each_part(int64_t numel, int64_t most, const Work& work) {
     int64_t first = 0;
@@ -108,18 +109,19 @@ class HostStaged final : public Communicator {
 
   static Piece whole(int64_t numel) { return {.shard_numel = numel, .begin = 0, .numel = numel}; }
 
-  /// The piece of all ranks, side by side, after it this rank's own, then the sums of groups.
+  /// all(): the pieces of all ranks, side by side. own(): this rank's piece behind them, then the
+  /// sums of groups.
   std::byte* all() const { return staging_.data(); }
   std::byte* own(int64_t numel) const { return all() + ranks() * numel * kElementBytes; }
 
-  /// The host's communicators and the next part write where this copy reads, so it is waited for.
+  /// Copies and waits, because the host's communicators and the next part reuse the memory.
   static void copy(Stream& stream, const std::byte* from, std::byte* to, int64_t bytes) {
     copy_bytes(stream, {from, size_t(std::max<int64_t>(0, bytes))}, to);
     stream.wait();
   }
 
-  /// What was sent is what the host's communicator has sent; a verb is one call, however many
-  /// parts.
+  /// Counts one call per verb, for any number of parts, and the bytes that the host's communicator
+  /// has sent.
   void count(Traffic TrafficTable::*verb) {
     const Traffic& sent = host_->traffic().*verb;
     Traffic& own_verb = traffic_.*verb;

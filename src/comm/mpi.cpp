@@ -16,7 +16,7 @@
 namespace zero::comm {
 namespace {
 
-// MPI counts are int; this also keeps a message well below what transports have been tried with.
+// MPI counts are int. The limit also keeps messages well below the tested sizes of transports.
 constexpr int64_t kMostMessageBytes = int64_t(1) << 30;
 constexpr int64_t kCacheLine = 64;
 
@@ -31,8 +31,8 @@ MPI_Datatype type_of(Dtype dtype) {
   return kTypes[size_t(dtype)];
 }
 
-// MPI makes progress only while it is asked, so a waiting rank asks often at first; it yields its
-// core each time, and after about a millisecond sleeps between questions.
+// MPI makes progress only while a rank asks, so a waiting rank asks often at first. It yields its
+// core each time, and sleeps between questions after about a millisecond.
 void back_off(int tries) {
   constexpr int kYields = 2000;
   constexpr timespec kNap{.tv_sec = 0, .tv_nsec = 100'000};
@@ -43,8 +43,8 @@ void back_off(int tries) {
   }
 }
 
-/// How many peers' parts of a chunk are staged at a time: those of a group, twice, as two rounds
-/// are under way.
+/// Returns the number of peers' parts of a chunk that are staged at a time: two groups, because two
+/// rounds are in flight.
 int64_t parts_of(int ranks, int group) { return 2 * std::clamp(ranks - 1, 1, group); }
 
 /// The sends and receives of one chunk.
@@ -55,7 +55,7 @@ class Exchange {
 
   MPI_Request* add() { return &requests_[size_t(posted_++)]; }
 
-  /// Returns when all are done. Throws Error(kInternal) naming `verb` if one has failed.
+  /// Blocks until all are done. Throws Error(kInternal) naming `verb` if any has failed.
   void finish(const char* verb) {
     for (int tries = 0;; ++tries) {
       int done = 0;
@@ -99,10 +99,10 @@ class MpiCommunicator final : public HostCommunicator {
 
  private:
   struct Chunk {
-    int64_t number;  ///< of the messages under way together
-    int64_t begin;   ///< in the piece
+    int64_t number;  ///< index of the round in the call
+    int64_t begin;   ///< first element in the piece
     int64_t numel;
-    int round;  ///< which part of the chunk's messages
+    int round;  ///< index among the chunk's rounds
   };
 
   void gather(const Call& call, const std::byte* shard, std::byte* full) override {
@@ -119,8 +119,8 @@ class MpiCommunicator final : public HostCommunicator {
     stream(call, {kMostMessageBytes / call.in_bytes()}, post, [](const Chunk&) {});
   }
 
-  // A chunk takes a round for each group of ranks: in round k this rank receives from the k-th
-  // group after its own, and sends to the ranks for which its own group is that one.
+  // A chunk takes a round for each group of ranks. In round k this rank receives from the k-th
+  // group after its own. It sends to all ranks whose k-th group after their own is its group.
   void reduce(const Call& call, const std::byte* full, std::byte* shard, float* sums) override {
     agree(call);
     const int own = rank() / group();
@@ -170,10 +170,11 @@ class MpiCommunicator final : public HostCommunicator {
     stream(call, {kMostMessageBytes}, post, [](const Chunk&) {});
   }
 
-  // That all ranks have said "barrier" is all that a barrier is.
+  // Returns when all ranks have said "barrier".
   void meet(const Call& call) override { agree(call); }
 
-  /// Every rank says what it is about to do; 32 bytes each, counted in no traffic.
+  /// Tells all ranks this rank's call and compares it with theirs. 32 bytes each, not counted as
+  /// traffic.
   void agree(const Call& call) {
     require_this_thread_may_call();
     check_mpi(MPI_Iallgather(&call, sizeof(Call), MPI_BYTE, calls_.data(), sizeof(Call), MPI_BYTE,
@@ -183,13 +184,13 @@ class MpiCommunicator final : public HostCommunicator {
     require_same(calls_);
   }
 
-  /// How a call is cut: into chunks of at most `most` elements, the messages of each into rounds.
+  /// The cut of a call into chunks of at most `most` elements, and of each chunk into rounds.
   struct Cut {
     int64_t most;
     int rounds = 1;
   };
 
-  /// The messages of a chunk's round are under way while read() sums those of the one before.
+  /// Posts the messages of each round, then lets read() sum the round before while they travel.
   template <class Post, class Read>
   void stream(const Call& call, const Cut& cut, Post post, Read read) {
     const int64_t rounds = ceil_div(call.numel, cut.most) * cut.rounds;
@@ -226,7 +227,7 @@ class MpiCommunicator final : public HostCommunicator {
                  ": start it with MPI_THREAD_MULTIPLE");
   }
 
-  /// The ranks of a group, whose index counts round in either direction.
+  /// Returns the ranks of a group. `index` wraps around in either direction.
   std::ranges::iota_view<int, int> group_at(int index) const {
     const int first = (index + groups()) % groups() * group();
     return {first, std::min(first + group(), ranks())};
@@ -249,7 +250,7 @@ class MpiCommunicator final : public HostCommunicator {
   int threads_ = MPI_THREAD_SINGLE;
 };
 
-/// Room for one peer's part of a chunk.
+/// Returns the bytes for one peer's part of a chunk.
 int64_t part_bytes_of(int64_t staging_bytes, int ranks, int group) {
   const int64_t parts = parts_of(ranks, group);
   const int64_t bytes =

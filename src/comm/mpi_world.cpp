@@ -26,7 +26,7 @@ void require_running_mpi() {
   ZERO_REQUIRE(running, "communicators over MPI ranks are made between MPI_Init and MPI_Finalize");
 }
 
-/// MPI explains its codes only until it is finalized.
+/// Returns the text of an error. MPI explains its codes only until it is finalized.
 std::string failure_text(int status, std::string_view what) {
   char message[MPI_MAX_ERROR_STRING];
   int over = 0, length = 0;
@@ -40,7 +40,7 @@ PeerFiles visible_files(const World& node, const File& mine) {
   try {
     return files_of_peers(node, mine);
   } catch (const Error&) {
-    // Thrown on all ranks of the node; other back ends do without.
+    // All ranks of the node throw here, and other back ends need no files.
     return PeerFiles(static_cast<size_t>(node.ranks()));
   }
 }

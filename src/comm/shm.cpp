@@ -13,9 +13,9 @@
 namespace zero::comm {
 namespace {
 
-// A verb is a sequence of chunks. For each, every rank stages its part in its own segment, then
-// reads its peers'. Staging runs one chunk ahead of reading, and `depth` chunks may be under way,
-// so ranks that run a little apart do not wait for each other.
+// A communicator that cuts a verb into chunks. For each chunk, every rank stages its part in its
+// own segment, then reads its peers' parts. Staging runs one chunk ahead of reading. `depth` chunks
+// may be in flight, so ranks that run a little apart do not wait for each other.
 class ShmCommunicator final : public HostCommunicator {
  public:
   ShmCommunicator(const World& world, const ShmOptions& options, const SlotLayout& layout,
@@ -47,7 +47,7 @@ class ShmCommunicator final : public HostCommunicator {
     });
   }
 
-  // A slot holds a part for every peer; this rank's own part is read where it is.
+  // A slot holds a part for every peer. This rank reads its own part in place.
   void reduce(const Call& call, const std::byte* full, std::byte* shard, float* sums) override {
     const int64_t part_bytes = layout_.slot_bytes / std::max(1, ranks() - 1) / 64 * 64;
     const auto write = [&](Chunk chunk, std::byte* slot) {
@@ -99,13 +99,13 @@ class ShmCommunicator final : public HostCommunicator {
   }
 
   struct Chunk {
-    uint32_t number;  ///< in the life of the channel
-    int64_t begin;    ///< in the piece
+    uint32_t number;  ///< index in the life of the channel
+    int64_t begin;    ///< first element in the piece
     int64_t numel;
   };
 
-  /// Cuts the call into chunks of at most `most` elements; write(chunk, slot) writes this rank's
-  /// part of each, read(chunk) is called when all peers' parts are there.
+  /// Cuts the call into chunks of at most `most` elements. write(chunk, slot) writes this rank's
+  /// part of each. read(chunk) runs when the parts of all peers are there.
   template <class Write, class Read>
   void stream(const Call& call, int64_t most, Write write, Read read) {
     const int64_t chunks = std::max(int64_t(1), ceil_div(call.numel, most));
@@ -123,7 +123,7 @@ class ShmCommunicator final : public HostCommunicator {
     next_ = uint32_t(first + chunks);
   }
 
-  /// What peers must have drained before this rank may write the chunk's slot again.
+  /// Returns the count that peers must have drained before this rank may reuse the chunk's slot.
   uint32_t freed_by(const Chunk& chunk) const { return chunk.number + 1 - uint32_t(layout_.depth); }
 
   bool slot_is_free(const Chunk& chunk) const {
@@ -162,7 +162,8 @@ class ShmCommunicator final : public HostCommunicator {
   static void copy(void* to, const void* from, int64_t bytes) {
     std::memcpy(to, from, size_t(bytes));
   }
-  /// Where in `sender`'s slot the part for `receiver` lies: a slot has no part for its owner.
+  /// Returns the index of the part for `receiver` in the slot of `sender`. A slot has no part for
+  /// its owner.
   static int part_of(int receiver, int sender) { return receiver - (receiver > sender); }
   const Segment& mine() const { return segments_[size_t(rank())]; }
   const std::byte* payload(int peer, const Chunk& chunk) const {

@@ -22,8 +22,8 @@
 namespace zero::comm {
 namespace {
 
-// Small enough to start reading soon; enough of them that a rank which loses its core for a moment
-// seldom makes a peer sleep.
+// Slots are small, so peers start to read soon. There are enough of them that a rank that loses its
+// core for a moment seldom makes a peer sleep.
 constexpr int64_t kBestSlotBytes = int64_t(512) << 10;
 constexpr int kMaxDepth = 8;
 constexpr int64_t kCacheLine = 64;
@@ -47,7 +47,7 @@ bool complete(const World& world, const PeerFiles& files) {
 
 constexpr timeval kPatience{.tv_sec = 10, .tv_usec = 0};
 
-/// A leading zero byte makes the name abstract: it lives in no folder and ends with its socket.
+/// A name with a leading zero byte, hence abstract: it lies in no folder and ends with its socket.
 using Name = std::array<char, 32>;
 
 struct Listener {
@@ -77,7 +77,7 @@ Listener listen_somewhere(int backlog) {
   return {.socket = listening ? std::move(file) : File(), .name = name};
 }
 
-/// A message of one rank number and one descriptor, with the room that the two need.
+/// A message with one rank number and one descriptor, and the memory for both.
 struct Message {
   int32_t rank = 0;
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
@@ -138,7 +138,7 @@ Received receive_file(const File& connection) {
   return received;
 }
 
-/// Takes connections, also strangers', until every peer's file is there or nobody comes.
+/// Accepts connections, also from strangers, until every peer's file is there or nobody comes.
 void receive_files(const File& listener, const std::vector<FileIdentity>& identities, int mine,
                    PeerFiles& files) {
   for (size_t missing = files.size() - 1; missing > 0;) {
@@ -165,7 +165,7 @@ int64_t SlotLayout::segment_bytes() const {
 }
 
 SlotLayout layout_of(int64_t staging_bytes, int ranks) {
-  // A power of two, so that the slot of chunk k stays k modulo depth when a 32-bit k wraps.
+  // A power of two, so the slot of chunk k stays k modulo depth when a 32-bit k wraps.
   const int64_t wanted = std::clamp(staging_bytes / kBestSlotBytes, int64_t(2), int64_t(kMaxDepth));
   const int64_t depth = int64_t(std::bit_floor(uint64_t(wanted)));
   const int64_t slot_bytes =
@@ -224,15 +224,15 @@ PeerFiles open_through_proc(const World& world, const File& mine) {
     if (int(r) == world.rank()) continue;
     const std::string path = text("/proc/", addresses[r].pid, "/fd/", addresses[r].fd);
     File file(open(path.c_str(), O_RDWR | O_CLOEXEC));
-    // Where ranks do not share a process table, the number may be somebody else's.
+    // If ranks do not share a process table, the number may belong to another process.
     if (file.valid() && identity_of(file) == identities[r]) files[r] = std::move(file);
   }
-  // Nobody may close its file before all have opened it.
+  // No rank may close its file before all have opened it.
   world.all(true);
   return files;
 }
 
-// Nobody waits for an accept: a connection and its message rest in the listener's backlog, so every
+// No rank waits for an accept: a connection and its message rest in the listener's backlog. Every
 // rank first sends to all and then receives from all.
 PeerFiles pass_through_sockets(const World& world, const File& mine) {
   const Listener listener = listen_somewhere(world.ranks());

@@ -10,7 +10,7 @@
 
 namespace zero::comm {
 
-/// A file descriptor that closes itself. -1 is none.
+/// A file descriptor that closes itself. -1 is invalid.
 class File {
  public:
   explicit File(int fd = -1) : fd_(fd) {}
@@ -28,8 +28,8 @@ class File {
   int fd_;
 };
 
-/// How a segment is cut: a head, then `depth` slots, each with room for one Call and `slot_bytes`
-/// of payload. Chunk k of a channel's life travels in slot k modulo `depth`.
+/// The layout of a segment: a head, then `depth` slots, each with room for one Call and
+/// `slot_bytes` of payload. Chunk k of a channel's life travels in slot k modulo `depth`.
 struct SlotLayout {
   int depth;
   int64_t slot_bytes;
@@ -38,25 +38,25 @@ struct SlotLayout {
   int64_t segment_bytes() const;
 };
 
-/// The layout that `staging_bytes` allows. Throws Error(kUsage) if a slot would have no room for 64
-/// bytes to each peer.
+/// Returns the layout that `staging_bytes` allows. Throws Error(kUsage) if a slot has no room for
+/// 64 bytes to each peer.
 SlotLayout layout_of(int64_t staging_bytes, int ranks);
 
-/// A nameless file in memory, of a size that can no longer change, with its memory reserved: so
-/// that no access can end in SIGBUS. Throws Error(kDoesNotFit).
+/// Makes a nameless file in memory, with a sealed size and reserved memory, so no access can end in
+/// SIGBUS. Throws Error(kDoesNotFit).
 File make_memory_file(int64_t bytes);
 
-/// Which file a descriptor means, the same in every process that shares a kernel.
+/// The identity of a descriptor's file, equal in all processes that share a kernel.
 struct FileIdentity {
   uint64_t device = 0;
   uint64_t inode = 0;
   bool operator==(const FileIdentity&) const = default;
 };
 
-/// All zero for an invalid file.
+/// Returns zeros for an invalid file.
 FileIdentity identity_of(const File& file);
 
-/// One rank's segment, mapped; written by its owner, read by its peers.
+/// The mapped segment of one rank. Its owner writes it, its peers read it.
 class Segment {
  public:
   Segment(const File& file, const SlotLayout& layout);
@@ -65,7 +65,8 @@ class Segment {
       : base_(std::exchange(other.base_, nullptr)), layout_(other.layout_) {}
   Segment& operator=(Segment&&) = delete;
 
-  /// Chunks that the owner has staged, and chunks of all its peers that it has finished reading.
+  /// filled(): chunks that the owner has staged. drained(): chunks of all peers that the owner has
+  /// finished reading.
   Counter& filled() const { return head().filled; }
   Counter& drained() const { return head().drained; }
   Call& call(uint32_t chunk) const;
@@ -86,19 +87,19 @@ class Segment {
   SlotLayout layout_;
 };
 
-/// The files of all ranks, in rank order; this rank's own place, and that of a peer whose file
-/// could not be had, hold no file. A file is only taken if it is the very one that the peer made.
+/// The files of all ranks, in rank order. Empty for this rank, and for a peer whose file could not
+/// be opened. A file is accepted only if it is the one that the peer made.
 using PeerFiles = std::vector<File>;
 
 /// Opens /proc/<pid>/fd/<fd> of every peer. Collective.
 PeerFiles open_through_proc(const World& world, const File& mine);
 
-/// Every rank sends its file to every peer over a Unix socket with a random abstract name: for
-/// places where /proc does not show the peers. Waits at most 10 s a peer. Collective.
+/// Sends this rank's file to every peer over a Unix socket with a random abstract name, if /proc
+/// does not show the peers. Waits at most 10 s per peer. Collective.
 PeerFiles pass_through_sockets(const World& world, const File& mine);
 
-/// The first of the two that works on all ranks. Throws Error(kUsage), on all ranks, if none does.
-/// Collective.
+/// Returns the files by open_through_proc(), or by pass_through_sockets() if that fails on any
+/// rank. Throws Error(kUsage) on all ranks if both fail. Collective.
 PeerFiles files_of_peers(const World& world, const File& mine);
 
 }  // namespace zero::comm

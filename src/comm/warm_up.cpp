@@ -7,10 +7,10 @@
 namespace zero::comm {
 namespace {
 
-/// Every back end takes parts of so many elements without a rest.
+/// Elements that every back end takes as one part.
 constexpr int64_t kFewElements = 64;
 
-/// Memory as a plan's arena has it: peers may reach it, and a library prepares for that, too.
+/// A block like a plan's arena: peers may reach it, and a library prepares for that, too.
 struct Block {
   Block(Communicator& comm, int64_t bytes)
       : arena(comm.take_arena(bytes)), window(comm.open_window(arena)) {}

@@ -23,8 +23,9 @@ constexpr int64_t kHugeBytes = int64_t(2) << 20;
 
 int64_t page_bytes() { return sysconf(_SC_PAGESIZE); }
 
-/// The address space around a block of `bytes`: room to begin at a huge page and a page on either
-/// side that nobody may touch, so that the kernel never joins the block with its neighbours.
+/// Returns the bytes of address space to reserve for a block of `bytes`. It has room to begin at a
+/// huge page, and a forbidden page on either side, so the kernel never merges the block with
+/// others.
 int64_t reserved_bytes(int64_t bytes) {
   return round_up(bytes, page_bytes()) + 2 * kHugeBytes + page_bytes();
 }
@@ -65,7 +66,7 @@ Arena::Arena(int64_t bytes, Place place, int threads) : bytes_(bytes) {
   }
   map(bytes);
   if (place == Place::host || !has_device_memory()) return;
-  // A constructor that throws leaves no destructor to give the mapping back.
+  // A constructor that throws runs no destructor, so another arena owns the mapping meanwhile.
   Arena unpinned(std::move(*this));
   unpinned.touch(threads);
   pin_memory(unpinned.base_, bytes);
@@ -97,7 +98,7 @@ void Arena::map(int64_t bytes) {
     munmap(reserved, size_t(reserved_bytes(bytes)));
     refuse_bytes(bytes);
   }
-  // Advice alone: a kernel without huge pages serves the same bytes in small ones.
+  // This is only advice: a kernel without huge pages serves the bytes in small pages.
   madvise(base_, rounded, MADV_HUGEPAGE);
 }
 

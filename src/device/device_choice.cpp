@@ -10,7 +10,7 @@
 namespace zero {
 namespace {
 
-/// How many ranks have taken each device so far.
+/// Ranks that have taken each device so far.
 using Taken = std::map<std::string, int>;
 
 int count_of(const Taken& taken, const std::string& device) {
@@ -18,7 +18,7 @@ int count_of(const Taken& taken, const std::string& device) {
   return found == taken.end() ? 0 : found->second;
 }
 
-/// The place of the device that the fewest have taken; the first among equals.
+/// Returns the index of the device with the fewest ranks. The first among equals.
 int least_taken(const Taken& taken, const std::vector<std::string>& devices) {
   const auto fewer = [&](const std::string& a, const std::string& b) {
     return count_of(taken, a) < count_of(taken, b);
@@ -26,7 +26,7 @@ int least_taken(const Taken& taken, const std::vector<std::string>& devices) {
   return int(std::min_element(devices.begin(), devices.end(), fewer) - devices.begin());
 }
 
-/// The devices of the node, however many ranks see each.
+/// Returns the number of different devices that the node's ranks see.
 size_t device_count(const NodeDevices& node) {
   std::set<std::string> all;
   for (const auto& devices : node.of_rank) all.insert(devices.begin(), devices.end());
@@ -49,7 +49,7 @@ size_t device_count(const NodeDevices& node) {
          "goes through host memory");
 }
 
-/// The place that each rank chooses.
+/// Returns the index of the device that each rank chooses, -1 for a rank that sees none.
 std::vector<int> choose_all(const NodeDevices& node) {
   Taken taken;
   std::vector<int> places;
@@ -65,7 +65,7 @@ std::vector<int> choose_all(const NodeDevices& node) {
   return places;
 }
 
-/// True if the devices of two ranks have the same name; `name` takes a part of DeviceInfo::id.
+/// True if the devices of two ranks have the same name. `name` extracts it from DeviceInfo::id.
 template <class Name>
 bool any_twice(const NodeDevices& node, const Name& name) {
   const std::vector<int> places = choose_all(node);

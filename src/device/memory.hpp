@@ -1,5 +1,5 @@
 #pragma once
-/// What an Arena asks of the device: twins, host/device.cpp and gpu/device.cpp.
+/// Device memory for Arena. Twins: host/device.cpp and gpu/device.cpp.
 
 #include <cstddef>
 #include <cstdint>
@@ -7,17 +7,16 @@
 
 namespace zero {
 
-/// Whether a device has memory that is not the host's. Where it has none, the functions below are
-/// never called.
+/// True if the device has memory that is not the host's. If not, nobody calls the functions below.
 bool has_device_memory();
 
-/// A block of device memory, filled with zeros. Throws Error(kDoesNotFit) with the bytes asked for
-/// and the bytes free.
+/// Takes a block of device memory, filled with zeros. Throws Error(kDoesNotFit) with the bytes
+/// asked for and the bytes free.
 std::byte* take_device_memory(int64_t bytes);
 void give_device_memory(std::byte* block) noexcept;
 
-/// Fixes host memory to its place, so that the device reaches it and copies need no detour. Throws
-/// Error(kDoesNotFit) where the system gives no more of it.
+/// Pins host memory, so the device addresses it and copies need no detour. Throws
+/// Error(kDoesNotFit) if the system refuses to pin more.
 void pin_memory(std::byte* block, int64_t bytes);
 void unpin_memory(std::byte* block) noexcept;
 

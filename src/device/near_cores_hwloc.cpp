@@ -12,7 +12,7 @@ struct Closing {
 };
 using Topology = std::unique_ptr<hwloc_topology, Closing>;
 
-/// Null where hwloc cannot make it out.
+/// Returns null if hwloc cannot read the machine.
 Topology open(const std::string& machine) {
   hwloc_topology_t made = nullptr;
   if (hwloc_topology_init(&made) != 0) return nullptr;
@@ -30,7 +30,7 @@ std::vector<int> cores_near(const std::string& bus_id, const std::string& machin
   const hwloc_obj_t device = hwloc_get_pcidev_by_busidstring(topology.get(), bus_id.c_str());
   if (device == nullptr) return {};
   const hwloc_obj_t around = hwloc_get_non_io_ancestor_obj(topology.get(), device);
-  // What hangs on the machine as a whole is near to nothing.
+  // A device that belongs to the machine as a whole is near to no core.
   if (around == nullptr || around->type == HWLOC_OBJ_MACHINE) return {};
   std::vector<int> cores;
   unsigned core = 0;

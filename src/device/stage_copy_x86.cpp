@@ -9,8 +9,8 @@ namespace zero {
 namespace {
 
 constexpr int64_t kLine = 64, kPage = 4096;
-/// Lines of so many pages by turns: a processor fetches ahead within each, and one alone would not
-/// keep as many loads under way. What a turn takes of a page.
+/// Pages copied in turns, and bytes per turn of each page. A processor prefetches within each page,
+/// so several pages keep more loads in flight than one.
 constexpr int64_t kPages = 4, kTurn = 4 * kLine;
 
 void stream_line(std::byte* to, const std::byte* from) {
@@ -43,7 +43,7 @@ void stage_copy(void* to, const void* from, int64_t bytes) {
   for (int64_t i = 0; i < pages; i += kPages * kPage) stream_pages(out + i, in + i);
   stream_lines(out + pages, in + pages, lines - pages);
   std::memcpy(out + lines, in + lines, size_t(bytes - lines));
-  // Streamed stores are ordered with no other, not even with a release.
+  // Streamed stores are not ordered with others, not even by a release.
   _mm_sfence();
 }
 

@@ -14,10 +14,10 @@ namespace zero::launch {
 namespace {
 
 constexpr auto kRelaxed = std::memory_order_relaxed;
-/// Under it lies what a lane runs in the body.
+/// Position of the body's number in Line::op. The bits below hold the lane's place in the body.
 constexpr int kBodyShift = 56;
 
-/// The time of one clock for all processes of a node.
+/// Returns the time of a clock that all processes of a node share.
 int64_t now_ns() {
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
   return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
@@ -29,7 +29,7 @@ std::string tenths(double seconds) {
   return out;
 }
 
-/// A sign of life that is no older says that a rank lives now.
+/// A rank lives now if its sign of life is not older.
 constexpr double kFreshSeconds = 0.5;
 
 std::string step_of(const Word& word) {
@@ -196,7 +196,7 @@ std::vector<Word> Board::words(const plan::Plan* plan) const {
   std::vector<Word> words;
   for (int r = 0; r < lines_->memory.ranks(); ++r) {
     Line* line = lines_->of(r);
-    // Not to be seen, or it has not come so far.
+    // The rank cannot be seen, or has not made its line yet.
     if (line == nullptr || line->beat_ns.load(kRelaxed) == 0) continue;
     Word word{.rank = r,
               .process = line->process.load(kRelaxed),

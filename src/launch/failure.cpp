@@ -29,7 +29,8 @@ constexpr const char* kNoMemory =
     "memory, raise its limits (ulimit -v, ulimit -d, the cgroup's), or take a smaller "
     "train_micro_batch_size_per_gpu";
 
-/// What the system refuses: a thread, in practice, since files are asked for without exceptions.
+/// Returns the failure of a refusal by the system. In practice a thread is refused, because files
+/// are opened without exceptions.
 Failure of_system(const std::system_error& error) {
   const bool refused = error.code() == std::errc::resource_unavailable_try_again ||
                        error.code() == std::errc::not_enough_memory;
@@ -41,8 +42,8 @@ Failure of_system(const std::system_error& error) {
           .host = {}};
 }
 
-/// Returns the words of an exception without the name that a library puts in front,
-/// "[json.exception.type_error.302] ".
+/// Returns the words of an exception without a library's prefix, "[json.exception.type_error.302]
+/// ".
 std::string words_of(const std::exception& error) {
   const std::string_view words = error.what();
   const size_t end = words.starts_with('[') ? words.find("] ") : words.npos;

@@ -21,7 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-/// "a, b, c and 2 more": the folders in `place`; "" where there are none.
+/// Returns "a, b, c and 2 more" for the folders in `place`. "" if there are none.
 std::string folders_in(const fs::path& place) {
   constexpr size_t kNamed = 5;
   std::set<std::string> names;
@@ -39,7 +39,7 @@ std::string folders_in(const fs::path& place) {
   return named > kNamed ? text(out, " and ", named - kNamed, " more") : out;
 }
 
-/// Room for tens of thousands of launches.
+/// Bytes, for tens of thousands of launches.
 constexpr int64_t kRecordBytesMax = int64_t(16) << 20;
 
 std::string path_in(const std::string& folder) { return folder + "/launches.jsonl"; }
@@ -88,7 +88,7 @@ bool close_last(const std::string& folder, const Json& end, const std::string& h
 }  // namespace
 
 void occupy_standard_files() {
-  // The lowest free descriptor is taken, so what is closed is filled from below.
+  // open() takes the lowest free descriptor, so closed ones are filled from below.
   int file = 0;
   while (file >= 0 && file <= 2) file = open("/dev/null", O_RDONLY);
   if (file > 2) close(file);

@@ -10,7 +10,7 @@
 namespace zero::launch {
 namespace {
 
-/// For a process that is no rank: the first device that nobody has named.
+/// Chooses the first device, for a process that is no rank.
 void take_any_device() {
   NodeDevices here{.host = "this host",
                    .of_rank = {{}},
@@ -30,8 +30,8 @@ KernelThreads::KernelThreads(int threads) {
     settings.set_device_id(device_in_use());
   }
   settings.set_num_threads(threads).set_disable_warnings(true);
-  // Kokkos counts what OpenMP would give it by starting that, which OMP_NUM_THREADS or a large
-  // machine may make far more than these.
+  // Kokkos starts OpenMP to count its threads, which OMP_NUM_THREADS or a large machine may make
+  // far more than `threads`.
   omp_set_num_threads(threads);
   Kokkos::initialize(settings);
 }

@@ -18,7 +18,7 @@
 namespace zero::launch {
 namespace {
 
-/// Seconds from the start of the machine to that of the process; negative: unknown.
+/// Returns the seconds from the start of the machine to that of the process. Negative: unknown.
 double started_at() {
   std::ifstream file("/proc/self/stat");
   std::string text{std::istreambuf_iterator<char>(file), {}};
@@ -99,7 +99,7 @@ bool may_read_processes() {
 }
 
 void require_open_files() {
-  constexpr rlim_t kWanted = 1024, kLeast = 24;  // most of them MPI's
+  constexpr rlim_t kWanted = 1024, kLeast = 24;  // MPI opens most of them
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= kLeast) return;
   limit.rlim_cur = std::min(kWanted, limit.rlim_max);
@@ -117,8 +117,8 @@ bool may_have_launcher() {
   return std::any_of(std::begin(kSigns), std::end(kSigns), std::getenv);
 }
 
-/// Lets ranks of one node open no port: Open MPI would listen for other nodes on every address of
-/// the machine. A choice of the user's stays.
+/// Lets ranks of one node open no port, because Open MPI would listen for other nodes on every
+/// address of the machine. Keeps a user's choice.
 void keep_to_one_node() {
   const char* const messages = std::getenv("OMPI_MCA_pml");
   const bool chosen =
@@ -133,10 +133,10 @@ void keep_to_one_node() {
 void prepare_environment(char** argv) {
   keep_to_one_node();
   if (!may_read_processes()) setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", 0);
-  // A process without a launcher would else start a daemon of Open MPI's first, and wait for it.
+  // Keeps a process without a launcher from starting a daemon of Open MPI and waiting for it.
   setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
-  // Nor does it need Open MPI's folder in /tmp. All such processes of a user share one, and one in
-  // a hundred fails to start where another just removes it.
+  // Without a launcher no folder of Open MPI in /tmp is needed either. All such processes of a user
+  // share one, and one in a hundred fails to start while another removes it.
   if (!may_have_launcher()) setenv("OMPI_MCA_orte_create_session_dirs", "0", 0);
   struct Setting {
     const char *name, *value;
@@ -153,7 +153,7 @@ void prepare_environment(char** argv) {
   const ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
   if (length < 0) return;
   path[length] = '\0';
-  // On success this does not return; on failure the program goes on, only slower.
+  // On failure the program goes on, only slower.
   execv(path, argv);
 }
 

@@ -19,12 +19,12 @@ using Clock = std::chrono::steady_clock;
 
 /// Time for a dying rank to report its cause, and for the launcher to end this rank.
 constexpr milliseconds kGrace(200);
-/// How long at least, and at most, a rank waits for the launcher to hear from the one that ends
-/// all.
+/// Minimum and maximum time for which a rank waits until the launcher hears from the rank that ends
+/// all, and the interval of its looks.
 constexpr milliseconds kSoonestEnd(500), kLatestEnd(3500), kPause(100);
 /// Ranks that fail together announce it within this time.
 constexpr milliseconds kTogether(100);
-/// A rank speaks for the others only if it gave a sign of life within half of this time.
+/// Seconds. A rank speaks for others only if it gave a sign of life within half of this time.
 constexpr double kPatienceOnDeath = 2;
 
 double cpu_seconds() {
@@ -87,7 +87,7 @@ void Lookout::change_busy(int by) {
   if (board_) board().set_busy(works());
 }
 
-/// A rank that waits for a peer does not count as working, even if it uses a core.
+/// True if busy. A rank that waits for a peer does not work, even if it uses a core.
 bool Lookout::works() const { return busy_ > 0 && activity_->place == nullptr; }
 
 int64_t Lookout::look() {
@@ -100,8 +100,8 @@ int64_t Lookout::look() {
   return board().moved();
 }
 
-/// Time on cores of work that is to be waited for, in hundredths of what is waited: more than this
-/// thread takes itself.
+/// Returns this rank's core time while it works, in hundredths of the timeout. This thread itself
+/// takes less than one hundredth.
 int64_t Lookout::worked() {
   const double now = cpu_seconds();
   if (works()) worked_seconds_ += now - cpu_seconds_;
@@ -130,7 +130,7 @@ void Lookout::give_up(const std::string& at, double patience) {
   const std::vector<Word> seen = words();
   let_first_report(seen, patience);
   if (!sees_all()) {
-    // One rank of each node says where it hangs, and has the time to do so before one ends all.
+    // Gives one rank of each node time to report its place before any rank ends all.
     std::fprintf(stderr, "zeroapp: rank %d hangs at %s\n", rank_, at.c_str());
     std::this_thread::sleep_for(kSoonestEnd);
   } else if (seen.size() > 1) {
@@ -150,7 +150,7 @@ void Lookout::end_for_dead(int dead) {
                           : describe_death(*found, milestone() == Milestone::end));
 }
 
-/// Lets the first living rank report; the others follow its end.
+/// Lets the first living rank report. The others follow its end.
 void Lookout::let_first_report(std::span<const Word> words, double patience) {
   const auto first =
       std::ranges::find_if(words, [&](const Word& word) { return !is_silent(word, patience); });
@@ -177,14 +177,14 @@ bool Lookout::another_ends() const {
 
 void Lookout::follow_end() const {
   const Clock::time_point begun = Clock::now();
-  // One that cannot be seen is given all the time.
+  // A rank that cannot be seen gets all the time.
   const auto has_ended = [this] {
     return board_ && board().another_gave_up() && !board().who_gave_up_lives();
   };
   std::this_thread::sleep_for(kSoonestEnd);
   while (!has_ended() && Clock::now() - begun < kLatestEnd) std::this_thread::sleep_for(kPause);
-  // It would take a launcher a second or two over each process that does not end by itself, as
-  // SIGTERM does not end one of ours.
+  // Ends at once, because a launcher spends a second or two on each process that does not, and
+  // SIGTERM does not end ours.
   std::raise(SIGKILL);
   for (;;) pause();
 }

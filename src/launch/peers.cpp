@@ -15,15 +15,15 @@
 namespace zero::launch {
 namespace {
 
-/// How long a waiting rank sleeps. The first sleeps are short, because ranks with equal work arrive
-/// close together.
+/// Sleeps of a waiting rank. The first are short, because ranks with equal work arrive close
+/// together.
 constexpr std::chrono::microseconds kShortestNap{20}, kLongestNap{250};
 
-/// One of each rank, one after the other.
+/// The texts of all ranks, one after the other.
 struct Texts {
   explicit Texts(int ranks) : lengths(size_t(ranks), 0), begins(size_t(ranks), 0) {}
 
-  /// By their lengths.
+  /// Sets begins and bytes by the lengths.
   void lay_out() {
     const int64_t all = std::accumulate(lengths.begin(), lengths.end(), int64_t{0});
     ZERO_REQUIRE(all <= INT_MAX, "texts of ", all, " bytes of all ranks");
@@ -53,7 +53,7 @@ struct Peers::Channel {
   bool asleep = false;
   std::shared_ptr<Activity> activity = std::make_shared<Activity>();
 
-  /// Begins what ends when other ranks have come, and waits for its end.
+  /// Starts a request that other ranks complete, and waits for its end.
   template <class Start>
   void wait(const char* name, const Start& start) const {
     const Watchdog::Armed armed(watchdog, name);
@@ -96,7 +96,7 @@ Peers::Peers() : channel_(std::make_unique<Channel>()) {
 }
 
 Peers::~Peers() {
-  // A vote that a failure has left uncounted; every rank has cast it.
+  // A failure may leave a vote uncounted. Every rank has cast it.
   comm::warn_mpi(MPI_Wait(&channel_->vote, MPI_STATUS_IGNORE), "MPI_Wait for an uncounted vote");
   comm::warn_mpi(MPI_Comm_free(&channel_->comm), "MPI_Comm_free");
 }

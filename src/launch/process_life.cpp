@@ -13,7 +13,7 @@
 namespace zero::launch {
 namespace {
 
-/// A lock that may lie in the memory of several processes, and survives its owner.
+/// Makes a robust lock in memory that several processes share. False if the system refuses.
 bool make(pthread_mutex_t& mutex) {
   pthread_mutexattr_t kind;
   if (pthread_mutexattr_init(&kind) != 0) return false;
@@ -52,7 +52,7 @@ bool LifeLock::has_died() {
 
 namespace {
 
-/// The number after `name` in "name: number" lines; 0 where there is none.
+/// Returns the number after `name` in "name: number" lines. 0 if there is none.
 int64_t number_of(std::string_view lines, std::string_view name) {
   const size_t found = lines.find(name);
   if (found == lines.npos) return 0;
@@ -66,12 +66,12 @@ int64_t number_of(std::string_view lines, std::string_view name) {
 
 MovedBytes::MovedBytes() : file_(open("/proc/self/io", O_RDONLY | O_CLOEXEC)) {}
 
-// It is asked beside steps, which allocate nothing.
+// Allocates nothing, because it runs beside steps.
 int64_t MovedBytes::count() {
   std::array<char, 512> text{};
   const ssize_t length = file_ ? pread(file_.descriptor(), text.data(), text.size(), 0) : 0;
   if (length <= 0) return 0;
-  // The read that has just ended is not in what it read.
+  // The count does not include the read that has just returned it.
   int64_t sum = -own_;
   own_ += length;
   const std::string_view lines(text.data(), size_t(length));

@@ -9,20 +9,19 @@
 
 namespace zero::launch {
 
-/// A lock in memory that processes share, which its owner holds from its first moment to its last.
-/// So the kernel tells the others of its death, whatever it has died of and whether they share a
-/// table of processes or not. One that is merely stopped holds it on.
+/// A lock in memory that processes share. Its owner holds it all its life, so the kernel tells the
+/// others of its death, from any cause and across tables of processes. A stopped owner keeps it.
 class LifeLock {
  public:
-  /// By the owner, in memory of zeros that others may look at already.
+  /// Takes the lock for the owner. REQUIRES: the memory is zeros; others may read it already.
   LifeLock();
   LifeLock(const LifeLock&) = delete;
   LifeLock& operator=(const LifeLock&) = delete;
 
-  /// The owner, in the thread that made it, goes as it should.
+  /// Records that the owner ends as it should. REQUIRES: called in the thread that made the lock.
   void leave();
   bool has_left() const { return state_ == kLeft; }
-  /// Asked by another process: the owner has ended without leave().
+  /// True if the owner has ended without leave(). REQUIRES: another process calls it.
   bool has_died();
 
  private:
@@ -32,17 +31,17 @@ class LifeLock {
   pthread_mutex_t mutex_;
 };
 
-/// What this process has moved by now: bytes of all reads and writes, and those that the kernel has
-/// fetched from disks or has to bring there for it. Rises with every byte, by no certain amount.
+/// A count of the bytes that this process has moved: all reads and writes, and the kernel's
+/// transfers from and to disks for it. Every moved byte raises it, by no certain amount.
 class MovedBytes {
  public:
   MovedBytes();
-  /// Where the kernel does not say, always the same.
+  /// Returns the count. Constant if the kernel does not tell.
   int64_t count();
 
  private:
   OpenFile file_;
-  int64_t own_ = 0;  ///< of reading the file, which counts too
+  int64_t own_ = 0;  ///< bytes of reading the file, which the kernel counts too
 };
 
 }  // namespace zero::launch

@@ -36,7 +36,7 @@ std::vector<std::string> split(const std::string& text, char separator) {
   return words;
 }
 
-/// After which a rank that has told the launcher of its end does not wait for it any longer.
+/// A rank that has told the launcher of its end waits no longer than this.
 constexpr std::chrono::seconds kAbortPatience(1);
 constexpr const char* kAllIsThere = "; all results of the run were on disk already";
 const std::string kNoFolder;
@@ -44,7 +44,7 @@ const std::string kNoFolder;
 constexpr size_t kNamedKeys = 5;
 constexpr const char* kAdvice = " - start the same program with the same files on all ranks";
 
-/// Ranks with another text than rank 0, of those that have one.
+/// Returns the ranks whose text is not empty and differs from rank 0's.
 std::vector<int> others(const std::vector<std::string>& all) {
   std::vector<int> found;
   for (size_t rank = 1; rank < all.size(); ++rank) {
@@ -88,7 +88,7 @@ Session::Session(int& argc, char**& argv) : host_(host_name()) {
   threaded_ = provided >= MPI_THREAD_MULTIPLE;
   comm::check_mpi(MPI_Comm_rank(MPI_COMM_WORLD, &rank_), "MPI_Comm_rank");
   {
-    // Ranks cannot tell each other anything yet: each that waits in vain speaks for itself.
+    // Ranks cannot talk to each other yet, so each that waits in vain reports for itself.
     const Failure alone{.exit = Exit::kHang,
                         .what = "MPI_Init has returned, but another rank does not answer",
                         .rank = rank_,
@@ -133,7 +133,7 @@ Session::~Session() {
 
 void Session::require_whole_launch() {
   const Launch launch = current_launch();
-  // Where every task became a job of its own, the first one speaks for all.
+  // If every task became a job of its own, the first reports for all.
   if (launch.tasks > ranks() && launch.task > 0 && ranks() == 1) throw Ended{Exit::kUsage};
   on_every_rank([&] {
     require_all_tasks();
@@ -192,7 +192,8 @@ void Session::take_device(bool share) {
   count_sharers();
 }
 
-/// For this thread and those that it starts later, and so for the memory that they touch first.
+/// Moves this thread, threads that it starts later, and so the memory that they touch first, near
+/// the device.
 void Session::stay_near(const std::string& device) {
   const CoreChoice choice =
       choose_cores(allowed_cores().numbers, cores_near(device.substr(0, device.find(' '))));
@@ -210,7 +211,7 @@ void Session::start_threads(int64_t wanted, bool share_device) {
     if (wanted == 0) wanted = std::min<int64_t>(threads_, kMostThreads);
   });
   threads_ = int(peers_->smallest(wanted));
-  // OpenMP ends the program where it is refused a thread.
+  // OpenMP would end the program if the system refused it a thread.
   std::optional<ThreadTrial> trial;
   on_every_rank([&] { trial.emplace(threads_); });
   trial.reset();
@@ -227,7 +228,7 @@ Failure Session::complete(Failure failure) const {
 }
 
 bool Session::report(const Failure& failure) const {
-  // Where all is on disk the folder says so, and may be another run's already.
+  // If all results are on disk, the folder says so and may belong to another run already.
   const std::string& folder = lookout_->milestone() == Milestone::end ? kNoFolder : folder_;
   if (!claim_error_record(folder, failure)) return false;
   std::fputs(error_line(failure).c_str(), stderr);
@@ -278,26 +279,27 @@ void Session::let_cause_speak(const std::exception_ptr& error) const noexcept {
 void Session::end_all(const std::exception_ptr& error) noexcept {
   const Failure failure = complete(failure_of(error));
   lookout_->announce_end();
-  // Without a folder there is no record to claim: of ranks that fail together the lowest speaks.
+  // Without a folder there is no record to claim. The lowest of the ranks that fail together
+  // speaks.
   if (folder_.empty() && ranks() > 1 && lookout_->lower_rank_ends()) lookout_->follow_end();
-  // The rank that was first ends this one too, with its own status.
+  // The rank that was first ends this rank too, with its own status.
   if (!report(failure)) lookout_->follow_end();
   std::fflush(nullptr);
   leave(failure.exit);
 }
 
-/// A launcher that is ending the others already may not listen, and one that does not end a rank
-/// soon does so after its kill delay only.
+/// Ends this process after kAbortPatience at most. A launcher that already ends the others may not
+/// listen, or may end this rank only after its kill delay.
 void Session::leave(Exit exit) const noexcept {
   try {
     std::thread([exit] {
       std::this_thread::sleep_for(kAbortPatience);
       _exit(int(exit));
     }).detach();
-    // Once MPI_Finalize has begun, nothing may be asked of MPI.
+    // MPI may not be called after MPI_Finalize has begun.
     if (!finalizes_) MPI_Abort(MPI_COMM_WORLD, int(exit));
   } catch (...) {
-    // Without another thread nothing would end a call that is not answered.
+    // Without a second thread nothing would end an unanswered call, so MPI is not called.
   }
   _exit(int(exit));
 }
@@ -312,7 +314,7 @@ void require_same(Session& session, const std::string& what, const std::string& 
 void require_same_settings(Session& session, const std::string& mine) {
   const std::vector<std::string> all = session.peers().share(mine);
   std::vector<int> differ = others(all);
-  // The same values may come from files of different names.
+  // Equal values may come from files of different names.
   std::erase_if(differ,
                 [&](int rank) { return differing_settings(all[0], all[size_t(rank)]).empty(); });
   session.on_every_rank([&] {

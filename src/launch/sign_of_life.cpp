@@ -9,7 +9,7 @@ namespace zero::launch {
 namespace {
 
 constexpr std::chrono::milliseconds kPause(250);
-/// What a rank reports about its work. The smallest report of all ranks counts.
+/// Reports of a rank on its work. The smallest report of all ranks counts.
 constexpr int64_t kFailed = -1, kWorks = 0, kEnded = 1;
 constexpr double kTimesPatience = 10, kSlowestBytesPerSecond = 5e6;
 
@@ -54,7 +54,7 @@ void SignOfLife::answer() try {
   problem_ = std::current_exception();
 }
 
-/// A failure is reported once. After that the rank reports that it has ended.
+/// Returns this rank's report. It reports a failure once, and that it has ended afterwards.
 int64_t SignOfLife::word() const {
   if (!ended_) return kWorks;
   return failed_ && !is_told_ ? kFailed : kEnded;

@@ -27,7 +27,7 @@ namespace {
 constexpr int kSignals[] = {SIGINT, SIGTERM, SIGUSR1};
 constexpr int64_t kEchoNs = 200'000'000;
 
-// A handler may touch nothing but such words, and another signal may interrupt it.
+// A handler may touch only lock-free words, and another signal may interrupt it.
 std::atomic<int64_t> first_ns{0};
 std::atomic<int> received_signal{0};
 static_assert(std::atomic<int64_t>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
@@ -38,7 +38,8 @@ int64_t now_ns() {
   return int64_t(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
 }
 
-/// A scheduler may send it to all processes of a job, and the launcher among them passes it on.
+/// True if the signal may be a copy of the first. A scheduler may send it to all processes of a
+/// job, and the launcher among them passes it on.
 bool is_echo(int number, int64_t now) {
   const int first = received_signal;
   return (first == 0 || first == number) && now - first_ns < kEchoNs;
@@ -64,7 +65,7 @@ sigset_t caught_signals() {
   return set;
 }
 
-/// Whether every signal took it; errno says what is wrong with the one that did not.
+/// Sets the handler of every signal. False if any refuses it, with the reason in errno.
 bool install(void (*handler)(int)) {
   struct sigaction action = {};
   action.sa_handler = handler;
@@ -111,7 +112,7 @@ StopSignal::~StopSignal() {
 
 int StopSignal::received() {
   if (const int number = received_signal) return number;
-  // One that has come may wait for the listener still.
+  // A signal that has come may still wait for the listener.
   sigset_t pending;
   sigpending(&pending);
   const auto* const found = std::ranges::find_if(
@@ -179,7 +180,7 @@ constexpr milliseconds kPatience(2000);
 constexpr size_t kLineBytesMax = 256;
 constexpr size_t kDigitsMax = 12;
 
-/// A whole number of decimal digits alone.
+/// Returns the number if `word` is decimal digits alone.
 std::optional<int64_t> number_in(std::string_view word) {
   int64_t number = 0;
   if (word.empty() || word.size() > kDigitsMax || word[0] == '-') return {};
@@ -188,7 +189,7 @@ std::optional<int64_t> number_in(std::string_view word) {
   return number;
 }
 
-/// The last number of "23:59:58", which is cut off with the colon before it.
+/// Returns the last number of "23:59:58", and cuts it off with the colon before it.
 std::optional<int64_t> take_last(std::string_view& words) {
   const size_t colon = words.rfind(':');
   const std::string_view word = words.substr(colon == words.npos ? 0 : colon + 1);
@@ -196,29 +197,34 @@ std::optional<int64_t> take_last(std::string_view& words) {
   return number_in(word);
 }
 
-/// What arrives until a line is whole, the other end is closed or time is up.
+/// Returns the bytes that arrive until a line is whole or the other end is closed. "" if the time
+/// is up.
 std::string read_line(int descriptor, Clock::time_point deadline) {
   std::string line;
   while (line.size() < kLineBytesMax && line.find('\n') == line.npos) {
     const auto left = std::chrono::duration_cast<milliseconds>(deadline - Clock::now());
     pollfd wanted{.fd = descriptor, .events = POLLIN, .revents = 0};
-    if (left.count() <= 0 || poll(&wanted, 1, int(left.count())) <= 0) return "";
+    if (left.count() <= 0) return "";
+    const int ready = poll(&wanted, 1, int(left.count()));
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready <= 0) return "";
     char bytes[kLineBytesMax];
     const ssize_t count = read(descriptor, bytes, sizeof bytes);
+    if (count < 0 && errno == EINTR) continue;
     if (count <= 0) break;
     line.append(bytes, size_t(count));
   }
   return line.substr(0, line.find('\n'));
 }
 
-/// 0 where it cannot be started.
+/// Starts a program. Returns 0 if it cannot be started.
 pid_t start(const std::vector<std::string>& command, int output) {
   std::vector<char*> words;
   for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
   posix_spawn_file_actions_t actions;
   if (posix_spawn_file_actions_init(&actions) != 0) return 0;
-  // It hears the signals that are blocked here.
+  // The program hears the signals that are blocked here.
   sigset_t none;
   sigemptyset(&none);
   posix_spawnattr_t attributes;
@@ -287,7 +293,7 @@ std::optional<JobEnd> job_end(const std::function<const char*(const char*)>& var
   const std::string line = first_line_of({"squeue", "-h", "-j", job, "-O", "TimeLeft"}, kPatience);
   const std::optional<int64_t> left = seconds_of_time_left(line);
   if (!left) return {};
-  // A limit of 0 would be none.
+  // A limit of 0 would mean none.
   return JobEnd{.seconds = std::max(1.0, double(*left)), .asked = now, .source = "squeue"};
 }
 

@@ -26,7 +26,7 @@
 namespace zero::launch {
 namespace {
 
-/// Beside two teams, of the lanes that compute: the other lanes, MPI's, the watchdog and savers.
+/// Threads beside the two teams of computing lanes: other lanes, MPI's, the watchdog and savers.
 constexpr int64_t kOthers = 8;
 
 std::optional<int64_t> number_in(std::string_view word) {
@@ -39,8 +39,8 @@ std::optional<int64_t> number_in(std::string_view word) {
   return number;
 }
 
-/// What OpenMP gives each of its threads as it reads its variables, of which it leaves out what is
-/// no number with one of these units; 0: what the system does.
+/// Returns the stack bytes of OpenMP's threads by its variables. Skips, as OpenMP does, a value
+/// that is no number with a unit of B, K, M or G. 0: the system's default.
 size_t stack_bytes() {
   for (const char* name : {"OMP_STACKSIZE", "GOMP_STACKSIZE"}) {
     const char* value = std::getenv(name);
@@ -86,7 +86,7 @@ void require_flag(const Variable& variable, const char* name) {
 }
 
 void require_addresses_of_mpi() {
-  constexpr int64_t kBytes = int64_t(64) << 20;  // Open MPI maps some 40 MiB as it starts
+  constexpr int64_t kBytes = int64_t(64) << 20;  // Open MPI maps about 40 MiB as it starts
   if (would_map(kBytes)) return;
   refuse(Exit::kDoesNotFit,
          "the system refuses the addresses that MPI takes as it starts: ", std::strerror(errno),
@@ -130,7 +130,7 @@ void require_kokkos_variables(const Variable& variable, int64_t threads) {
 }
 
 void require_stack() {
-  // Trainings were seen to take 64 KiB to 128 KiB, the variables of the environment among them.
+  // Trainings took 64 KiB to 128 KiB, including the variables of the environment.
   constexpr int64_t kLeast = int64_t(256) << 10;
   const int64_t limit = process_limit(RLIMIT_STACK);
   if (limit < 0 || limit >= kLeast) return;
@@ -144,7 +144,7 @@ void spare_addresses() {
 }
 
 void require_threads_of_mpi() {
-  constexpr size_t kThreads = 3;  // two of its own, and the watchdog over it
+  constexpr size_t kThreads = 3;  // two threads of MPI and the watchdog
   std::atomic<bool> ended{false};
   std::vector<std::thread> threads;
   std::string refusal;
@@ -166,7 +166,7 @@ ThreadTrial::ThreadTrial(int64_t threads) {
   threads_.reserve(all);
   pthread_attr_t stacks;
   pthread_attr_init(&stacks);
-  // OpenMP does without a size that the system does not take.
+  // OpenMP ignores a size that the system refuses.
   if (const size_t bytes = stack_bytes()) pthread_attr_setstacksize(&stacks, bytes);
   int reason = 0;
   while (reason == 0 && threads_.size() < all) {

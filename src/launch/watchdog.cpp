@@ -12,8 +12,8 @@ namespace {
 
 using Seconds = std::chrono::duration<double>;
 
-/// How many pauses one is taken for at most. What took longer was this process's own stop, by a
-/// user or a scheduler who suspends the job, in which nothing could have moved.
+/// Pauses that one pause counts as, at most. A longer pause means that a user or a scheduler
+/// stopped this process, and nothing could have moved.
 constexpr double kLongestPauses = 3;
 
 }  // namespace
@@ -22,7 +22,7 @@ Watchdog::Watchdog(Options options)
     : options_(std::move(options)),
       timeout_seconds_(options_.timeout_seconds),
       thread_([this] { watch(); }) {
-  // For who looks at a process's threads; without the name nothing is lost.
+  // The name helps to read a list of threads, so its failure is ignored.
   pthread_setname_np(thread_.native_handle(), "watchdog");
 }
 
@@ -66,7 +66,7 @@ void Watchdog::watch() {
     const double passed = Seconds(now - before).count();
     before = now;
     quiet += std::min(passed, kLongestPauses * pause);
-    // Both only rise, so their sum changes with either.
+    // Both numbers only rise, so their sum changes with either.
     const int64_t moved = options_.finished() + armings_;
     const bool excused = options_.excused && options_.excused();
     if (!armed_ || excused || moved != seen) quiet = 0;

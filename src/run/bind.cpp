@@ -11,15 +11,15 @@ namespace {
 
 using plan::Kind;
 
-/// Elements [begin, begin + numel) of a unit.
+/// The elements [begin, begin + numel) of a unit.
 struct UnitSlice {
   const plan::Unit& unit;
   int64_t begin;
   int64_t numel;
 };
 
-/// Each parameter's part of the slice, relative to the slice, with `decay` where the parameter
-/// decays; `tensor` counts the unit's stored tensors. Gaps belong to no segment.
+/// Returns each parameter's part of the slice, relative to the slice. `decay` applies to parameters
+/// that decay. `tensor` counts the unit's stored tensors. Gaps belong to no segment.
 std::vector<kernels::TensorSegment> tensor_segments(const graph::Graph& graph,
                                                     const UnitSlice& slice, float decay) {
   std::vector<kernels::TensorSegment> segments;
@@ -42,7 +42,7 @@ std::vector<kernels::TensorSegment> tensor_segments(const graph::Graph& graph,
   return segments;
 }
 
-/// Returns the segments of a slice, with neighbours of the same decay joined.
+/// Returns the segments of a slice. Joins neighbours of equal decay.
 std::vector<kernels::OptimizerSegment> joined_segments(const graph::Graph& graph,
                                                        const UnitSlice& slice, float decay) {
   std::vector<kernels::OptimizerSegment> joined;
@@ -60,7 +60,7 @@ std::vector<kernels::OptimizerSegment> joined_segments(const graph::Graph& graph
 
 struct KindRow {
   BoundOp::Function function;
-  size_t operands;  ///< 0: any number, or as the graph's op or the optimizer says
+  size_t operands;  ///< 0: any number, or by the graph's op or the optimizer
 };
 
 KindRow row_of(Kind kind) {
@@ -80,7 +80,7 @@ void require_operands(const plan::PlanOp& op, size_t wanted) {
                op.operands.size(), " operands, not ", wanted);
 }
 
-/// What the sizes of one op's operands are checked against.
+/// A check of the operands' sizes of one op.
 class Checker {
  public:
   explicit Checker(const plan::PlanOp& op) : op_(op) {}
@@ -126,7 +126,8 @@ void bind_slots(const BindTarget& target, BoundOp& bound) {
   }
 }
 
-/// An operand must lie in its buffer in the last round, too.
+/// Sets the strides of an op in a loop. Checks that its operands fit their buffers in the last
+/// round, too.
 void bind_rounds(const BindTarget& target, const plan::Body& body, BoundOp& bound) {
   const auto place = bound.op - body.ops.data();
   const bool loops = place >= body.loop.begin && place < body.loop.end;
@@ -144,7 +145,7 @@ void bind_rounds(const BindTarget& target, const plan::Body& body, BoundOp& boun
   }
 }
 
-/// The second copy's weight, low and states are as long as those that it is a copy of.
+/// Checks that the second copy's weight, low and states are as long as the first copy's.
 void check_second(const plan::PlanOp& op, const OptimizerForm& optimizer) {
   const Checker check(op);
   check.bytes(plan::turns_operand(optimizer), sizeof(kernels::Speculation));
@@ -154,7 +155,8 @@ void check_second(const plan::PlanOp& op, const OptimizerForm& optimizer) {
   }
 }
 
-/// Operands of an optimizer's op: all up to the gradient, then norms or the second copy.
+/// Returns the number of operands of an optimizer's op: all up to the gradient, then norms or the
+/// second copy.
 size_t optimizer_operands(const plan::PlanOp& op, const OptimizerForm& optimizer) {
   const size_t gradient = plan::gradient_operand(optimizer);
   if (plan::has_second(op.kind)) return plan::second_operand(optimizer) + gradient - 1;
@@ -176,7 +178,7 @@ void bind_optimizer(const BindTarget& target, BoundOp& bound) {
     check.bytes(plan::kFirstState + i, numel * int64_t(bytes_of(dtype)));
   }
   check.bytes(gradient, numel * int64_t(bytes_of(bound.op->in)));
-  // The parameters are those of the training graph, whichever body the optimizer runs in.
+  // The parameters are those of the training graph, in any body.
   const graph::Graph& graph = target.plan.graphs.at(0);
   const UnitSlice slice{unit, begin, numel};
   bound.unit_begin = begin;
@@ -218,14 +220,15 @@ void bind_sums(const plan::PlanOp& op) {
               numel * int64_t(bytes_of(rounds ? op.out : op.in)));
 }
 
-/// Whether an operand has an offset in a file and no address.
+/// True if an operand has an offset in a file and no address.
 bool is_on_disk(const BindTarget& target, const plan::Operand& operand) {
   if (operand.buffer < 0) return false;
   const plan::Buffer& buffer = target.plan.buffers.at(size_t(operand.buffer));
   return buffer.tier == plan::Tier::nvme && target.memory.base[size_t(buffer.tier)] == nullptr;
 }
 
-/// A disk moves whole pages, so only the last page of a buffer may be used in part.
+/// Refuses operands that are not whole pages, because a disk moves whole pages. Only the last page
+/// of a buffer may be used in part.
 void require_pages(const BindTarget& target, const plan::PlanOp& op) {
   for (const plan::Operand& operand : op.operands) {
     const int64_t held = target.plan.buffers[size_t(operand.buffer)].bytes;

@@ -11,14 +11,14 @@ namespace {
 
 using plan::Kind;
 
-// Counted in 16-bit elements, the shortest that rest on disk.
+// The factor is the bytes of 16-bit elements, the shortest on disk.
 static_assert(kernels::kPieceNumel * 2 % tiers::kDiskBlockBytes == 0, "a piece is whole blocks");
 
-/// All ops that touch one buffer.
+/// The ops that touch one buffer.
 struct Uses {
   std::vector<BoundOp*> moves, updates;
   size_t writes = 0;
-  size_t operand = 0;  ///< of the updates
+  size_t operand = 0;  ///< index in the updates
   bool others = false;
 };
 
@@ -47,7 +47,7 @@ std::map<int32_t, Uses> uses_of_buffers(std::span<BoundOp* const> ops) {
   return uses;
 }
 
-/// Whether all of them use the same bytes, which come from and go to one place.
+/// True if all ops use the same bytes and one place on disk.
 bool agree(const Uses& uses) {
   const int64_t offset = uses.moves.front()->disk_offset;
   const plan::Operand& state = uses.updates.front()->op->operands[uses.operand];
@@ -65,7 +65,7 @@ bool agree(const Uses& uses) {
          });
 }
 
-/// Each update must find what was read, and be followed by its write.
+/// True if each update finds the bytes that were read, and its write follows.
 bool can_hand_over(const Uses& uses) {
   const bool comes_and_goes = uses.writes == uses.updates.size() && uses.moves.size() > uses.writes;
   return !uses.others && !uses.updates.empty() && comes_and_goes && agree(uses);
@@ -99,7 +99,7 @@ void DiskSums::after(int64_t begin, int64_t end) const {
 
 DiskSums::Blocks DiskSums::blocks(const DiskImage& image, int64_t begin, int64_t end) const {
   const int64_t bytes = op_.operand_bytes(image.operand), each = bytes / numel();
-  // The last page of a buffer is moved whole.
+  // The last page of a buffer moves whole.
   const int64_t last = end == numel() ? round_up(bytes, plan::kPageBytes) : end * each;
   return {
       image.offset + begin * each,

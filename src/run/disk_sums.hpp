@@ -1,7 +1,7 @@
 #pragma once
-/// Checksums of states on disk, computed by the optimizer that updates them. In its cache a byte's
-/// checksum is nearly free; a lane that computes it beside the step reads all of it from memory
-/// once more, and takes time from one of the threads that a product waits for all of.
+/// Checksums of states on disk, computed by the optimizer that updates them. They are nearly free
+/// for bytes in its cache. A lane beside the step would read all bytes from memory again,
+/// and delay a thread for which a product waits.
 
 #include <span>
 
@@ -9,11 +9,12 @@
 
 namespace zero::run {
 
-/// Finds the states that disk ops bring to the host's optimizer and take from it, and nobody else
-/// touches on the way, and hands their checksums over to it. `ops`: those of all bodies of a plan.
+/// Hands checksums of states over to the host's optimizer if disk ops bring and take the states and
+/// no other op touches them. `ops` are those of all bodies of a plan.
 void hand_sums_over(std::span<BoundOp* const> ops);
 
-/// One update checks what came from disk before its update and notes what will go there.
+/// The checksums of one update. It checks states from disk before the update and notes states for
+/// disk after it.
 class DiskSums final : public kernels::AroundPieces {
  public:
   DiskSums(const BoundOp& op, const LaneTools& tools) : op_(op), tools_(tools) {}
@@ -26,7 +27,7 @@ class DiskSums final : public kernels::AroundPieces {
 
  private:
   struct Blocks {
-    int64_t offset;  ///< on disk
+    int64_t offset;  ///< bytes; offset on disk
     std::span<const std::byte> memory;
   };
   Blocks blocks(const DiskImage& image, int64_t begin, int64_t end) const;

@@ -47,7 +47,7 @@ DiskTiming DiskWindow::try_out(double most_seconds, bool writes) {
   DiskTiming trial;
   for (const plan::Buffer& buffer : plan_.buffers) {
     if (buffer.tier != plan::Tier::nvme) continue;
-    const int64_t bytes = round_up(buffer.bytes, plan::kPageBytes);  // as ops move it
+    const int64_t bytes = round_up(buffer.bytes, plan::kPageBytes);  // ops move whole pages
     for (int64_t at = 0; at < bytes;) {
       if (trial.read.seconds + trial.write.seconds >= most_seconds) return trial;
       const size_t most = std::min(window_.size(), size_t(bytes - at));
@@ -98,7 +98,7 @@ void DiskWindow::load(int64_t place, std::span<std::byte> blocks) const {
   }
 }
 
-/// The blocks of which only a part is to be written.
+/// Loads the blocks that are to be written only in part.
 void DiskWindow::load_edges(const View& seen) const {
   const size_t block = size_t(tiers::kDiskBlockBytes), size = seen.blocks.size();
   const size_t before = size_t(seen.part.data() - seen.blocks.data());

@@ -20,7 +20,7 @@ namespace {
 using plan::BodyId;
 using plan::kLanes;
 
-/// This rank's number, from whichever communicator there is; rank 0 of a plan for one.
+/// Returns this rank's number from any communicator. 0 for a plan for one rank.
 int rank_of(const plan::Plan& plan, const LaneComms& comms) {
   int rank = 0;
   bool found = false;
@@ -88,7 +88,7 @@ class Executor::Impl {
   void run(BodyId body, const kernels::StepInputs& inputs) {
     if (buffers.disk()) buffers.disk()->fill();
     set_inputs(body, inputs);
-    crew.times = {};  // those of a read ahead are its run's
+    crew.times = {};  // a read ahead adds to this run's times
     crew.step = inputs.step;
     if (body != plan::kEvaluate) read_ahead();
     if (trace_) crew.op_times = trace_->begin(body, inputs.step);
@@ -152,14 +152,14 @@ class Executor::Impl {
     return trace_ ? trace_->bodies() : std::vector<TracedBody>{};
   }
 
-  /// A lent arena may hold what others still need.
+  /// True if the device's arena may be overwritten. A lent arena may hold data that others need.
   const bool rehearses;
   Crew crew;
   RankBuffers buffers;
   int64_t reads_ahead = 0;
 
  private:
-  /// Kernels read the table of learning rates.
+  /// Copies the table of learning rates to pinned memory, because kernels read it.
   void lend_rates_to_device() {
     kernels::DecideRule& rule = rules_.decide;
     if (!drives_devices() || rule.learning_rates == nullptr) return;
@@ -202,7 +202,7 @@ class Executor::Impl {
     return lanes_[lane] != nullptr && lanes_[lane]->has_ops(body);
   }
 
-  /// What others still do when compute has ended is exposed like its waits between ops.
+  /// Counts the time of other lanes after compute has ended as a wait of compute.
   void await_other_lanes(BodyId body) {
     using Clock = std::chrono::steady_clock;
     const Clock::time_point start = Clock::now();
@@ -240,7 +240,7 @@ class Executor::Impl {
     if (rehearses) rehearse();
   }
 
-  /// The arena is as new again when this returns.
+  /// Rehearses and clears the device's arena afterwards.
   void rehearse() {
     lanes_[0]->rehearse();
     Stream& stream = buffers.host_stream();

@@ -18,7 +18,7 @@ using kernels::StepState;
 using kernels::StepSums;
 using kernels::TensorNorms;
 
-/// Weight, low, states and gradient of every optimizer op.
+/// Returns weight, low, states and gradient of an optimizer op.
 template <class T, class G>
 kernels::OptimizerArrays<T, G> optimizer_arrays(const BoundOp& op) {
   const OptimizerForm& optimizer = op.plan->request.optimizer;
@@ -33,7 +33,7 @@ kernels::OptimizerArrays<T, G> optimizer_arrays(const BoundOp& op) {
   return arrays;
 }
 
-/// Returns the second copy's arrays; it has no gradient.
+/// Returns the second copy's arrays, which have no gradient.
 template <class T, class G>
 kernels::OptimizerArrays<T, G> second_arrays(const BoundOp& op) {
   const size_t second = plan::second_operand(op.plan->request.optimizer);
@@ -48,8 +48,8 @@ kernels::OptimizerArrays<T, G> second_arrays(const BoundOp& op) {
   return arrays;
 }
 
-/// The copies of an op by what they hold: the states as they are, and room for a guess. A weight
-/// comes from its home, and new ones are always written to the second copy.
+/// The copies of an op by content: the states as they are, and room for a guess. The weight comes
+/// from its home, and new weights always go to the second copy.
 template <class T, class G>
 struct Copies {
   explicit Copies(const BoundOp& op)
@@ -65,7 +65,7 @@ struct Copies {
   }
 };
 
-/// If every step is clipped, one guess in eight is made twice, which costs a percent of a step.
+/// If every step is clipped, one guess in eight is made twice, which costs 1 % of a step.
 constexpr int64_t kAttemptsOfRest = 7;
 
 kernels::OptimizerRule rule_of(const BoundOp& op) {
@@ -74,7 +74,7 @@ kernels::OptimizerRule rule_of(const BoundOp& op) {
   return rule;
 }
 
-/// The operand after the gradient.
+/// Returns the operand after the gradient.
 kernels::TensorNorms* norms_of(const BoundOp& op) {
   return op.operand<TensorNorms>(plan::gradient_operand(op.plan->request.optimizer) + 1);
 }
@@ -83,7 +83,8 @@ comm::Piece piece(const plan::PlanOp& op) {
   return {.shard_numel = op.shard_numel, .begin = op.piece_begin, .numel = op.piece_numel};
 }
 
-/// A disk moves whole pages: what follows a buffer up to the end of its last one belongs to nobody.
+/// Returns an operand in whole pages, which a disk moves. The rest of a buffer's last page belongs
+/// to nobody.
 std::span<std::byte> pages(const BoundOp& op, size_t operand) {
   const int64_t bytes = round_up(op.operand_bytes(operand), plan::kPageBytes);
   return {op.operand<std::byte>(operand), size_t(bytes)};
@@ -271,7 +272,7 @@ void run_copy(const BoundOp& op, const LaneTools& tools) {
              op.operand<std::byte>(plan::kTarget));
 }
 
-// A disk knows no streams: who calls these has waited for what is queued.
+// The caller of a disk function has waited for queued work, because a disk knows no streams.
 
 void run_disk_read(const BoundOp& op, const LaneTools& tools) {
   tools.disk->read(op.disk_offset, pages(op, plan::kTarget), sums_of(op));

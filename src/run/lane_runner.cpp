@@ -80,7 +80,7 @@ void LaneRunner::run(plan::BodyId body) noexcept {
   last_end_ = 0;
   if (has_ops(body)) next_ = setup_.segments[body].pass(0);
   try {
-    // The caller's thread may be another one than last time, or have served another executor.
+    // The caller's thread may be another than last time, or have served another executor.
     adopt_threads(stream_);
     if (crew_.inputs_there) crew_.inputs_there->hold(stream_);
     run_segments(body);
@@ -97,7 +97,7 @@ void LaneRunner::run_segments(plan::BodyId body) {
     const LaneBody::Pass pass = lane.pass(n);
     LaneSegment& segment = lane.segments[size_t(pass.segment)];
     if (!await(lane, pass)) return;
-    // The marks of the round before are needed until its times are told.
+    // The round before needs its marks until its times are told.
     if (pass.turn.round > 0) settle_all(body, n - lane.loop_length() + 1);
     run_segment(body, segment, pass.turn.round);
     if (takes_turns(segment)) crew_.collectives.publish(turn_of(lane, pass) + 1);
@@ -114,17 +114,17 @@ void LaneRunner::run_segments(plan::BodyId body) {
   stream_.wait();
 }
 
-/// Whether it is a collective that every rank must queue after those before it in the plan.
+/// True for a collective that every rank must queue in the plan's order.
 bool LaneRunner::takes_turns(const LaneSegment& segment) const {
   return segment.cut.turn >= 0 && setup_.comm != nullptr && setup_.comm->needs_one_order();
 }
 
-/// How many of the body's collectives come before this one.
+/// Returns the number of the body's collectives before this one.
 int64_t LaneRunner::turn_of(const LaneBody& lane, const LaneBody::Pass& pass) {
   return lane.segments[size_t(pass.segment)].cut.turn + pass.rounds_before * lane.loop_turns;
 }
 
-/// Whether all that the segment waits for is queued; the stream then holds until it is done.
+/// Blocks until the awaited work is queued and makes the stream hold for it. False after a failure.
 bool LaneRunner::await(const LaneBody& lane, const LaneBody::Pass& pass) {
   const LaneSegment& segment = lane.segments[size_t(pass.segment)];
   const bool takes_turn = takes_turns(segment);
@@ -145,7 +145,7 @@ void LaneRunner::run_segment(plan::BodyId body, LaneSegment& segment, int64_t ro
   const std::span<LaneOp> ops = ops_of(body, segment);
   for (LaneOp& op : ops) op.bound.enter_round(round);
   segment.begin.mark(stream_);
-  // The mark lies after all that the segment waits for.
+  // The mark lies after all work that the segment waits for.
   if (segment.cut.on_host) segment.begin.wait();
   queue(segment, ops);
   segment.end.mark(stream_);
@@ -174,7 +174,7 @@ std::span<LaneOp> LaneRunner::ops_of(plan::BodyId body, const LaneSegment& segme
   return std::span(setup_.ops[body]).subspan(size_t(segment.cut.first), size_t(segment.cut.count));
 }
 
-/// The oldest op that may still be at work, for the watchdog.
+/// Shows the watchdog the oldest op that may still run.
 void LaneRunner::show(plan::BodyId body) {
   const LaneBody& lane = setup_.segments[body];
   if (settled_ == lane.passes()) return;
@@ -183,7 +183,7 @@ void LaneRunner::show(plan::BodyId body) {
   crew_.progress[size_t(setup_.lane)].running.store(running, std::memory_order_relaxed);
 }
 
-/// Counts those of the queued segments whose work has been done meanwhile.
+/// Counts queued segments whose work is done.
 void LaneRunner::settle(plan::BodyId body, int64_t queued) {
   LaneBody& lane = setup_.segments[body];
   const int64_t before = settled_;
@@ -197,7 +197,7 @@ void LaneRunner::settle(plan::BodyId body, int64_t queued) {
   if (settled_ != before && settled_ < queued) show(body);
 }
 
-/// Waits for so many segments of those queued.
+/// Waits for the first `segments` of the queued passes.
 void LaneRunner::settle_all(plan::BodyId body, int64_t segments) {
   while (settled_ < segments) {
     setup_.segments[body].segments[size_t(next_.segment)].end.wait();
@@ -205,7 +205,7 @@ void LaneRunner::settle_all(plan::BodyId body, int64_t segments) {
   }
 }
 
-/// When the segment is done: on a device only then are times known.
+/// Adds up the times of a finished segment. A device does not know them earlier.
 void LaneRunner::tell_times(plan::BodyId body, const LaneSegment& segment) {
   LaneTimes& times = crew_.times[size_t(setup_.lane)];
   OpTime* const notes = crew_.op_times[size_t(setup_.lane)];

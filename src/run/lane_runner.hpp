@@ -17,21 +17,21 @@
 
 namespace zero::run {
 
-/// A number that other threads sleep for. They sleep for a bell beside it, since Linux lets threads
-/// sleep for 32 bits only and a step may have more ops.
+/// A number on which other threads sleep. They sleep on a bell beside it, because Linux lets
+/// threads sleep on 32 bits only and a step may have more ops.
 class Count {
  public:
-  /// No thread waits for this value.
+  /// Sets the value without waking. REQUIRES: no thread waits for it.
   void set(int64_t value) { value_.store(value, std::memory_order_release); }
-  /// Sets it and wakes whoever waits.
+  /// Sets the value and wakes waiting threads.
   void publish(int64_t value) {
     set(value);
     bell_.fetch_add(1, std::memory_order_acq_rel);
     bell_.notify_all();
   }
-  /// Returns when the value is at least `least`, with everything that was written before it was
-  /// published. std::atomic::wait looks a few times and then sleeps, so a waiting lane leaves its
-  /// core to the kernels' threads.
+  /// Blocks until the value is at least `least`. The caller then sees all writes from before
+  /// publish(). The wait spins briefly and then sleeps, so a lane leaves its core to the kernels'
+  /// threads.
   void wait_for(int64_t least) const {
     while (true) {
       const int32_t rung = bell_.load(std::memory_order_acquire);
@@ -45,10 +45,10 @@ class Count {
   std::atomic<int32_t> bell_{0};
 };
 
-/// Keeps the first error of any lane. Thread-safe.
+/// The first error of any lane. Thread-safe.
 class Failure {
  public:
-  /// Calls `hook` on the first error, once it is visible to every lane.
+  /// Keeps the first error. Calls `hook` on it once all lanes can see it.
   void report(std::exception_ptr error, const std::function<void()>& hook) {
     {
       const std::lock_guard<std::mutex> lock(mutex_);
@@ -59,7 +59,7 @@ class Failure {
     if (hook) hook();
   }
   bool raised() const { return raised_.load(std::memory_order_acquire); }
-  /// Only when no lane runs.
+  /// REQUIRES: no lane runs.
   void rethrow() const {
     if (error_) std::rethrow_exception(error_);
   }
@@ -70,22 +70,22 @@ class Failure {
   std::atomic<bool> raised_{false};
 };
 
-/// What the lanes of one executor share: counts to wait for, and the first error.
+/// The shared state of one executor's lanes: counts to wait for, and the first error.
 struct Crew {
-  /// The count of a lane that has stopped early: whoever waits goes on, and sees the failure.
+  /// The count of a lane that has stopped early. Waiting lanes go on and see the failure.
   static constexpr int64_t kStopped = INT64_MAX;
 
   std::array<Count, plan::kLanes> finished;  ///< ops of the running body
-  Count collectives;                         ///< of the running body: queued, where in one order
+  Count collectives;                         ///< queued collectives, if in one order
   std::array<LaneTimes, plan::kLanes> times;
   std::array<LaneProgress, plan::kLanes> progress;
-  std::array<OpTime*, plan::kLanes> op_times{};  ///< of the running body; null: no trace is kept
-  const Event* inputs_there = nullptr;           ///< every lane's stream holds for it first
-  Moment origin;                                 ///< when the running body began, on the device
-  OpTime::Clock::time_point origin_time;         ///< and on this host
+  std::array<OpTime*, plan::kLanes> op_times{};  ///< times of the running body; null: no trace
+  const Event* inputs_there = nullptr;           ///< each lane's stream holds for it first
+  Moment origin;                                 ///< begin of the running body, on the device
+  OpTime::Clock::time_point origin_time;         ///< begin of the running body, on this host
   std::function<void(Stream&)> at_end;           ///< called when compute has queued all its work
-  int64_t step = 0;                              ///< of the running body's inputs
-  std::atomic<plan::BodyId> body{plan::kStep};   ///< the running one, or the last
+  int64_t step = 0;                              ///< step of the running body's inputs
+  std::atomic<plan::BodyId> body{plan::kStep};   ///< the running body, or the last
   Failure failure;
   std::atomic<bool> closing{false};
   std::function<void(plan::Lane, const plan::PlanOp&)> op_hook;
@@ -96,7 +96,7 @@ struct Crew {
     for (Count& count : finished) count.set(0);
     collectives.set(0);
   }
-  /// Lets whoever waits for the lane go on, and see the failure.
+  /// Lets lanes that wait for `lane` go on and see the failure.
   void stop(plan::Lane lane) {
     finished[size_t(lane)].publish(kStopped);
     collectives.publish(kStopped);
@@ -110,10 +110,10 @@ struct Crew {
 
 struct LaneOp {
   BoundOp bound;
-  int32_t place;  ///< in body.ops
-  int32_t row;    ///< of the profile
+  int32_t place;  ///< index in body.ops
+  int32_t row;    ///< index in the profile
   Phase phase;
-  std::string region = {};  ///< what a tool calls it; "" where none listens
+  std::string region = {};  ///< name for a tool; "" if none listens
 };
 
 struct LaneTally {
@@ -121,10 +121,11 @@ struct LaneTally {
   int64_t calls = 0;
 };
 
-/// Whether its kernels share the rank's cores; the other lanes wait for memory, a disk or peers.
+/// True if a lane's kernels share the rank's cores. Other lanes wait for memory, a disk or peers.
 bool computes(plan::Lane lane);
 
-/// Peers wait for what a lane moves between ranks, so its kernels do not queue behind products.
+/// Returns high for collective lanes, because peers wait for them and their kernels should not
+/// queue behind products.
 Priority priority_of(plan::Lane lane);
 
 struct LaneSetup {
@@ -132,39 +133,39 @@ struct LaneSetup {
   int threads = 1;
   comm::Communicator* comm = nullptr;
   tiers::DiskTier* disk = nullptr;
-  size_t rows = 0;  ///< of the profile
+  size_t rows = 0;  ///< rows of the profile
   std::array<std::vector<LaneOp>, plan::kBodies> ops;
   LaneSegments segments;
 };
 
-/// One lane of one executor: its ops of each body, its stream, and, where it does not run on the
-/// caller's thread, a thread that sleeps between bodies.
+/// A lane of one executor: its ops of each body, its stream and its thread, which sleeps between
+/// bodies. The caller's thread runs one lane.
 class LaneRunner {
  public:
-  /// `crew` outlives the runner.
+  /// REQUIRES: `crew` outlives the runner.
   LaneRunner(Crew& crew, LaneSetup setup);
-  /// Ends the thread; no body may be running.
+  /// Ends the thread. REQUIRES: no body runs.
   ~LaneRunner();
   LaneRunner(const LaneRunner&) = delete;
   LaneRunner& operator=(const LaneRunner&) = delete;
 
   bool has_ops(plan::BodyId body) const { return !setup_.ops[body].empty(); }
 
-  /// Makes, for the calling thread, the kernels of products of all its ops: what a library is
-  /// refused in a step, memory for code, it is refused here.
+  /// Makes the kernels of products of all ops for the calling thread. If the system refuses a
+  /// library memory for code, it does so here and not in a step.
   void prepare();
-  /// Runs what a device wants to have run once before the first step (Rehearsal), on the calling
-  /// thread. Returns when it is done.
+  /// Runs the ops that a device should run once before the first step (Rehearsal), on the calling
+  /// thread. Blocks until done.
   void rehearse();
-  /// Runs a body on the calling thread and returns when its work is done. Errors go to the crew.
+  /// Runs a body on the calling thread and blocks until its work is done. Errors go to the crew.
   void run(plan::BodyId body) noexcept;
-  /// Other cuts of the same ops; no body may be running.
+  /// Replaces the segments of the ops. REQUIRES: no body runs.
   void set_segments(LaneSegments segments) { setup_.segments = std::move(segments); }
 
-  /// Starts the thread that begin() hands bodies to.
+  /// Starts the thread to which begin() hands bodies.
   void launch();
   void begin(plan::BodyId body);
-  /// Returns when the body handed over last has ended, well or not.
+  /// Blocks until the last body of begin() has ended, well or not.
   void finish() const { ended_.wait_for(turn_); }
 
   const std::vector<LaneTally>& tallies() const { return tallies_; }
@@ -193,8 +194,8 @@ class LaneRunner {
   std::vector<LaneTally> tallies_;
   PhaseSeconds phase_seconds_{};
   int64_t settled_ = 0;       ///< passes of the running body whose work is done
-  LaneBody::Pass next_ = {};  ///< the one after them
-  double last_end_ = 0;       ///< when the last of them ended
+  LaneBody::Pass next_ = {};  ///< the pass after them
+  double last_end_ = 0;       ///< seconds; end of the last settled pass
   std::thread thread_;
   Count begun_, ended_;
   int32_t turn_ = 0;

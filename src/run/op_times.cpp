@@ -15,14 +15,13 @@ using plan::BodyId;
 using plan::Kind;
 using plan::kLanes;
 
-/// At stage 0 whole gradients are put together by the same verb as weights.
+/// True if a gather moves weights. At stage 0 it also gathers whole gradients.
 bool moves_weights(const plan::Plan& plan, const plan::PlanOp& gather) {
   const plan::Use use = plan.buffers[size_t(gather.operands[plan::kTarget].buffer)].use;
   return use == plan::Use::weights || use == plan::Use::gathered_weights;
 }
 
-/// Gradients on their way to the optimizer, weights on their way to use, activations between the
-/// passes, or states.
+/// Returns the phase of a transfer of gradients, weights, activations or states.
 Phase phase_of_transfer(const plan::Plan& plan, const plan::PlanOp& op) {
   const auto use = [&](size_t operand) {
     return plan.buffers[size_t(op.operands[operand].buffer)].use;

@@ -1,6 +1,5 @@
 #pragma once
-/// Under which names the times of ops are counted, and a ring of those of the last bodies. Private
-/// to this room.
+/// Names of the times of ops, and a ring with the times of the last bodies. Private to this room.
 
 #include <array>
 #include <string>
@@ -11,14 +10,14 @@
 
 namespace zero::run {
 
-/// A compute op is called by the graph's kind, another one by the plan's.
+/// Returns the graph's kind of a compute op, the plan's kind of another.
 const char* name_of(const BoundOp& op);
 
-/// "adam h.3", "linear h.2"; other lanes' begin with the lane. Where a process has one stack of
-/// regions only the compute lane has any.
+/// Returns "adam h.3" or "linear h.2". Other lanes than compute have their name in front, or "" if
+/// the process has one stack of regions.
 std::string region_of(const BoundOp& op);
 
-/// Rows of the table of where time goes: one for each name of a kind that a plan has.
+/// The rows of the profile: one per name of a plan's kinds.
 class ProfileRows {
  public:
   static constexpr int32_t kSegments = 0;  ///< several ops that are timed as one
@@ -30,20 +29,21 @@ class ProfileRows {
   std::vector<const char*> names_{"recorded segments"};
 };
 
-/// Begin and end of every op of the last bodies, in memory that is taken before the first of them.
+/// The begin and end of every op of the last bodies, in memory that is taken before the first.
 class TraceRing {
  public:
-  /// Room for the last `bodies` training bodies of `plan`, which outlives the ring.
+  /// Takes room for the last `bodies` training bodies of `plan`. REQUIRES: `plan` outlives the
+  /// ring.
   TraceRing(const plan::Plan& plan, int bodies);
 
-  /// Where each lane is to note the ops of a body that now begins, in the order of its turns; null
-  /// for an evaluation, whose many bodies would push the training steps out.
+  /// The memory for a lane's op times of a body, in the order of its turns. Null for an evaluation,
+  /// whose many bodies would push the training steps out.
   using Notes = std::array<OpTime*, plan::kLanes>;
   Notes begin(plan::BodyId body, int64_t step);
-  /// Every lane has ended that body.
+  /// Ends the body's record. REQUIRES: every lane has ended the body.
   void end(plan::BodyId body);
 
-  /// The bodies that have ended, the oldest first.
+  /// Returns the bodies that have ended, oldest first.
   std::vector<TracedBody> bodies() const;
 
  private:

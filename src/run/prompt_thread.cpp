@@ -20,9 +20,9 @@ sched_attr scheduling() {
 
 void wake_promptly() {
   sched_attr attributes = scheduling();
-  // Real-time policies mean something else by it.
+  // For real-time policies the field has another meaning.
   if (attributes.sched_policy != SCHED_NORMAL && attributes.sched_policy != SCHED_BATCH) return;
-  attributes.sched_runtime = 100'000;  // ns, the shortest that Linux knows
+  attributes.sched_runtime = 100'000;  // ns, the shortest in Linux
   (void)syscall(SYS_sched_setattr, kThisThread, &attributes, kNoFlags);
 }
 

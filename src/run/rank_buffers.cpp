@@ -10,7 +10,7 @@
 namespace zero::run {
 namespace {
 
-/// Nobody needs to reach the memory of a rank that is alone.
+/// True if a communicator has several ranks, which reach each other's memory.
 bool has_peers(const comm::Communicator* comm) { return comm != nullptr && comm->ranks() > 1; }
 
 Arena take_device_arena(int64_t bytes, const LaneComms& comms) {
@@ -26,7 +26,7 @@ Place host_place(const plan::Plan& plan) {
   return plan.request.pinned_host ? Place::pinned : Place::host;
 }
 
-/// None for the disk, whose bytes lie in files.
+/// Takes no arena for the disk, whose bytes lie in files.
 TierArenas::TierArenas(const plan::Plan& plan, const LaneComms& comms, Arena device)
     : comms_(comms) {
   const int threads = plan.request.threads;

@@ -18,17 +18,18 @@
 
 namespace zero::run {
 
-// The memory of a rank's tiers, and how its collectives reach it.
+// The memory of a rank's tiers, for its lanes and collectives.
 
-/// One arena for each tier of a plan that lies in memory, of exactly the plan's bytes and with
-/// every page touched. The device's is of the kind that the communicators ask for.
+/// The arenas of a plan's tiers in memory, each of exactly the plan's bytes and with every page
+/// touched. The device's has the kind that the communicators ask for.
 class TierArenas {
  public:
-  /// `comms` outlive it. `device`, unless it is empty, is taken for the device's, as it is. Not
-  /// collective. Throws Error(kDoesNotFit).
+  /// Takes the arenas. Takes `device`, unless empty, as the device's, with its content. Not
+  /// collective. Throws Error(kDoesNotFit). REQUIRES: `comms` outlive the object.
   TierArenas(const plan::Plan& plan, const LaneComms& comms, Arena device = {});
 
-  /// Lets every communicator know the device's arena: collective, once all ranks have theirs.
+  /// Gives the device's arena to every communicator. Collective. REQUIRES: all ranks have their
+  /// arenas.
   void open_windows();
 
   const Arena& of(plan::Tier tier) const { return arenas_[size_t(tier)]; }
@@ -36,28 +37,28 @@ class TierArenas {
  private:
   LaneComms comms_;
   std::array<Arena, plan::kTiers> arenas_;
-  std::vector<std::unique_ptr<comm::Window>> windows_;  // end before the arenas
+  std::vector<std::unique_ptr<comm::Window>> windows_;  // destroyed before the arenas
 };
 
-/// Pinned host memory beside the few buffers in device memory that the host fills before every
-/// body, or reads after it, so that neither waits for a copy.
+/// A copy in pinned host memory of some device buffers. The host fills them before every body or
+/// reads them after it, and waits for no copy.
 class HostMail {
  public:
   HostMail() = default;
-  /// `plan` outlives it; `memory` is where its buffers lie.
+  /// REQUIRES: `plan` outlives the object; `memory` holds its buffers.
   HostMail(const plan::Plan& plan, const RankMemory& memory);
 
-  /// The host's copy of a buffer's bytes; empty where it has none. What was sent from there before
-  /// is done when this returns, so it may be written.
+  /// Returns the host's copy of a buffer, free to be written, because earlier sends from it are
+  /// done. Empty if there is none.
   std::span<std::byte> slot(int32_t buffer, Stream& stream);
-  /// Sends a stretch of the host's copy; asynchronous on `stream`, always the same one.
+  /// Sends a stretch of the host's copy. Asynchronous on `stream`. REQUIRES: always one stream.
   void send(int32_t buffer, int64_t offset, int64_t bytes, Stream& stream);
-  /// All that was sent has arrived.
+  /// Notes that all sent bytes have arrived.
   void arrived();
 
-  /// Fetches the step state; asynchronous on `stream`.
+  /// Fetches the step state. Asynchronous on `stream`.
   void fetch_state(Stream& stream);
-  /// What was fetched last; of the step state's bytes.
+  /// Returns the step state's bytes as last fetched.
   std::span<const std::byte> state();
 
  private:
@@ -76,11 +77,11 @@ class HostMail {
   Arena room_;
 };
 
-/// The memory and the disk of one executor, and what its bodies ask of them.
+/// The memory and the disk of one executor, as its bodies use them.
 class RankBuffers final : public Buffers {
  public:
-  /// `plan`, `comms` and `disks` outlive it. Takes the arenas, as TierArenas does. Throws
-  /// Error(kDoesNotFit).
+  /// Takes the arenas, as TierArenas does. Throws Error(kDoesNotFit). REQUIRES: `plan`, `comms` and
+  /// `disks` outlive the object.
   RankBuffers(const plan::Plan& plan, int rank, const LaneComms& comms, const LaneDisks& disks,
               Arena device = {})
       : plan_(plan), arenas_(plan, comms, std::move(device)), host_stream_(1) {
@@ -123,19 +124,19 @@ class RankBuffers final : public Buffers {
   void open_windows() { arenas_.open_windows(); }
   const RankMemory& memory() const { return memory_; }
   DiskWindow* disk() { return window_ ? &*window_ : nullptr; }
-  /// What the host has sent for the next body is on this stream.
+  /// Returns the stream with the host's sends for the next body.
   Stream& host_stream() { return host_stream_; }
-  /// Whether there is device memory that the host may not touch.
+  /// True if there is device memory that the host may not touch.
   bool has_mail() const { return !arena(plan::Tier::device).on_host(); }
-  /// At the end of a body: asynchronous on `stream`.
+  /// Fetches the step state at the end of a body. Asynchronous on `stream`.
   void fetch_state(Stream& stream) { mail_.fetch_state(stream); }
-  /// A body has ended: what was sent and fetched has arrived.
+  /// Notes the end of a body: all sent and fetched bytes have arrived.
   void settle() {
     mail_.arrived();
     state_is_up_ = has_mail();
   }
 
-  /// Every body leaves copies of what is on disk true; write() does not.
+  /// False after write(), true after every body: copies of bytes on disk are current.
   std::atomic<bool> copies_are_true{false};
 
  private:
@@ -143,7 +144,7 @@ class RankBuffers final : public Buffers {
     return plan_.buffers.at(size_t(buffer)).tier == plan::Tier::nvme;
   }
 
-  /// What a buffer names between bodies.
+  /// Returns the bytes that a buffer names between bodies.
   std::span<std::byte> present_bytes(int32_t buffer) const {
     return buffer_bytes(plan_, memory_, present_buffer(plan_, memory_, buffer));
   }
@@ -155,7 +156,7 @@ class RankBuffers final : public Buffers {
     window_.emplace(plan_, disks, bytes(plan_.disk_window));
   }
 
-  /// Between bodies only; several threads take turns to and from a device.
+  /// Copies between bodies. Threads take turns to and from a device.
   void copy(std::span<const std::byte> from, std::byte* to, bool within_host) {
     if (within_host) return void(std::copy(from.begin(), from.end(), to));
     const std::lock_guard lock(copying_);
@@ -183,10 +184,10 @@ class RankBuffers final : public Buffers {
   TierArenas arenas_;
   Stream host_stream_;
   HostMail mail_;
-  bool state_is_up_ = false;  ///< the mail has what is in device memory
+  bool state_is_up_ = false;  ///< the mail equals the device's step state
   std::mutex copying_;
   RankMemory memory_;
-  std::optional<DiskWindow> window_;  ///< where the plan keeps something on disk
+  std::optional<DiskWindow> window_;  ///< empty if the plan keeps nothing on disk
 };
 
 }  // namespace zero::run

@@ -10,9 +10,9 @@
 namespace zero::run {
 namespace {
 
-/// Inputs repeat themselves after so many elements.
+/// Elements after which inputs repeat.
 constexpr int64_t kNoiseNumel = int64_t(1) << 20;
-/// Products of two such inputs stay small in fp16.
+/// Keeps products of two such inputs small in fp16.
 constexpr float kNoiseSize = 0.1f;
 
 bool is_real(Dtype dtype) {
@@ -29,7 +29,7 @@ graph::TensorId tensor_of(const graph::Op& op, size_t operand) {
   return operand < inputs ? op.inputs[operand] : op.outputs[operand - inputs];
 }
 
-/// The alignment that libraries look at: 1 to 16 bytes.
+/// Returns the alignment that libraries look at: 1 to 16 bytes.
 uint64_t alignment_of(const void* array) {
   const auto bits = reinterpret_cast<uintptr_t>(array) | 16;
   return bits & (~bits + 1);

@@ -10,20 +10,19 @@
 
 namespace zero::run {
 
-/// Runs ops before the first step whose first call on a device may measure and may take memory
-/// (graph::Operation::rehearsed). They are measured while the device does nothing else, and what a
-/// library is refused is refused before step 1.
+/// A run before the first step of ops whose first call on a device may measure and take memory
+/// (graph::Operation::rehearsed). The device does nothing else meanwhile, and refusals come before
+/// step 1.
 ///
-/// REQUIRES: no array of an op holds anything yet. Afterwards they hold noise and its results,
-/// since a device that multiplies zeros saves power and is measured at a higher clock.
+/// REQUIRES: no array of an op holds data yet. Afterwards they hold noise and its results, because
+/// a device that multiplies zeros saves power and runs at a higher clock.
 class Rehearsal {
  public:
   explicit Rehearsal(Stream& stream) : stream_(stream) {}
 
   /// Runs each form of the op, unless one of its kind, shapes and alignment has run. Asynchronous
-  /// on the stream, which serves the calling thread in steps too. Throws what the op throws.
+  /// on the stream, which serves the calling thread in steps too. Throws as the op.
   void run(const BoundOp& op);
-  /// Returns the number of calls so far.
   int calls() const { return int(seen_.size()); }
 
  private:

@@ -15,20 +15,21 @@ bool runs_on_host(const plan::PlanOp& op) {
   return op.lane == plan::Lane::host_optimizer || plan::is_disk_transfer(op.kind);
 }
 
-/// A collective is queued by itself: through host memory it is no device work at all, and NCCL's
-/// has one launch that every rank must make in one order, recorded or not.
+/// True if a device runs the op and it may join others. A collective is queued by itself: through
+/// host memory it is no device work, and every rank must launch NCCL's in one order.
 bool is_device_work(const plan::PlanOp& op) {
   return !runs_on_host(op) && !plan::is_collective(op.kind);
 }
 
-/// What is not pinned is copied by way of the driver's own memory, which a recording cannot hold.
+/// True if a lane copies unpinned memory. Such copies use memory of the driver, which a recording
+/// cannot hold.
 bool copies_unpinned(const plan::Plan& plan, plan::Lane lane) {
   const bool copies = lane == plan::Lane::h2d || lane == plan::Lane::d2h;
   return copies && !plan.request.pinned_host;
 }
 
-/// Whether an op of a loop is another one in each round: its batch or its sum lies elsewhere, or it
-/// drops other elements.
+/// True if a loop's op differs between rounds: in its batch or sum, or in the elements that it
+/// drops.
 bool varies(const plan::Plan& plan, const plan::Body& body, const plan::PlanOp& op) {
   const bool moves = std::ranges::any_of(
       op.operands, [](const plan::Operand& operand) { return operand.stride != 0; });
@@ -38,8 +39,8 @@ bool varies(const plan::Plan& plan, const plan::Body& body, const plan::PlanOp& 
   return of.kind->draws(graph, of) > 0;
 }
 
-/// [ops of the lane] whether another lane waits for the op. What a loop's round waits for of the
-/// round before is in front of the loop in the first one.
+/// Returns a flag per op of the lane, true if another lane waits for the op. An op that a round
+/// awaits from the round before lies in front of the loop in the first round.
 std::vector<bool> awaited_ops(const plan::Body& body, plan::Lane lane, size_t ops) {
   std::vector<bool> awaited(ops);
   const plan::Rounds rounds(body);
@@ -79,7 +80,7 @@ void cut(const plan::Plan& plan, size_t lane, size_t id, int32_t most, Lanes& la
   lanes[lane][id] = std::move(made);
 }
 
-/// The end of the segment whose last op is the one that is waited for.
+/// Returns the end of the segment whose last op is awaited.
 const Event* end_of(const std::vector<LaneSegment>& segments, const plan::Wait& wait) {
   const auto found = std::ranges::lower_bound(
       segments, wait.count, {}, [](const LaneSegment& segment) { return segment.cut.end(); });
@@ -88,7 +89,8 @@ const Event* end_of(const std::vector<LaneSegment>& segments, const plan::Wait& 
   return found->done.get();
 }
 
-/// What a round waits for of the one before is in front of the loop in the first one.
+/// Sets the events of a segment. An op that a round awaits from the round before lies in front of
+/// the loop in the first round.
 void hold(const Lanes& lanes, size_t body, LaneSegment& segment) {
   for (const plan::Wait& wait : segment.cut.waits) {
     const LaneBody& other = lanes[size_t(wait.lane)][body];
@@ -146,7 +148,7 @@ std::vector<Segment> segments_of(const plan::Plan& plan, plan::BodyId body, plan
     ++segment.count;
     segment.awaited = awaited[place];
     segment.on_host = runs_on_host(*ops[place]);
-    // A recording is of one form, and which comes next is data.
+    // A recording holds one form, and data decides the next form.
     const bool has_forms = plan.forms(of.graph) > 1;
     segment.recordable = segment.count > 1 && !has_forms && !copies_unpinned(plan, lane);
     if (plan::is_collective(ops[place]->kind)) segment.turn = collectives_before[place];

@@ -31,7 +31,8 @@ Manifest good() {
   Manifest manifest;
   manifest.step = 3;
   manifest.ranks = 2;
-  manifest.files = {{.name = "rank00000.h5"}, {.name = "rank00001.h5"}, {.name = "checkpoint.h5"}};
+  for (const char* name : {"rank00000.h5", "rank00001.h5", "checkpoint.h5"})
+    manifest.files.emplace_back().name = name;
   add_state(state, manifest.facts);
   manifest.facts[kConfigurationFact] = "[optimizer]\nbetas = [0.9, 0.999]\n";
   return manifest;

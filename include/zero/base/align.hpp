@@ -6,7 +6,7 @@
 
 namespace zero {
 
-/// The least multiple of `unit` that is at least `value`.
+/// Returns the smallest multiple of `unit` that is at least `value`.
 template <class T>
 ZERO_HOST_DEVICE constexpr T round_up(T value, T unit) {
   return (value + unit - 1) / unit * unit;
@@ -17,11 +17,11 @@ ZERO_HOST_DEVICE constexpr T ceil_div(T value, T unit) {
   return (value + unit - 1) / unit;
 }
 
-/// A shard border and a block of the gradient norm: 2048 elements, 4 KiB of bf16.
+/// Elements of a block: the granule of shard borders and of the gradient norm. 4 KiB of bf16.
 inline constexpr int64_t kBlockNumel = 2048;
-/// Every tensor of a unit begins at a multiple of this many elements.
+/// Elements. Every tensor of a unit begins at a multiple of this.
 inline constexpr int64_t kTensorAlignNumel = 64;
-/// Every extent of an arena begins at a multiple of this many bytes.
+/// Bytes. Every extent of an arena begins at a multiple of this.
 inline constexpr int64_t kExtentAlignBytes = 128;
 
 }  // namespace zero

@@ -9,8 +9,8 @@
 
 namespace zero {
 
-/// tables[k][b]: the remainder of byte b followed by k zero bytes. The polynomial's highest power
-/// is its lowest bit.
+/// Returns tables[k][b], the CRC remainder of byte b followed by k zero bytes. The lowest bit of
+/// `polynomial` is its highest power.
 constexpr std::array<std::array<uint32_t, 256>, 8> crc_tables(uint32_t polynomial) {
   std::array<std::array<uint32_t, 256>, 8> tables{};
   for (uint32_t byte = 0; byte < 256; ++byte) {
@@ -28,7 +28,8 @@ constexpr std::array<std::array<uint32_t, 256>, 8> crc_tables(uint32_t polynomia
   return tables;
 }
 
-/// By tables, some 1.7 GB/s. Continues from `crc`, 0 at first.
+/// Returns the CRC of `bytes`, computed by tables at about 1.7 GB/s. Continues from `crc`, 0 at
+/// first.
 template <uint32_t kPolynomial>
 uint32_t crc_of(std::span<const std::byte> bytes, uint32_t crc) {
   static constexpr auto kTables = crc_tables(kPolynomial);
@@ -47,18 +48,19 @@ uint32_t crc_of(std::span<const std::byte> bytes, uint32_t crc) {
   return ~remainder;
 }
 
-/// The CRC-32 of zip and zlib, so that scripts can compute it too: of token files and fingerprints.
+/// Returns the CRC-32 of zip and zlib. Token files and fingerprints have it, because scripts can
+/// compute it too.
 inline uint32_t crc32(const uint8_t* bytes, size_t count, uint32_t crc = 0) {
   return crc_of<0xEDB88320u>(std::as_bytes(std::span(bytes, count)), crc);
 }
 
-/// The CRC of iSCSI (Castagnoli's polynomial): of blocks of checkpoints up to format 3. Source: RFC
-/// 3720, B.4.
+/// Returns the CRC of iSCSI (Castagnoli's polynomial), which protects the blocks of checkpoints up
+/// to format 3. Source: RFC 3720, B.4.
 inline uint32_t crc32c(std::span<const std::byte> bytes, uint32_t crc = 0) {
   return crc_of<0x82F63B78u>(bytes, crc);
 }
 
-/// FIPS 180-4, by OpenSSL. Bytes may come in pieces of any length.
+/// A SHA-256 of bytes that come in pieces of any length. OpenSSL computes it. Source: FIPS 180-4.
 class Sha256 {
  public:
   Sha256();
@@ -67,7 +69,7 @@ class Sha256 {
   Sha256& operator=(const Sha256&) = delete;
 
   void add(std::span<const std::byte> bytes);
-  /// 64 hexadecimal digits; nothing can be added afterwards.
+  /// Returns 64 hexadecimal digits. Nothing can be added afterwards.
   std::string digest();
 
  private:
@@ -75,14 +77,14 @@ class Sha256 {
   std::unique_ptr<State> state_;
 };
 
-/// XXH3 with 128 bits and the seed 0, in canonical order: the most significant byte first. It tells
-/// bytes that have changed by chance, some 20 GB/s a thread, and not those that someone has forged.
-/// Source: xxHash's specification, XXH128.
+/// A digest of 128 bits: XXH3 with the seed 0, most significant byte first (canonical order). It
+/// detects accidental changes, at about 20 GB/s a thread, but no forgeries. Source: xxHash's
+/// specification, XXH128.
 using Xxh3Digest = std::array<uint8_t, 16>;
 
 Xxh3Digest xxh3_of(std::span<const std::byte> bytes);
 
-/// Computes that digest of bytes that come in pieces of any length.
+/// A computation of an Xxh3Digest from bytes that come in pieces of any length.
 class Xxh3 {
  public:
   Xxh3();
@@ -91,7 +93,7 @@ class Xxh3 {
   Xxh3& operator=(const Xxh3&) = delete;
 
   void add(std::span<const std::byte> bytes);
-  /// The digest of what has been added until now.
+  /// Returns the digest of all bytes added until now.
   Xxh3Digest digest() const;
 
  private:

@@ -1,8 +1,8 @@
 #pragma once
-/// Element types and our own 16-bit storage types. Arithmetic is fp32: a 16-bit value is converted
-/// on load and rounded on store, alike on host and device but for NaN, of which a GPU has one.
-/// There it has instructions for it, while the host's arithmetic would cost kernels up to a fifth.
-/// Conversions are always inlined: a loop of the host that calls them does not vectorise.
+/// Element types and 16-bit storage types. Arithmetic is fp32. Loads convert 16-bit values and
+/// stores round them. Host and device agree on all values but NaN, because a GPU has only one NaN.
+/// A GPU converts by its own instructions: the host's arithmetic would slow its kernels by up to a
+/// fifth. Conversions are always inlined, because a host loop with calls does not vectorise.
 
 #include <bit>
 #include <cstddef>
@@ -27,7 +27,7 @@ constexpr std::string_view name_of(Dtype dtype) {
   return kNames[size_t(dtype)];
 }
 
-// A GPU's own instructions make these; NaN is 0x7fff.
+// Converts by a GPU's own instructions, which turn every NaN into 0x7fff.
 #ifdef __CUDA_ARCH__
 inline constexpr bool kNativeHalves = true;
 __device__ inline uint16_t native_bf16_bits(float value) {
@@ -52,12 +52,12 @@ constexpr uint16_t native_f16_bits(float) { return 0; }
 constexpr float native_f16_value(uint16_t) { return 0; }
 #endif
 
-/// fp32 to bfloat16, round to nearest, ties to even; on the host NaN becomes the quiet NaN 0x7fc0
-/// with its sign.
+/// Returns the bfloat16 bits of an fp32 value, rounded to nearest, ties to even. On the host NaN
+/// becomes the quiet NaN 0x7fc0 with its sign.
 ZERO_HOST_DEVICE ZERO_INLINE constexpr uint16_t bf16_bits(float value) {
   if (kNativeHalves && !std::is_constant_evaluated()) return native_bf16_bits(value);
   const uint32_t bits = std::bit_cast<uint32_t>(value);
-  const bool nan = value != value;  // one instruction less than from the bits
+  const bool nan = value != value;  // saves an instruction over a test of the bits
   const uint32_t rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
   return uint16_t(nan ? ((bits >> 16) & 0x8000u) | 0x7fc0u : rounded);
 }
@@ -66,7 +66,8 @@ ZERO_HOST_DEVICE ZERO_INLINE constexpr float bf16_value(uint16_t bits) {
   return std::bit_cast<float>(uint32_t(bits) << 16);
 }
 
-/// fp32 to IEEE half, round to nearest, ties to even; from 65520 on it is infinity.
+/// Returns the IEEE half bits of an fp32 value, rounded to nearest, ties to even. Values from 65520
+/// on become infinity.
 ZERO_HOST_DEVICE ZERO_INLINE constexpr uint16_t f16_bits(float value) {
   if (kNativeHalves && !std::is_constant_evaluated()) return native_f16_bits(value);
   const uint32_t bits = std::bit_cast<uint32_t>(value);
@@ -87,14 +88,14 @@ ZERO_HOST_DEVICE ZERO_INLINE constexpr float f16_value(uint16_t bits) {
   if (kNativeHalves && !std::is_constant_evaluated()) return native_f16_value(bits);
   const uint32_t sign = uint32_t(bits & 0x8000u) << 16;
   const uint32_t magnitude = bits & 0x7fffu;
-  // Read as fp32 the shifted bits are the half's value times 2^-112, subnormal halves included.
+  // As fp32, the shifted bits are the half's value times 2^-112, also for subnormal halves.
   const float finite = std::bit_cast<float>(magnitude << 13) * 0x1p112f;
   const uint32_t special = (magnitude << 13) + 0x70000000u;
   const uint32_t value = magnitude >= 0x7c00u ? special : std::bit_cast<uint32_t>(finite);
   return std::bit_cast<float>(sign | value);
 }
 
-/// Storage types. `bf16(x)` rounds, `float(b)` is exact.
+/// A 16-bit storage type. `bf16(x)` rounds, `float(b)` is exact.
 struct bf16 {
   uint16_t bits;
   bf16() = default;
@@ -131,8 +132,8 @@ struct TypeTag {
   using type = T;
 };
 
-/// Calls body(TypeTag<T>) for the element type that `dtype` names; Error(kInternal) for one that no
-/// kernel computes in.
+/// Calls body(TypeTag<T>) with the element type of `dtype`. Throws Error(kInternal) if no kernel
+/// computes in `dtype`.
 template <class Body>
 void with_type(Dtype dtype, const Body& body) {
   switch (dtype) {
@@ -147,8 +148,8 @@ void with_type(Dtype dtype, const Body& body) {
   }
 }
 
-/// Calls body(TypeTag<T>, TypeTag<G>) for a compute type and the type in which gradients rest,
-/// which is the same or fp32.
+/// Calls body(TypeTag<T>, TypeTag<G>) with the compute type T and the type G of stored gradients.
+/// REQUIRES: G is T or fp32.
 template <class Body>
 void with_gradient_type(Dtype compute, Dtype gradient, const Body& body) {
   ZERO_REQUIRE(gradient == compute || gradient == Dtype::f32, "gradients rest in ",

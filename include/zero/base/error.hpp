@@ -1,6 +1,6 @@
 #pragma once
-/// One exception type and one always-on check. A message says what is wrong, with the values,
-/// and what to change; ZERO_REQUIRE adds where it was found.
+/// The exception type and the check that is always on. A message says what is wrong, with the
+/// values, and what to change. ZERO_REQUIRE adds the source line.
 
 #include <cstdio>
 #include <sstream>
@@ -10,7 +10,7 @@
 
 namespace zero {
 
-/// The exit status of the program, and so what a batch script can act on: doc/how_a_run_ends.md.
+/// The exit status of the program, on which a batch script can act. See doc/how_a_run_ends.md.
 enum class Exit : int {
   kFinished = 0,
   kUsage = 2,         ///< command line or configuration
@@ -27,8 +27,8 @@ enum class Exit : int {
   kRequeue = 85,   ///< preempted with a committed checkpoint
 };
 
-/// Anything the input, the machine, a peer rank or the program itself got wrong. Thrown anywhere,
-/// caught once in main(), which prints it once and ends every rank with `exit()`.
+/// An error of the input, the machine, a peer rank or the program itself. Any code may throw it.
+/// main() catches it, prints it once and ends every rank with `exit()`.
 class Error : public std::runtime_error {
  public:
   Error(Exit exit, const std::string& what) : std::runtime_error(what), exit_(exit) {}
@@ -46,20 +46,19 @@ std::string text(const Parts&... parts) {
   return out.str();
 }
 
-/// Throws Error{exit, what + where}. `condition` is the source text of the check that failed.
+/// Throws Error{exit, what + place}. `condition` is the source text of the failed check.
 [[noreturn]] void fail(Exit exit, const char* file, int line, const char* condition,
                        const std::string& what);
 
-/// Throws Error{exit, text(parts...)}: for what a user can mend, where our own source line is
-/// noise.
+/// Throws Error{exit, text(parts...)} without the source line, for faults that a user can mend.
 template <class... Parts>
 [[noreturn]] void refuse(Exit exit, const Parts&... parts) {
   throw Error(exit, text(parts...));
 }
 
-/// Settings that cannot work together, or not on these ranks or data, by their keys: what() begins
-/// with the first of them. The reader of the input prefixes the place of the key that was written
-/// last.
+/// An error of settings, named by their keys, that cannot work together or not on these ranks or
+/// data. what() begins with the first key. The reader of the input prefixes the place of the key
+/// that the user wrote last.
 class SettingsError : public Error {
  public:
   SettingsError(const std::vector<std::string>& keys, const std::string& problem)
@@ -78,8 +77,8 @@ template <class... Parts>
   throw SettingsError(keys, text(parts...));
 }
 
-/// Prints what does not end the program as one line, "zeroapp: warning: ...", on standard error.
-/// Says what is the matter and what to do about it, or what is done without asking.
+/// Prints one line, "zeroapp: warning: ...", on standard error. The text names the fault and a
+/// remedy, or what the program does by itself.
 template <class... Parts>
 void warn(const Parts&... parts) {
   const std::string line = text("zeroapp: warning: ", parts..., "\n");
@@ -88,7 +87,7 @@ void warn(const Parts&... parts) {
 
 }  // namespace zero
 
-/// An invariant of the program, never compiled out; ends with Exit::kInternal.
+/// Throws Error(kInternal) unless an invariant of the program holds. Never compiled out.
 /// ZERO_REQUIRE(n > 0, "shard of ", n, " elements: need at least 1");
 #define ZERO_REQUIRE(condition, ...)                                        \
   do {                                                                      \

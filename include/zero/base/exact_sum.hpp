@@ -1,8 +1,8 @@
 #pragma once
-/// A sum of doubles that does not depend on the order or the partition of its terms.
-/// Every finite double is an integer multiple of 2^-1074; it is cut into 32-bit digits and added to
-/// 64-bit limbs, so up to 2^31 terms add without a carry. Accumulators themselves add as plain
-/// integers (an all-reduce of int64 over ranks is exact).
+/// A sum of doubles that does not depend on the order or the partition of its terms. Every finite
+/// double is an integer multiple of 2^-1074. It is cut into 32-bit digits, which are added to
+/// 64-bit limbs, so 2^31 terms add without a carry. Accumulators add as plain integers (an
+/// all-reduce of int64 over ranks is exact).
 /// Source: Kulisch's long accumulator; Neal 2015 (arXiv:1505.05571), with a carry-free limb.
 
 #include <bit>
@@ -22,13 +22,13 @@ struct ExactSum {
     for (int64_t& part : limb) part = 0;
   }
 
-  /// What one double adds to limbs [first, first + 3).
+  /// The digits of one double. They are added to limbs [first, first + 3).
   struct Digits {
     int first;
     int64_t part[3];
   };
 
-  /// The digits of a finite double. The caller checks finiteness: infinity and NaN have none.
+  /// Returns the digits of a double. REQUIRES: `value` is finite.
   ZERO_HOST_DEVICE static Digits digits_of(double value) {
     const uint64_t bits = std::bit_cast<uint64_t>(value);
     const int exponent = int((bits >> 52) & 0x7ff);
@@ -53,11 +53,12 @@ struct ExactSum {
     for (int i = 0; i < kLimbs; ++i) limb[i] += other.limb[i];
   }
 
-  /// The sum rounded once to the nearest double, ties to even; infinity where it is too large.
+  /// Returns the sum, rounded once to the nearest double, ties to even. Infinity if it is too
+  /// large.
   ZERO_HOST_DEVICE double value() const;
 
  private:
-  /// Digits of the magnitude, lowest first; true if the sum is negative.
+  /// Writes the digits of the magnitude, lowest first. True if the sum is negative.
   ZERO_HOST_DEVICE bool magnitude(uint32_t* digit) const;
 };
 
@@ -83,8 +84,8 @@ ZERO_HOST_DEVICE inline double ExactSum::value() const {
   const bool negative = magnitude(digit);
   int top = kLimbs - 1;
   while (top > 2 && digit[top] == 0) --top;
-  // The leading 64 bits, the last of them also set if anything below is: one conversion then
-  // rounds the whole sum. A subnormal sum has fewer than 53 bits and is not rounded at all.
+  // The window has the leading 64 bits, with the lowest set if any bit below is set. A single
+  // conversion then rounds the sum. A subnormal sum has fewer than 53 bits and needs no rounding.
   uint64_t window = (uint64_t(digit[top]) << 32) | digit[top - 1];
   uint64_t below = uint64_t(digit[top - 2]) << 32;
   int exponent = 32 * (top - 1) - kBias;

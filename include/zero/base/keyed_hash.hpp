@@ -5,9 +5,9 @@
 
 namespace zero {
 
-/// Hashes texts from elsewhere for a table of this process. The key is drawn when the process
-/// begins, so nobody can write texts that all have one hash. It differs between processes: no
-/// result may depend on it, nor on the order of a table.
+/// A hash for the tables of this process. The process draws the key when it begins, so nobody can
+/// write texts that all have one hash. No result may depend on the key, nor on the order of a
+/// table.
 struct KeyedHash {
   using is_transparent = void;
   size_t operator()(std::string_view text) const;

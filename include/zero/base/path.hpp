@@ -1,6 +1,6 @@
 #pragma once
-/// What lies at a path, asked without exceptions of the library's, whose words name nothing that a
-/// user could change.
+/// Looks at paths without the standard library's exceptions, because their texts name nothing that
+/// a user could change.
 
 #include <chrono>
 #include <string>
@@ -13,35 +13,35 @@ enum class PathKind { nothing, file, folder, other, unknown };
 
 struct PathLook {
   PathKind kind = PathKind::nothing;
-  int reason = 0;  ///< of `unknown`: the errno
+  int reason = 0;  ///< errno, if `kind` is `unknown`
 };
-/// What `path` leads to, with links followed.
+/// Returns the kind of the target of `path`. Follows links.
 PathLook look_at(const std::string& path);
-/// What the name itself is; a link is `other`.
+/// Returns the kind of the name itself. A link is `other`.
 PathLook look_at_name(const std::string& path);
 
-/// "Permission denied; let this user look there, or name another path": why a path could not be
-/// looked at, and what to change.
+/// Returns the words of an errno and advice, such as "Permission denied; let this user look there,
+/// or name another path".
 std::string path_advice(int reason);
 
-/// Whether something is there. Throws Error(exit), or Error(kIo) where a disk fails, naming path,
-/// reason and what to change, if that cannot be found out.
+/// True if `path` leads to something. Throws Error(exit), or Error(kIo) if a disk fails, when the
+/// system does not tell. The text names path, reason and remedy.
 bool is_there(const std::string& path, Exit exit = Exit::kInput);
-/// Whether a folder is there; throws likewise.
+/// True if `path` leads to a folder. Throws as is_there().
 bool is_folder(const std::string& path, Exit exit = Exit::kInput);
-/// Whether nothing new may have this name, be it a link that leads nowhere; throws likewise.
+/// True if no new file may have this name, even if it is a link that leads nowhere. Throws as
+/// is_there().
 bool is_taken(const std::string& path, Exit exit = Exit::kIo);
 
-/// Why `path` is no folder that may be used: "is no folder", or what path_advice() says; "" if it
-/// is one.
+/// Returns why `path` is not a usable folder: "is no folder" or a path_advice(). "" if it is one.
 std::string why_no_folder(const std::string& path);
 
 struct FileStart {
   std::string bytes;
-  int reason = 0;  ///< the errno where it could not be read
+  int reason = 0;  ///< errno of a failed read, else 0
 };
-/// The first `most` bytes of a file. A pipe, such as a shell's <(command), is read too; of one that
-/// nobody writes into, ETIMEDOUT after so long.
+/// Returns the first `most` bytes of a file or a pipe, such as a shell's <(command). The reason is
+/// ETIMEDOUT if a pipe is silent until `patience` ends.
 FileStart read_start(const std::string& path, size_t most,
                      std::chrono::milliseconds patience = std::chrono::seconds(10));
 

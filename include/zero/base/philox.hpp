@@ -1,6 +1,6 @@
 #pragma once
-/// Counter-based random numbers: the same (key, counter) gives the same bits on every rank, back
-/// end and schedule, so a mask is recomputed instead of stored.
+/// Counter-based random numbers. A (key, counter) gives equal bits on every rank, back end and
+/// schedule, so a mask is recomputed instead of stored.
 /// Source: Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3", Philox 4x32-10.
 
 #include <cstdint>
@@ -14,10 +14,11 @@ struct PhiloxBlock {
 };
 
 inline constexpr uint32_t kPhiloxFactor0 = 0xD2511F53u, kPhiloxFactor1 = 0xCD9E8D57u;
-/// What the two words of the key grow by between rounds.
+/// Increments of the key's two words between rounds.
 inline constexpr uint32_t kPhiloxStep0 = 0x9E3779B9u, kPhiloxStep1 = 0xBB67AE85u;
 
-/// Ten rounds. `counter` names the position, `key` the stream of numbers.
+/// Returns a block of random bits after ten rounds. `counter` is the position in the stream that
+/// `key` names.
 ZERO_HOST_DEVICE constexpr PhiloxBlock philox(PhiloxBlock counter, uint64_t key) {
   uint32_t key0 = uint32_t(key), key1 = uint32_t(key >> 32);
   for (int round = 0; round < 10; ++round) {

@@ -1,6 +1,6 @@
 #pragma once
-/// What lets one header serve the host compiler and nvcc. Code for threads of a GPU is templates
-/// over what they share, marked ZERO_DEVICE_ONLY: the host compiles them for tests.
+/// Macros that let one header serve the host compiler and nvcc. Code for threads of a GPU is a
+/// template over what they share, marked ZERO_DEVICE_ONLY. The host compiles it for tests.
 
 #ifdef __CUDACC__
 #define ZERO_HOST_DEVICE __host__ __device__
@@ -9,10 +9,10 @@
 #else
 #define ZERO_HOST_DEVICE
 #define ZERO_DEVICE_ONLY
-/// On a function of the host: GCC inlines all that it calls, and what these call in turn.
+/// Lets GCC inline all calls of a host function, and their calls in turn.
 #define ZERO_FLATTEN __attribute__((flatten))
 #endif
 
-/// For functions that a loop would not vectorise without; a function that only prefetches looks to
-/// GCC like one that does nothing.
+/// Inlines a function without which a loop would not vectorise. Also for functions that only
+/// prefetch, because GCC takes them for functions that do nothing.
 #define ZERO_INLINE __attribute__((always_inline)) inline

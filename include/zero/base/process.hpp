@@ -6,25 +6,26 @@
 
 namespace zero {
 
-/// What the system lets this process have of a resource (RLIMIT_AS, RLIMIT_DATA, ...), in its unit;
-/// -1: no limit.
+/// Returns the system's limit of a resource (RLIMIT_AS, RLIMIT_DATA, ...) for this process, in the
+/// unit of the resource. -1 if there is no limit.
 int64_t process_limit(int resource);
 
-/// Returns the least memory limit, in bytes, of the control group `group` ("/a/b", or "/") and of
-/// those around it. -1 if none has one. `root` is the folder of all groups.
+/// Returns the smallest memory limit, in bytes, of the control group `group` ("/a/b", or "/") and
+/// its parents. -1 if none has one. `root` is the folder of all groups.
 /// Source: Linux, cgroup v2, memory.max.
 int64_t group_memory_limit(const std::string& root, std::string group);
-/// Returns that limit of this process's group. In a container the root is what the container sees.
+/// Returns the smallest memory limit of this process's group and its parents. In a container the
+/// root is the container's.
 int64_t group_memory_limit();
 
-/// True if the system would give this process so many more bytes now. Takes nothing. Libraries that
-/// crash where they are refused memory are asked for work only while it is.
+/// True if the system would give this process `bytes` more memory now. Takes nothing. Callers check
+/// it before they call libraries that crash when memory is refused.
 bool would_get(int64_t bytes);
-/// True if the system would give it so many more addresses, without memory behind them.
+/// True if the system would give `bytes` more addresses, without memory behind them.
 bool would_map(int64_t bytes);
 
-/// Calls work(0) to work(threads - 1) at one time, the first of them on the calling thread, and
-/// returns when all have ended. Throws what the first to do so has thrown.
+/// Calls work(0) to work(threads - 1) in parallel, work(0) on the calling thread. Blocks until all
+/// have ended. Throws the first exception of any member.
 void in_team(int threads, const std::function<void(int member)>& work);
 
 }  // namespace zero

@@ -9,7 +9,7 @@
 
 namespace zero {
 
-/// Extents of a tensor, row-major, at most four of them. An empty shape is a scalar.
+/// The extents of a tensor, row-major, at most four. An empty shape is a scalar.
 class Shape {
  public:
   static constexpr int kMaxRank = 4;
@@ -21,7 +21,7 @@ class Shape {
   }
 
   int rank() const { return rank_; }
-  /// Extent `i`; negative counts from the last: [-1] is the fastest.
+  /// Returns extent `i`. Negative `i` counts from the last: [-1] is the fastest.
   int64_t operator[](int i) const { return extent_[i < 0 ? rank_ + i : i]; }
   int64_t& operator[](int i) { return extent_[i < 0 ? rank_ + i : i]; }
   int64_t numel() const {
@@ -36,7 +36,7 @@ class Shape {
   int rank_ = 0;
 };
 
-/// How many tokens the two texts of a sample have, or are padded to.
+/// The lengths of a sample's two texts in tokens, as they are or padded.
 struct LengthPair {
   int64_t source = 0, target = 0;
 
@@ -47,7 +47,7 @@ struct LengthPair {
   bool operator==(const LengthPair&) const = default;
 };
 
-/// "[50257, 768]"
+/// Returns "[50257, 768]".
 inline std::string to_text(const Shape& shape) {
   std::string out = "[";
   for (int i = 0; i < shape.rank(); ++i) out += (i ? ", " : "") + std::to_string(shape[i]);

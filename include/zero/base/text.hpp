@@ -11,12 +11,12 @@
 
 namespace zero {
 
-/// "1 rank", "2 ranks": `number` of what `word` names in the singular, whose plural takes an s.
+/// Returns "1 rank", "2 ranks": `number` and the singular `word`, with an s for other numbers.
 inline std::string counted(int64_t number, std::string_view word) {
   return text(number, " ", word, number == 1 ? "" : "s");
 }
 
-/// Adds what printf would say, at most 255 characters. Allocates nothing where `out` has room.
+/// Appends the output of printf, at most 255 characters. Allocates nothing if `out` has room.
 template <class... Values>
 void append(std::string& out, const char* pattern, Values... values) {
   char part[256];
@@ -24,7 +24,7 @@ void append(std::string& out, const char* pattern, Values... values) {
   out += part;
 }
 
-/// The same as a text of its own.
+/// Returns the output of printf, at most 255 characters.
 template <class... Values>
 std::string format(const char* pattern, Values... values) {
   std::string out;
@@ -32,17 +32,17 @@ std::string format(const char* pattern, Values... values) {
   return out;
 }
 
-/// "1.25 GiB"
+/// Returns "1.25 GiB".
 std::string bytes_text(double bytes);
 
-/// Two lower-case digits a byte.
+/// Returns two lower-case hexadecimal digits per byte.
 std::string hex_of(std::span<const uint8_t> bytes);
 
-/// Checks UTF-8 byte by byte, so that a text may come in pieces of any length. Refuses what
-/// RFC 3629 refuses: overlong forms, surrogates, code points above U+10FFFF.
+/// A check of UTF-8, byte by byte, for texts that come in pieces of any length. It refuses overlong
+/// forms, surrogates and code points above U+10FFFF, as RFC 3629 does.
 class Utf8Checker {
  public:
-  /// False if `byte` cannot follow what came before.
+  /// False if `byte` cannot follow the bytes before it.
   bool accept(uint8_t byte) {
     if (pending_ == 0) return start(byte);
     ++before_;
@@ -53,8 +53,9 @@ class Utf8Checker {
   }
   /// True unless a character is cut off.
   bool complete() const { return pending_ == 0; }
-  /// The first byte of the latest character, be it refused or cut off, and how many of its bytes
-  /// lie before the latest one: where a damage begins, not where it shows.
+  /// Returns the first byte of the latest character, also if it is refused or cut off. before()
+  /// counts its bytes ahead of the latest one. An error can thus name the place where damage
+  /// begins.
   uint8_t first() const { return first_; }
   int before() const { return before_; }
 
@@ -71,25 +72,25 @@ class Utf8Checker {
 
   int pending_ = 0, before_ = 0;
   uint8_t first_ = 0;
-  uint8_t low_ = 0x80, high_ = 0xBF;  // what the next continuation byte may be
+  uint8_t low_ = 0x80, high_ = 0xBF;  // bounds of the next continuation byte
 };
 
-/// The fewest insertions, deletions, replacements and swaps of neighbours that turn `a` into `b`;
-/// `most` + 1 for all that are more. `b` has at most 100 characters.
+/// Returns the least edits (insertions, deletions, replacements, swaps of neighbours) between `a`
+/// and `b`, or `most` + 1 if there are more. REQUIRES: `b` has at most 100 characters.
 size_t edit_distance(std::string_view a, std::string_view b, size_t most = SIZE_MAX - 1);
 
-/// The dotted key that somebody who wrote `key` most likely meant, by its spelling or by its last
-/// part under another section; "" if none is near.
+/// Returns the dotted key that a user most likely meant by `key`, or "" if none is near. The whole
+/// key or its last part, in another section, is spelled alike.
 std::string nearest_key(std::string_view key, const std::vector<std::string>& keys);
 
-inline constexpr std::string_view kBlanks = " \t\r";  ///< of a line without text
+inline constexpr std::string_view kBlanks = " \t\r";  ///< characters of a line without text
 
-/// True of a line without text.
+/// True if the line has no text.
 inline bool is_blank(std::string_view line) {
   return line.find_first_not_of(kBlanks) == std::string_view::npos;
 }
 
-/// "2 blank lines at the end are passed over"
+/// Returns "2 blank lines at the end are passed over".
 inline std::string blank_lines_text(int64_t lines) {
   return text(counted(lines, "blank line"), " at the end ", lines == 1 ? "is" : "are",
               " passed over");

@@ -7,103 +7,103 @@
 
 namespace zero::comm {
 
-/// Through what ranks exchange arrays: with nobody, through the host's memory or MPI, through
-/// pinned memory of the host (make_host_staged()), or through NCCL.
+/// The way in which ranks exchange arrays: not at all, through host memory or MPI, through pinned
+/// host memory (make_host_staged()), or through NCCL.
 enum class Backend { self, host, staged, nccl };
 
-/// What decides it, the same on all ranks.
+/// The facts that decide the back end. They are equal on all ranks.
 struct BackendFacts {
   int count = 1;
   bool drive_devices = false;
-  bool share_a_device = false;  ///< which NCCL refuses
+  bool share_a_device = false;  ///< NCCL refuses this
   bool share_a_card = false;    ///< parts of one device, which NCCL before 2.30 refuses
   bool have_nccl = false;
   bool nccl_shares = false;  ///< nccl_shares_devices()
-  bool want_nccl = false;    ///< ZERO_COMM=nccl, which counts whatever the rest says
+  bool want_nccl = false;    ///< ZERO_COMM=nccl, which overrides the other facts
 };
 
-/// One rank has no collective to run, so it makes no communicator of NCCL's, whose staging would
-/// take 64 MiB.
+/// Returns the back end for these facts. A single rank gets `self`, because it runs no collective
+/// and staging of NCCL would take 64 MiB.
 Backend backend_for(const BackendFacts& facts);
 
 struct MpiOptions {
-  int64_t staging_bytes = int64_t(8) << 20;  ///< receive buffers of reduce_scatter; pieces stream
-  int group = 64;  ///< a reduce_scatter receives from so many ranks at a time, a power of two
-  int part = 0;    ///< ranks of the same part make one communicator, in their order
+  int64_t staging_bytes = int64_t(8) << 20;  ///< bytes that reduce_scatter receives at a time
+  int group = 64;  ///< ranks from which a reduce_scatter receives at a time, a power of two
+  int part = 0;    ///< ranks with equal `part` form a communicator, in their order
 };
 
-/// Any ranks MPI reaches, on a duplicate of MPI_COMM_WORLD: so channels do not mix. Reductions are
-/// an all-to-all of shards and our own tree, because MPI's own order of adding changes with the
-/// algorithm it picks. Needs MPI_THREAD_MULTIPLE where lanes are threads. Collective.
+/// Makes a communicator over MPI, on a duplicate of MPI_COMM_WORLD, so channels do not mix.
+/// Reductions are an all-to-all of shards and our own tree, because MPI's order of addition depends
+/// on the algorithm that it picks. Needs MPI_THREAD_MULTIPLE if lanes are threads. Collective.
 std::unique_ptr<Communicator> make_mpi(const MpiOptions& options);
 
-/// Called while a verb waits for its peers; throws to leave the wait (a peer has failed).
+/// A function that a verb calls while it waits for its peers. It throws to leave the wait, as when
+/// a peer has failed.
 using WaitHook = void (*)(void* context);
 
 struct ShmOptions {
-  int64_t staging_bytes = int64_t(8) << 20;  ///< of each rank and channel; pieces stream through it
+  int64_t staging_bytes = int64_t(8) << 20;  ///< bytes per channel of a rank; pieces share them
   WaitHook hook = nullptr;
   void* hook_context = nullptr;
 };
 
-/// Ranks of one node through nameless shared memory files (memfd), one segment a rank and channel:
-/// no name to collide or to leave over, no /dev/shm to fill. Waiting ranks sleep on a futex.
-/// Collective over all ranks of MPI_COMM_WORLD, which must share the node; throws
-/// Error(kUsage) where they do not, or where a peer's file cannot be opened.
+/// Makes a communicator for the ranks of one node, with a memory file (memfd) per rank and channel.
+/// Such files have no names that could collide or stay behind, and do not fill /dev/shm. Waiting
+/// ranks sleep on a futex. Collective over all ranks of MPI_COMM_WORLD. Throws Error(kUsage) if
+/// they are on several nodes, or if a peer's file cannot be opened.
 std::unique_ptr<Communicator> make_shm(const ShmOptions& options);
 
-/// Tries whether this process may make such a file of so many bytes. Throws Error(kDoesNotFit)
-/// with the reason where make_shm() would.
+/// Throws Error(kDoesNotFit) with the reason if this process cannot make a memory file of `bytes`,
+/// as make_shm() would. Makes one and closes it.
 void require_memory_files(int64_t bytes);
 
 /// True if all ranks of MPI_COMM_WORLD share one node. Collective.
 bool all_ranks_share_a_node();
 
 struct HostStagedOptions {
-  int64_t staging_bytes = int64_t(8) << 20;  ///< pinned; pieces stream through it
+  int64_t staging_bytes = int64_t(8) << 20;  ///< pinned bytes; pieces stream through them
 };
 
-/// Arrays in device memory over a communicator of the host: each piece is copied to pinned memory,
-/// exchanged there, and copied back. Works wherever `host` does, also for several ranks that share
-/// one GPU, which NCCL refuses. Its sums are those of `host`, bit for bit. A verb is complete when
-/// it returns. Throws Error(kUsage) where the staging has no room for an element of each rank.
+/// Makes a communicator for arrays in device memory over `host`. It copies each piece to pinned
+/// memory, exchanges it there, and copies it back. Serves also several ranks that share one GPU,
+/// which NCCL refuses. Its sums have the bits of `host`. Verbs are complete when they return.
+/// Throws Error(kUsage) if the staging has no room for an element of each rank.
 std::unique_ptr<Communicator> make_host_staged(std::unique_ptr<Communicator> host,
                                                const HostStagedOptions& options);
 
-/// Whether this build has it: one for GPUs that found NCCL 2.27 or later. A build for GPUs without
-/// it exchanges through host memory (make_host_staged()).
+/// True if this build is for GPUs and found NCCL 2.27 or later. A build for GPUs without NCCL uses
+/// make_host_staged().
 bool has_nccl();
 
-/// True if this NCCL can drive one GPU by several ranks (2.30 and later, when
-/// NCCL_MULTI_RANK_GPU_ENABLE=1), and tells parts of one GPU from each other. Throws as
-/// make_nccl().
+/// True if this NCCL is 2.30 or later. It tells parts of one GPU apart, and drives one GPU by
+/// several ranks if NCCL_MULTI_RANK_GPU_ENABLE=1. Throws as make_nccl().
 bool nccl_shares_devices();
 
 struct NcclOptions {
-  /// Device memory that reduce_scatter receives in; 0 for a communicator that makes no sums.
+  /// bytes of device memory in which reduce_scatter receives; 0 if the communicator makes no sums
   int64_t staging_bytes = int64_t(64) << 20;
-  int group = 64;  ///< a reduce_scatter receives from so many ranks at a time, a power of two
-  int part = 0;    ///< ranks of the same part make one communicator; all parts are of one size
-  /// A communicator of make_nccl() and of the same ranks, whose connections and their buffers the
-  /// new one uses too, which saves their memory. Kernels of the two then run one behind the other.
-  /// Null: connections of its own.
+  int group = 64;  ///< ranks from which a reduce_scatter receives at a time, a power of two
+  int part = 0;    ///< ranks with equal `part` form a communicator; all parts have one size
+  /// A communicator of make_nccl() over the same ranks, or null. The new communicator shares its
+  /// connections and their buffers, to save memory. Kernels of the two then run one after the
+  /// other.
   const Communicator* shares_with = nullptr;
 };
 
-/// One GPU a rank, through NCCL, over all ranks of MPI_COMM_WORLD; a communicator of its own each
-/// time, since one launches in order. Verbs are really asynchronous on their stream; the kernels of
-/// several communicators could wait for each other, so that all ranks queue them in one order
-/// (needs_one_order()), in which NCCL 2.26 and later lets them begin.
+/// Makes a communicator over NCCL for all ranks of MPI_COMM_WORLD, with one GPU per rank. Verbs are
+/// asynchronous on their stream. Kernels of one communicator run in order. Kernels of several
+/// communicators can wait for each other, so all ranks must queue them in one order
+/// (needs_one_order()). NCCL 2.26 and later starts them in that order.
 ///
 /// A reduce_scatter is an all-to-all of shards and our own tree (kernels::stacked_sum), as on every
-/// other back end: NCCL's own sums are in the dtype that travels. That ranks call the same thing is
-/// not checked here: NCCL would wait. Errors of NCCL end as kHang where a peer or a link was lost,
-/// as kDoesNotFit where memory ran out, else as kInternal. Destruction is collective, unless a
+/// other back end. NCCL itself would sum in the dtype that travels. If ranks call different verbs,
+/// NCCL waits: nothing checks this here. An error of NCCL ends as kHang if a peer or a link was
+/// lost, as kDoesNotFit if memory ran out, else as kInternal. Destruction is collective, unless a
 /// failure was seen.
 ///
-/// Collective. Throws Error(kUsage) on a build without NCCL, and where two ranks drive one GPU,
-/// which NCCL refuses; make_host_staged() serves these. Ranks that NCCL_HOSTID puts on different
-/// hosts may do so, and all where nccl_shares_devices() and the variable says so.
+/// Collective. Throws Error(kUsage) on a build without NCCL, and if two ranks drive one GPU, which
+/// NCCL refuses (make_host_staged() serves them). Ranks with different NCCL_HOSTID may share a GPU.
+/// So may all ranks if nccl_shares_devices() and NCCL_MULTI_RANK_GPU_ENABLE=1.
 std::unique_ptr<Communicator> make_nccl(const NcclOptions& options);
 
 }  // namespace zero::comm

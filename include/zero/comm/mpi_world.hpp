@@ -9,20 +9,20 @@
 
 namespace zero::comm {
 
-/// Throws Error(kInternal) naming `what` and MPI's own error text unless `status` is MPI_SUCCESS.
+/// Throws Error(kInternal) with `what` and MPI's error text unless `status` is MPI_SUCCESS.
 void check_mpi(int status, std::string_view what);
 
-/// Where nothing can be thrown: a warning on stderr instead.
+/// Prints a warning on stderr unless `status` is MPI_SUCCESS. For places that cannot throw.
 void warn_mpi(int status, std::string_view what) noexcept;
 
-/// A duplicate of MPI_COMM_WORLD, or of a part of it, whose errors are returned, not fatal.
-/// Construction, destruction and every member but rank() and ranks() are collective; construction
-/// over all ranks of MPI_COMM_WORLD.
+/// A duplicate of MPI_COMM_WORLD, or of a part of it, that returns its errors instead of ending the
+/// program. All members but rank(), ranks() and handle() are collective. Construction is collective
+/// over MPI_COMM_WORLD.
 class World {
  public:
-  /// All ranks that name the same part.
+  /// Joins all ranks that give the same `part`.
   explicit World(int part = 0);
-  /// The ranks of this rank's node alone, in their order.
+  /// Joins the ranks of this rank's node, in their order.
   struct OfNode {};
   explicit World(OfNode);
   ~World();
@@ -31,15 +31,15 @@ class World {
 
   int rank() const { return rank_; }
   int ranks() const { return ranks_; }
-  /// The communicator as MPI_Comm_c2f gives it, so that no header needs MPI's.
+  /// Returns the communicator as MPI_Comm_c2f gives it, so no header needs MPI's.
   int handle() const { return handle_; }
 
   bool shares_a_node() const;
   /// True if `mine` is true on every rank.
   bool all(bool mine) const;
-  /// Throws Error(kRanksDisagree), on every rank, if `mine` is not the same on all of them.
+  /// Throws Error(kRanksDisagree) on every rank if `mine` differs between ranks.
   void require_same(int64_t mine, std::string_view what) const;
-  /// What every rank gives, in rank order.
+  /// Returns `mine` of every rank, in rank order.
   template <class T>
   std::vector<T> gather(const T& mine) const {
     static_assert(std::is_trivially_copyable_v<T>);
@@ -57,12 +57,12 @@ class World {
   int ranks_ = 1;
 };
 
-/// A piece of memory of each rank, zeros at first, that all ranks of its node read whatever state
-/// its owner is in. Ranks of other nodes are not seen, and where those of a node cannot open each
-/// other's memory a rank sees its own piece only.
+/// Memory of each rank, zeros at first, that all ranks of its node can read, even if its owner is
+/// stopped. Ranks of other nodes cannot read it. If ranks of a node cannot open each other's
+/// memory, a rank sees only its own.
 class NodeMemory {
  public:
-  /// `bytes` a rank. Collective over all ranks.
+  /// Takes `bytes` per rank. Collective over all ranks.
   explicit NodeMemory(int64_t bytes);
   ~NodeMemory();
   NodeMemory(const NodeMemory&) = delete;
@@ -70,7 +70,7 @@ class NodeMemory {
 
   int rank() const { return rank_; }
   int ranks() const { return int(pieces_.size()); }
-  /// Null where it cannot be seen.
+  /// Returns the memory of `rank`, or null if it cannot be seen.
   std::byte* of(int rank) const { return pieces_[size_t(rank)]; }
 
  private:

@@ -11,10 +11,10 @@ struct Verbs {
   bool gathers = false, reduces = false, sums = false;
 };
 
-/// Runs each of these verbs over 64 elements of a rank, and a gather also over an array of at most
-/// `most_bytes`, since a library may gather much in another way than little. Returns when all are
-/// done. A library that takes memory at the first call of a verb has it then. traffic() counts what
-/// is sent. Collective. Throws Error(kDoesNotFit) where memory runs out.
+/// Runs each of `verbs` over 64 elements of a rank, so a library takes the memory of its first call
+/// now. Also gathers an array of at most `most_bytes`, because a library may gather large arrays in
+/// another way. Blocks until all are done. traffic() counts the bytes. Collective. Throws
+/// Error(kDoesNotFit) if memory runs out.
 void warm_up(Communicator& comm, const Verbs& verbs, int64_t most_bytes);
 
 }  // namespace zero::comm

@@ -8,22 +8,23 @@
 
 namespace zero {
 
-/// Returns the bytes that could be given out to this process now: what the kernel says of this
-/// host, or the limit of the process's control group if that is less. -1 if neither is known.
-/// Source: Linux /proc/meminfo, "MemAvailable".
+/// Returns the bytes that could be given out to this process now: the host's available bytes, or
+/// the limit of the process's control group if that is smaller. -1 if neither is known. Source:
+/// Linux /proc/meminfo, "MemAvailable".
 int64_t available_bytes();
 
-/// One block of memory, taken once and never returned before the end: all that a step touches on
-/// one tier. Page-aligned, zero-filled; on the host in huge pages where the kernel gives them.
+/// A block of memory that is taken once and returned at the end. A rank keeps one for all that its
+/// steps touch on a tier. Page-aligned, zero-filled; on the host in huge pages if the kernel has
+/// any.
 class Arena {
  public:
   Arena() = default;
-  /// Exactly `bytes`; `threads` touch what is pinned, which by itself would make its pages one by
-  /// one. Throws Error(kDoesNotFit) with the bytes asked for and the bytes available.
+  /// Takes exactly `bytes`. `threads` touch a pinned block first, because pinning makes its pages
+  /// one by one. Throws Error(kDoesNotFit) with the bytes asked for and the bytes available.
   explicit Arena(int64_t bytes, Place place = Place::host, int threads = 1);
-  /// Device memory that somebody else took, zero-filled; `give_back` ends it.
+  /// Adopts device memory, zero-filled. The destructor calls `give_back`.
   Arena(std::byte* taken, int64_t bytes, void (*give_back)(std::byte*) noexcept);
-  /// The bytes of another block from `begin` on, as they are; that block outlives this one.
+  /// Returns a view of the bytes of `whole` from `begin` on. REQUIRES: `whole` outlives it.
   static Arena part_of(const Arena& whole, int64_t begin);
   ~Arena();
   Arena(Arena&& other) noexcept;
@@ -31,16 +32,15 @@ class Arena {
 
   std::byte* data() const { return base_; }
   int64_t bytes() const { return bytes_; }
-  /// True if the host may read and write it: all of it in a build for the host alone.
+  /// True if the host may read and write the block. Always true in a build for the host alone.
   bool on_host() const;
 
-  /// Bytes that the kernel says are resident in this block now: what the plan's figure is checked
-  /// against. Source: Linux /proc/self/smaps, "Rss" of the block's own mapping.
-  /// Device memory is resident as a whole.
+  /// Returns the bytes of this block that are resident now, to check the plan's figure. Device
+  /// memory is resident as a whole. Source: Linux /proc/self/smaps, "Rss" of the block's mapping.
   int64_t resident_bytes() const;
-  /// The resident bytes in huge pages: "AnonHugePages".
+  /// Returns the resident bytes in huge pages. Source: Linux /proc/self/smaps, "AnonHugePages".
   int64_t huge_bytes() const;
-  /// Touches every page that is not pinned, so that the first step pays for no page fault.
+  /// Touches every page of a block that is not pinned, so the first step has no page faults.
   void touch(int threads);
 
  private:
@@ -48,10 +48,10 @@ class Arena {
   int64_t mapped_bytes(const char* which) const;
 
   std::byte* base_ = nullptr;
-  void* reserved_ = nullptr;  // address space around the block, given back with it
+  void* reserved_ = nullptr;  // address space around the block, unmapped with it
   int64_t bytes_ = 0;
   bool pinned_ = false;
-  void (*give_back_)(std::byte*) noexcept = nullptr;  // of device memory alone
+  void (*give_back_)(std::byte*) noexcept = nullptr;  // device memory only
 };
 
 }  // namespace zero

@@ -8,14 +8,15 @@
 
 namespace zero {
 
-/// Copies `from` to `to`, which holds as many bytes and does not overlap: between host memory and
-/// the device's, in either direction. Asynchronous on `stream`; both must stay until it is done.
+/// Copies `from` to `to` between host and device memory, in either direction. Asynchronous on
+/// `stream`. REQUIRES: `to` holds from.size() bytes; the two do not overlap and live until the copy
+/// is done.
 void copy_bytes(Stream& stream, std::span<const std::byte> from, std::byte* to);
 
-/// Copies into memory that another core reads next, past this core's caches. A line that lies
-/// modified in one core's cache comes to the other many times slower than one from memory. A line
-/// that the other has read must first be taken from it again. `to` is 64-byte aligned. A thread
-/// that sees a later atomic store also sees these bytes.
+/// Copies past this core's caches into memory that another core reads next. A core reads a line
+/// from memory many times faster than a line modified in another core's cache. The writer must also
+/// take back each line that the other core has read. A thread that sees a later atomic store also
+/// sees these bytes. REQUIRES: `to` is 64-byte aligned.
 void stage_copy(void* to, const void* from, int64_t bytes);
 
 }  // namespace zero

@@ -9,94 +9,95 @@
 
 namespace zero {
 
-/// One device that this process may use.
+/// A device that this process may use.
 struct DeviceInfo {
   std::string name;  ///< "NVIDIA H200"
-  std::string id;    ///< its own on a node: where it is on the bus, and its serial digits
+  std::string id;    ///< unique on a node: its place on the bus and its serial digits
   int64_t bytes;
   int processors;  ///< multiprocessors
   int major, minor;
 };
 
-/// Whether this build drives devices beside the host (ZERO_DEVICE of the build), and its name.
+/// True if this build drives devices beside the host (ZERO_DEVICE of the build). device_kind() is
+/// their kind, "cuda" or "host".
 bool drives_devices();
 const char* device_kind();
 
-/// The devices that this process may use (CUDA_VISIBLE_DEVICES is heeded); none on a host build,
-/// without a driver, or where no device is of an architecture that the build has code for. Needs no
-/// Kokkos.
+/// Returns the devices that this process may use (CUDA_VISIBLE_DEVICES counts). Empty on a host
+/// build, without a driver, or if the build has code for none of them. Needs no Kokkos.
 std::vector<DeviceInfo> usable_devices();
-/// Why usable_devices() is empty, as far as the driver says: "no CUDA-capable device is detected".
+/// Returns why usable_devices() is empty, in the driver's words: "no CUDA-capable device is
+/// detected".
 std::string device_trouble();
-/// Returns kDevice where that is a fault of a card, a driver or their service; else kUsage.
+/// Returns kDevice if usable_devices() is empty by a fault of a card, a driver or a service of the
+/// driver. Else kUsage.
 Exit exit_of_device_trouble();
 
-/// From now on this thread's work and allocations go to that of usable_devices(). Every thread that
-/// begins work of its own on a Stream calls adopt_threads(), which does the same.
+/// Directs this thread's work and allocations to usable_devices()[index]. Every thread that queues
+/// work on a Stream calls adopt_threads(), which does it too.
 void use_device(int index);
-/// The number by which Kokkos and CUDA know that device; -1 before, and on a host build.
+/// Returns the number of the device in use for Kokkos and CUDA. -1 if none was chosen, and on a
+/// host build.
 int device_in_use();
 
-/// The device in use: "NVIDIA H200, 12.30 GiB used, 127.51 GiB free" over all processes; "" on a
-/// host build.
+/// Returns "NVIDIA H200, 12.30 GiB used, 127.51 GiB free" for the device in use, over all
+/// processes. "" on a host build.
 std::string device_text();
 
-/// Bytes of the device in use that are free now, and those that are not, over all processes; -1 on
-/// a host build.
+/// Returns the free bytes of the device in use. used_device_bytes() returns the others. Both are
+/// over all processes, and -1 on a host build.
 int64_t free_device_bytes();
 int64_t used_device_bytes();
 
-/// What the ranks of a node see of its devices.
+/// The devices of a node, as its ranks see them.
 struct NodeDevices {
   std::string host;
-  /// The devices that each rank of the node may use, by their own names, in its order; in rank
-  /// order.
+  /// the ids of the devices that each rank may use, in its order; indexed by rank of the node
   std::vector<std::vector<std::string>> of_rank;
-  std::string trouble;       ///< why the asking rank sees none
-  Exit exit = Exit::kUsage;  ///< of that trouble
+  std::string trouble;       ///< error text if the asking rank sees no device
+  Exit exit = Exit::kUsage;  ///< exit status for `trouble`
   bool share = false;        ///< run.share_device: several ranks may drive one device
 };
 
-/// The place in of_rank[node_rank] of the device that this rank drives: the first that no rank
-/// before it has taken, so rank r gets device r, and a rank that a launcher shows one device gets
-/// that one. With `share`, and none left, the one that the fewest have taken.
+/// Returns the index in of_rank[node_rank] of the device that this rank drives. Every rank takes
+/// the first device that no earlier rank has taken, so rank r gets device r. A rank to which the
+/// launcher shows a single device gets that device. If `share` is set and none is left, the rank
+/// takes a device with the fewest ranks.
 ///
-/// Throws Error(node.exit) where the rank sees no device, and Error(kUsage) where the node has
-/// fewer devices than ranks and `share` is off; the text names what would work.
+/// Throws Error(node.exit) if the rank sees no device. Throws Error(kUsage) if the node has fewer
+/// devices than ranks and `share` is off. The text names a remedy.
 int choose_device(const NodeDevices& node, int node_rank);
 
-/// Whether any two ranks drive the same device.
+/// True if any two ranks drive the same device.
 bool shares_devices(const NodeDevices& node);
 
-/// Returns a warning where a launcher shows each of several ranks one device of its own, so that
-/// NCCL may not reach a peer's memory directly; with the line that mends it. "" elsewhere.
+/// Returns a warning, with its remedy, if a launcher shows each of several ranks only one device of
+/// its own: NCCL may then not reach a peer's memory directly. Else "".
 std::string hidden_devices_warning(const NodeDevices& node);
 
-/// True if any two ranks drive the same device or parts of one, which have the same place on the
-/// bus.
+/// True if any two ranks drive one device or parts of one. Parts have the same place on the bus.
 bool shares_cards(const NodeDevices& node);
 
-/// Advice to print after CUDA's error when an address-space limit, process_limit(RLIMIT_AS), stops
-/// it: it reserves as much as host and devices have memory, and then says that memory has run out.
-/// "" where there is no limit.
+/// Returns advice to print after CUDA's error if `limit`, process_limit(RLIMIT_AS), stops CUDA.
+/// CUDA reserves addresses for all memory of host and devices, and reports a refusal as lack of
+/// memory. "" if there is no limit.
 std::string address_space_hint(int64_t limit);
 
-/// The cores whose memory is nearest to a device: those of the NUMA node that its bus belongs to.
-/// By the kernel's numbers, ascending; empty where the machine does not say, and in a build without
-/// hwloc.
-///   bus_id   where the device is, "0000:3b:00.0": the first word of DeviceInfo::id
-///   machine  a file in hwloc's XML to look at; "": this host
+/// Returns the cores of the NUMA node to which a device's bus belongs: the kernel's numbers,
+/// ascending. Empty if the machine does not tell, and in a build without hwloc.
+///   bus_id   place of the device, "0000:3b:00.0": the first word of DeviceInfo::id
+///   machine  a file in hwloc's XML to read instead of this host; "": this host
 std::vector<int> cores_near(const std::string& bus_id, const std::string& machine = "");
-/// Whether this build asks hwloc.
+/// True if this build asks hwloc.
 bool knows_machines();
 
-/// Which cores a rank takes beside its device.
+/// The cores that a rank takes beside its device.
 struct CoreChoice {
   std::vector<int> cores;  ///< ascending
-  std::string words;       ///< for people: "12 cores near it"
+  std::string words;       ///< text for people: "12 cores near it"
 };
-/// Chooses the cores near the device that a launcher allows; all that it allows where none is near,
-/// since a launcher's word counts, or where it is not known which are.
+/// Chooses the cores near the device among those that the launcher allows. Chooses all allowed
+/// cores if none of them is near or `near` is empty, because the launcher's word counts.
 CoreChoice choose_cores(const std::vector<int>& allowed, const std::vector<int>& near);
 
 }  // namespace zero

@@ -1,7 +1,7 @@
 #pragma once
-/// The names of the GPU's runtime, CUDA's here, and what checks its statuses: the files under gpu/
-/// of device and comm say these, and another vendor's back end gives the names its own. Only those
-/// files and the vendor's kernels include it.
+/// Vendor-neutral names of the GPU runtime (CUDA's here), and the checks of its statuses. Another
+/// vendor's back end gives these names to its own. Only files under gpu/ of device and comm, and
+/// the vendor's kernels, include this header.
 
 #include <cuda_runtime_api.h>
 
@@ -84,46 +84,47 @@ using gpuUUID_t = cudaUUID_t;
 #define gpuStreamWaitEvent cudaStreamWaitEvent
 #define gpuSuccess cudaSuccess
 
-/// cudaErrorContained by its number, since CUDA has the name from 12.9 on only.
+/// cudaErrorContained by its number, because CUDA has the name only from 12.9 on.
 inline constexpr auto gpuErrorContained = static_cast<gpuError_t>(226);
 
-/// Returns kDoesNotFit where memory has run out, kDevice where the card, its driver or a service of
-/// theirs is broken or taken, and kInternal for any other status but gpuSuccess.
+/// Returns kDoesNotFit if memory has run out. Returns kDevice if the card, its driver or one of
+/// their services is broken or taken. Else returns kInternal.
 Exit exit_of(gpuError_t status);
-/// Returns CUDA's own text and, for kDevice, the card, the fault and what an administrator looks
-/// at.
+/// Returns CUDA's own text. For kDevice it adds the card, the fault and the place where an
+/// administrator looks.
 std::string words_of(gpuError_t status);
-/// Returns the kDevice fault whose text, as CUDA gives it, a library quotes in its own words.
-/// gpuSuccess if it quotes none.
+/// Returns the kDevice fault whose CUDA text `words` of a library quote, gpuSuccess if they quote
+/// none.
 gpuError_t fault_in(std::string_view words);
-/// Keeps the words by which errors name the card in use. Called before lanes start.
+/// Sets the words for the card in use in later errors. REQUIRES: no lane runs yet.
 void name_card(const std::string& words);
-/// Throws the Error of a status that is not gpuSuccess, naming `what`. What is told here does not
-/// meet the next caller.
+/// Throws the Error of a status other than gpuSuccess, naming `what`. Clears the runtime's last
+/// error, so the next caller does not see it.
 [[noreturn]] void refuse_gpu(gpuError_t status, std::string_view what);
 inline void check_gpu(gpuError_t status, std::string_view what) {
   if (status != gpuSuccess) refuse_gpu(status, what);
 }
 
-/// Where nothing can be thrown: a warning on stderr instead, not by warn(), which may throw.
+/// Prints a warning on stderr unless `status` is gpuSuccess or gpuErrorUnloading. Does not call
+/// warn(), which may throw.
 void warn_gpu(gpuError_t status, std::string_view what) noexcept;
 
-/// Tells the calling thread's runtime to use the device that use_device() has named: the setting is
-/// a thread's own.
+/// Tells the calling thread's runtime to use the device of use_device(), because every thread has
+/// its own setting.
 void use_chosen_device();
-/// Does so where nothing can be thrown: a device that is not to be had is a warning on stderr.
+/// Does the same as use_chosen_device(), but warns on stderr instead of throwing.
 void prefer_chosen_device() noexcept;
 
-/// The runtime's stream that a Stream holds.
+/// Returns the runtime's stream that `stream` holds.
 gpuStream_t native_stream(const Stream& stream);
 
-/// Throws the Error(kDoesNotFit) of a block that could not be taken, with the bytes free now
-/// and what else is known of it.
+/// Throws Error(kDoesNotFit) for a block of `bytes` that the device refused. The text has the bytes
+/// free now and `more`.
 [[noreturn]] void refuse_device_memory(int64_t bytes, const std::string& more);
-/// Returns when the block is zeros.
+/// Fills a block of device memory with zeros. Blocks until done.
 void clear_device_memory(std::byte* block, int64_t bytes);
 
-/// An event of the device that the thread uses; throws Error(kInternal) where there is none.
+/// An event of the device that the thread uses. Throws Error(kInternal) if there is no device.
 class GpuEvent {
  public:
   explicit GpuEvent(unsigned flags) {

@@ -4,16 +4,16 @@
 
 namespace zero {
 
-/// Whether names of regions may be heard: on the host where a tool is loaded that listens to Kokkos
-/// (KOKKOS_TOOLS_LIBS in the environment; Kokkos must be running), on a device always, since NVTX
-/// does not tell.
+/// True if tools may listen to names of regions. On the host: if a tool for Kokkos is loaded
+/// (KOKKOS_TOOLS_LIBS in the environment; Kokkos must run). On a device always, because NVTX does
+/// not tell.
 bool tool_listens();
-/// Whether every thread has regions of its own, as with NVTX. A tool of Kokkos keeps one stack of
-/// them a process.
+/// True if every thread has its own stack of regions, as with NVTX. A tool of Kokkos keeps one
+/// stack per process.
 bool regions_are_of_threads();
 
-/// While it lives, what the calling thread queues is in a region that tools know by `name`. With an
-/// empty name, which costs nothing, there is no region.
+/// A region named `name` for tools: it covers the work that the calling thread queues during the
+/// object's life. An empty name costs nothing and opens no region.
 class Region {
  public:
   explicit Region(const std::string& name) : open_(!name.empty()) {

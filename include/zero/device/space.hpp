@@ -1,5 +1,5 @@
 #pragma once
-/// What a Stream holds, for kernels and this room only: the Kokkos execution space of its work.
+/// The Kokkos execution space that a Stream holds, for kernels and this room only.
 
 #include <Kokkos_Core.hpp>
 #include <string>
@@ -21,18 +21,17 @@ struct Stream::Handle {
   Priority priority = Priority::normal;
 };
 
-/// Tells whether the device takes a kernel, which Kokkos does not ask: one that is refused does
-/// nothing. Made before the launch and asked behind it, so that what libraries have asked of the
-/// device in vain, as they do where they look for an algorithm, counts for nothing. Exists on
-/// devices alone.
+/// A check that the device accepted a kernel. Kokkos does not check this, and a refused kernel does
+/// nothing. Construct it before the launch and ask it after, so earlier errors of libraries, which
+/// may try algorithms in vain, do not count. Exists only on devices.
 class LaunchCheck {
  public:
   LaunchCheck();
-  /// Throws Error with the kernel's name where it was refused, or where work before it has failed.
+  /// Throws Error with the kernel's name if it was refused, or if work before it has failed.
   void require_taken(const std::string& kernel) const;
 
  private:
-  const int earlier_;  ///< the device's own status before the launch; an error that lasts stays
+  const int earlier_;  ///< device's status before the launch; a lasting error stays
 };
 
 }  // namespace zero

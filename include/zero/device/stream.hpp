@@ -5,46 +5,47 @@
 
 namespace zero {
 
-/// Where a block of memory lies, or a stream's kernels run. On a host build all are the host.
+/// The place where a block of memory lies or a stream's kernels run. On a host build all are the
+/// host.
 enum class Place : uint8_t {
   host,
-  pinned,  ///< host memory that the device reaches and copies to and from without a detour
-  device,  ///< not to be touched by the host, see zero/device/copy.hpp
+  pinned,  ///< host memory that the device addresses and copies without a detour
+  device,  ///< not for the host to touch, see zero/device/copy.hpp
 };
 
-/// A device starts kernels of a stream of high priority first, if several streams have some ready.
+/// A device starts ready kernels of high-priority streams first.
 enum class Priority : uint8_t {
   normal,
-  high,  ///< before those of normal streams, whose blocks that run are not stopped
+  high,  ///< before normal streams, but running blocks are not stopped
 };
 
-/// An ordered queue of work on this rank's device. Whatever takes a Stream is asynchronous: it is
-/// done when work queued after it runs, or when wait() returns; nothing may assume that it is done
-/// when its call returns, though on the host back end it is.
+/// An ordered queue of work on this rank's device. Functions that take a Stream are asynchronous:
+/// their work is done when work queued later runs, or when wait() returns. No caller may assume
+/// that it is done when the function returns, although the host back end works that way.
 ///
-/// On the host a stream is a Kokkos OpenMP instance with its own number of threads; on a GPU a CUDA
-/// stream, which does not wait for the default one. Streams may be used from different threads at
-/// once; one stream serves one thread at a time.
+/// On the host a stream is a Kokkos OpenMP instance with its own number of threads. On a GPU it is
+/// a CUDA stream that does not wait for the default stream. Different threads may use different
+/// streams at once. Only one thread at a time may use a stream.
 ///
 /// A stream of Place::host serves work that the host does beside its device, on memory that the
-/// host reaches. Kernels that say so wait there for what is queued and run on the host's threads.
-/// All others refuse it where there is a device.
+/// host reaches. Kernels that allow it wait there for queued work and run on the host's threads.
+/// All other kernels refuse it if there is a device.
 class Stream {
  public:
-  /// `threads` >= 1; `place` is the device or the host; Kokkos must be running. Throws
-  /// Error(kInternal) otherwise. The host knows no priority.
+  /// REQUIRES: threads >= 1; `place` is device or host; Kokkos runs. Throws Error(kInternal)
+  /// otherwise. The host ignores `priority`.
   explicit Stream(int threads, Place place = Place::device, Priority priority = Priority::normal);
   ~Stream();
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
   int threads() const;
-  /// Whether it was made for the host's own work.
+  /// True if the stream has Place::host.
   bool is_of_host() const;
-  /// Returns when all work queued so far is done.
+  /// Blocks until all work queued so far is done.
   void wait();
 
-  /// The back end's own handle; defined in include/zero/device/space.hpp, which kernels include.
+  /// The back end's handle, defined in zero/device/space.hpp for kernels.
   struct Handle;
   Handle& handle() const { return *handle_; }
 
@@ -56,8 +57,8 @@ class Stream {
 /// and its CUDA to use this process's device. A lane calls it once, before its first kernel.
 void adopt_threads(const Stream& stream);
 
-/// A mark in a stream's queue, for another stream to wait at without the host. Made once and used
-/// again and again; marks and waits of one event are ordered by its user.
+/// A mark in a stream's queue at which another stream waits without the host. Made once and reused.
+/// The user orders marks and waits of an event.
 class Event {
  public:
   Event();
@@ -65,12 +66,12 @@ class Event {
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
 
-  /// Marks the end of all that is queued on `stream` now; an earlier mark is forgotten.
+  /// Marks the end of all work queued on `stream` now. Forgets an earlier mark.
   void record(Stream& stream);
-  /// What is queued on `stream` from now on runs after the work before the mark. Where nothing has
-  /// been recorded there is nothing to wait for. Returns at once.
+  /// Makes work that is queued on `stream` from now on wait for the work before the mark. Does
+  /// nothing if there is no mark. Returns at once.
   void hold(Stream& stream) const;
-  /// Returns when the work before the mark is done.
+  /// Blocks until the work before the mark is done.
   void wait() const;
 
  private:
@@ -78,8 +79,8 @@ class Event {
   std::unique_ptr<Mark> mark_;
 };
 
-/// A mark in a stream's queue that the host reads: whether the work before it is done, and when it
-/// was. Made once and used again and again.
+/// A mark in a stream's queue that tells the host if and when the work before it was done. Made
+/// once and reused.
 class Moment {
  public:
   Moment();
@@ -87,13 +88,14 @@ class Moment {
   Moment(const Moment&) = delete;
   Moment& operator=(const Moment&) = delete;
 
-  /// Marks the end of all that is queued on `stream` now; an earlier mark is forgotten.
+  /// Marks the end of all work queued on `stream` now. Forgets an earlier mark.
   void mark(Stream& stream);
-  /// Whether the work before the mark is done; so it is where nothing has been marked.
+  /// True if the work before the mark is done, or if there is no mark.
   bool reached() const;
-  /// Returns when it is. Sleeps meanwhile.
+  /// Blocks until the work before the mark is done. Sleeps meanwhile.
   void wait() const;
-  /// Both have been marked and reached, on any streams of one device.
+  /// Returns the seconds between two moments. REQUIRES: both are marked and reached, on streams of
+  /// one device.
   double seconds_since(const Moment& earlier) const;
 
  private:
@@ -101,8 +103,8 @@ class Moment {
   std::unique_ptr<Mark> mark_;
 };
 
-/// Work of one stream that is recorded once and from then on queued as a whole: a CUDA graph. The
-/// addresses and numbers that its kernels were given stay; what lies at the addresses is read anew.
+/// Work of one stream that is recorded once and then queued as a whole: a CUDA graph. Kernels keep
+/// their recorded addresses and numbers, and read the memory at these addresses anew.
 class Recording {
  public:
   Recording();
@@ -110,12 +112,14 @@ class Recording {
   Recording(const Recording&) = delete;
   Recording& operator=(const Recording&) = delete;
 
-  /// Whether this build's streams can be recorded: a host's kernels have run when they are called.
+  /// True if this build can record streams. A host build cannot, because its kernels run when they
+  /// are called.
   static bool is_possible();
 
   bool is_made() const;
-  /// What `work()` queues on `stream`, and on no other, is kept here and not run. It may neither
-  /// wait nor take memory, so every kernel and library must have done the same work before.
+  /// Records the work that `work()` queues on `stream`, and does not run it. REQUIRES: `work` uses
+  /// no other stream, waits for nothing and takes no memory, so every kernel and library has done
+  /// the same work before.
   template <class Work>
   void make(Stream& stream, const Work& work) {
     begin(stream);
@@ -127,7 +131,7 @@ class Recording {
     }
     end(stream);
   }
-  /// Asynchronous. Only where is_made().
+  /// Queues the recorded work. Asynchronous on `stream`. REQUIRES: is_made().
   void queue(Stream& stream) const;
 
  private:

@@ -16,18 +16,18 @@ struct ClassifierExtents {
   int64_t chunk_rows;         ///< rows whose logits exist at a time; part of the arithmetic record
 };
 
-/// Bytes of scratch that classifier() wants, with the gradient of the table or without.
+/// Returns the bytes of scratch that classifier() needs, with or without the gradient of the table.
 int64_t classifier_scratch_bytes(const ClassifierExtents& extents, Dtype dtype, bool dtable);
 
-/// Makes what the first classifier() of these extents and gradients on this thread makes:
+/// Prepares the products of classifier() with these extents and gradients on this thread. See
 /// prepare_product().
 void prepare_classifier(Stream& stream, const ClassifierExtents& extents, Dtype dtype, bool dx,
                         bool dtable);
 
-/// What a loss is made with beside products. Without any of it no kernel is slower for it.
+/// The options of a loss. With the defaults no kernel is slower for them.
 struct ClassifierOptions {
   float logit_scale = 1;
-  /// The share of the loss that is the mean of -log p over the real classes.
+  /// Share of the loss that is the mean of -log p over the real classes.
   float label_smoothing = 0;
 };
 
@@ -35,25 +35,25 @@ template <class T>
 struct ClassifierArrays {
   const T* x;              ///< [rows, width]
   const T* table;          ///< [padded_vocabulary, width]: the tied token table
-  const int32_t* targets;  ///< [rows]; -1: does not count
+  const int32_t* targets;  ///< [rows]; -1: the row does not count
   T* dx;                   ///< [rows, width], written; null: loss only
   T* dtable;               ///< [padded_vocabulary, width], written; null: the table is not trained
   void* scratch;
   const T* logit_bias = nullptr;  ///< [padded_vocabulary], or null; has no gradient
 };
 
-/// Logits, cross-entropy and both gradients in one pass over chunks of rows: the gradient of the
-/// logits overwrites them, so at most [chunk_rows, padded_vocabulary] of them exist.
+/// Computes logits, cross-entropy and both gradients, one chunk of rows at a time. The gradient of
+/// the logits overwrites them, so at most [chunk_rows, padded_vocabulary] of them exist.
 ///
-/// Adds every counted row's loss to sums->loss (and to nonfinite_loss what is not finite). The
-/// gradient is that of  loss_scale * sum of losses / counted_tokens,  read from `state` and
-/// `inputs`. Softmax in fp32; chunks of the table's gradient add in fp32, rounded once.
-/// A padded class gets a logit of minus infinity and so an exact zero gradient.
-/// Asynchronous on `stream`.
+/// Adds the loss of every counted row to sums->loss, and counts non-finite losses in
+/// sums->nonfinite_loss. Writes the gradients of loss_scale * sum of losses / counted_tokens, read
+/// from `state` and `inputs`. Softmax is fp32. Chunks of the table's gradient add in fp32, rounded
+/// once. A padded class gets a logit of minus infinity and so an exact zero gradient. Asynchronous
+/// on `stream`.
 ///
-/// A logit is logit_scale times its product, plus its bias. With a label smoothing of e a row's
-/// loss is (1 - e) times that of its target plus e / vocabulary times the sum of those of all real
-/// classes. Source: Szegedy et al. 2016, section 7 (arXiv:1512.00567).
+/// A logit is logit_scale times its product, plus its bias. With label smoothing e, a row's loss is
+/// (1 - e) times its target's loss plus e / vocabulary times the sum over all real classes. Source:
+/// Szegedy et al. 2016, section 7 (arXiv:1512.00567).
 template <class T>
 void classifier(Stream& stream, const ClassifierExtents& extents, const StepInputs* inputs,
                 const StepState* state, const ClassifierArrays<T>& arrays, StepSums* sums,

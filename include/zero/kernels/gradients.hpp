@@ -1,6 +1,6 @@
 #pragma once
-/// Sums of gradients over micro-batches, and the norm. All arrays on the device, all asynchronous
-/// on `stream`. T is float, bf16 or f16.
+/// Sums of gradients over micro-batches, and the norm. Arrays lie on the device. T is float, bf16
+/// or f16. Asynchronous on `stream`.
 
 #include <cstdint>
 
@@ -10,21 +10,22 @@
 
 namespace zero::kernels {
 
-/// sum[i] = grad[i] (start) or sum[i] += grad[i], fp32. [numel]
+/// Writes sum[i] = grad[i] if `start`, else adds grad[i] to sum[i], in fp32. Arrays are [numel].
 template <class T>
 void accumulate(Stream& stream, int64_t numel, const T* grad, float* sum, bool start);
 
-/// out[i] = T(sum[i]): the one rounding of a finished sum. [numel]; `out` must not overlap `sum`.
+/// Writes out[i] = T(sum[i]), the one rounding of a finished sum. Arrays are [numel]. REQUIRES:
+/// `out` does not overlap `sum`.
 template <class T>
 void round_sum(Stream& stream, int64_t numel, const float* sum, T* out);
 
-/// Adds the squares of grad [numel] to sums->grad_squares in fp64 blocks of 2048 elements, counted
-/// from the slice's start (slices start at multiples of 2048 within a unit), and counts the blocks
-/// with a non-finite element in sums->nonfinite. G = float is rounded to T first if `round`.
+/// Adds the squares of grad [numel] to sums->grad_squares, in fp64 blocks of 2048 elements from the
+/// slice's start. Counts blocks with a non-finite element in sums->nonfinite. If `round`, first
+/// rounds G = float to T. REQUIRES: the slice starts at a multiple of 2048 within its unit.
 template <class T, class G>
 void sum_of_squares(Stream& stream, int64_t numel, const G* grad, bool round, StepSums* sums);
 
-/// Writes zeros into `bytes` bytes; on a stream of the host into the host's, done when it returns.
+/// Writes zeros to `bytes` bytes. On a stream of the host: to the host's, done on return.
 void clear_bytes(Stream& stream, int64_t bytes, void* memory);
 
 }  // namespace zero::kernels

@@ -22,10 +22,10 @@ struct LayerNormArrays {
   float* rstd;      ///< [rows], written
 };
 
-/// y = (x - mean) * rstd * weight + bias over the last axis. Statistics in fp32, mean first, then
-/// the variance of the differences, so that a large offset does not cancel. Sums are fixed trees
-/// over the width. Asynchronous on `stream`.
-/// Source: Ba, Kiros & Hinton 2016, eqs. 3-4 (arXiv:1607.06450), epsilon inside the square root.
+/// Writes y = (x - mean) * rstd * weight + bias over the last axis. Statistics are fp32. The
+/// variance is taken from differences to the mean, so a large offset does not cancel. Sums are
+/// fixed trees over the width. Asynchronous on `stream`. Source: Ba, Kiros & Hinton 2016, eqs. 3-4
+/// (arXiv:1607.06450), epsilon inside the square root.
 template <class T>
 void layernorm(Stream& stream, const NormExtents& extents, float epsilon,
                const LayerNormArrays<T>& arrays);
@@ -37,7 +37,7 @@ struct LayerNormGradArrays {
   const T* weight;      ///< [width]
   const float* mean;    ///< [rows]
   const float* rstd;    ///< [rows]
-  const T* add;         ///< [rows, width] added to dx (the residual branch's gradient), or null
+  const T* add;         ///< [rows, width], added to dx (the residual branch's gradient), or null
   T* dx;                ///< [rows, width], written; may be dy or add
   T* dweight;           ///< [width], written
   T* dbias;             ///< [width], written
@@ -45,12 +45,12 @@ struct LayerNormGradArrays {
   T* dx_sum = nullptr;  ///< [width], written: the sums of dx over rows, or null
 };
 
-/// Elements of fp32 scratch that layernorm_backward wants, with or without the columns of dx.
+/// Returns the fp32 elements of scratch that layernorm_backward() needs, with or without dx_sum.
 int64_t layernorm_scratch_numel(const NormExtents& extents, bool dx_sum);
 
-/// Gradient of layernorm. Parameter gradients are sums over rows in fp32 along a tree that depends
-/// on the extents alone, rounded once. The columns of dx are the bias gradient of a linear layer
-/// whose dy it is; on a host they have the bits of column_sum(). Asynchronous on `stream`.
+/// Writes the gradients of layernorm(). Parameter gradients are fp32 sums over rows, rounded once.
+/// Their tree depends on the extents alone. dx_sum is the bias gradient of a linear layer whose dy
+/// is dx. On a host it has the bits of column_sum(). Asynchronous on `stream`.
 template <class T>
 void layernorm_backward(Stream& stream, const NormExtents& extents,
                         const LayerNormGradArrays<T>& arrays);
@@ -63,9 +63,9 @@ struct RmsNormArrays {
   float* rrms;      ///< [rows], written: 1 / sqrt(mean of x^2 + epsilon)
 };
 
-/// y = x * rrms * weight over the last axis, rounded once. The mean of squares is in fp32, a fixed
-/// tree over the width. Asynchronous on `stream`.
-/// Source: Zhang & Sennrich 2019, eq. 4 (arXiv:1910.07467), epsilon inside the square root.
+/// Writes y = x * rrms * weight over the last axis, rounded once. The mean of squares is fp32,
+/// along a fixed tree over the width. Asynchronous on `stream`. Source: Zhang & Sennrich 2019, eq.
+/// 4 (arXiv:1910.07467), epsilon inside the square root.
 template <class T>
 void rmsnorm(Stream& stream, const NormExtents& extents, float epsilon,
              const RmsNormArrays<T>& arrays);
@@ -76,17 +76,17 @@ struct RmsNormGradArrays {
   const T* x;         ///< [rows, width]
   const T* weight;    ///< [width]
   const float* rrms;  ///< [rows]
-  const T* add;       ///< [rows, width] added to dx (the residual branch's gradient), or null
+  const T* add;       ///< [rows, width], added to dx (the residual branch's gradient), or null
   T* dx;              ///< [rows, width], written; may be dy or add
   T* dweight;         ///< [width], written
   float* scratch;     ///< [rmsnorm_scratch_numel(extents)]
 };
 
-/// Elements of fp32 scratch that rmsnorm_backward wants.
+/// Returns the fp32 elements of scratch that rmsnorm_backward() needs.
 int64_t rmsnorm_scratch_numel(const NormExtents& extents);
 
-/// Gradient of rmsnorm. dweight is a sum over rows in fp32 along a tree that depends on the extents
-/// alone, rounded once. Asynchronous on `stream`.
+/// Writes the gradients of rmsnorm(). dweight is an fp32 sum over rows, rounded once. Its tree
+/// depends on the extents alone. Asynchronous on `stream`.
 template <class T>
 void rmsnorm_backward(Stream& stream, const NormExtents& extents,
                       const RmsNormGradArrays<T>& arrays);

@@ -1,11 +1,11 @@
 #pragma once
 /// Updates of one rank's slice of one unit. Element i depends on element i only (LAMB: also on its
-/// tensor's norms), so the result is bitwise the same however state is partitioned. Which
-/// optimizers there are: zero/config/optimizer.hpp; their formulas: kernels/support/optimizers.hpp.
+/// tensor's norms), so no partition changes a bit. zero/config/optimizer.hpp lists the optimizers,
+/// kernels/support/optimizers.hpp their formulas.
 ///
-/// Everything is asynchronous on `stream` and all arrays lie on the device; on a stream of the host
-/// (zero/device/stream.hpp) they lie in the host's memory, its threads work, and all is done when
-/// the call returns. Finite numbers come out as the same bits in both places.
+/// On a stream of the device, arrays lie on the device and calls are asynchronous. On a stream of
+/// the host (zero/device/stream.hpp), arrays lie in host memory and its threads finish before the
+/// call returns. Finite numbers come out as the same bits in both places.
 
 #include <cstdint>
 #include <span>
@@ -18,9 +18,9 @@
 
 namespace zero::kernels {
 
-/// What completes a weight of type T to its fp32 master.
-/// float: nothing, the weight is the master. f16: a whole fp32 master. bf16: signed low 16 bits
-/// with bits(master) = (bits(weight) << 16) + low, the weight being the master rounded half up.
+/// The type that completes a weight of type T to its fp32 master. float: nothing, the weight is the
+/// master. f16: a whole fp32 master. bf16: signed low 16 bits with bits(master) = (bits(weight) <<
+/// 16) + low; the weight is the master rounded half up.
 template <class T>
 struct MasterLow;
 template <>
@@ -36,8 +36,8 @@ struct MasterLow<f16> {
   using type = float;
 };
 
-/// Joins and splits bf16 masters; exactly invertible for every finite pattern, NaN is
-/// canonicalised.
+/// Returns the fp32 master of a bf16 weight. split_master() inverts it for every finite pattern,
+/// and canonicalises NaN.
 ZERO_HOST_DEVICE inline float join_master(bf16 weight, int16_t low) {
   return std::bit_cast<float>((uint32_t(weight.bits) << 16) + uint32_t(int32_t(low)));
 }
@@ -50,8 +50,8 @@ ZERO_HOST_DEVICE inline bf16 split_master(float master, int16_t& low) {
   return weight;
 }
 
-/// All arrays [numel], where the stream's kernels run. G is T, or float where the sum of several
-/// micro-batches rests in fp32.
+/// The arrays of an update, [numel] each, where the stream's kernels run. G is T, or float if
+/// several micro-batches are summed in fp32.
 template <class T, class G>
 struct OptimizerArrays {
   T* weight;                         ///< updated
@@ -60,7 +60,7 @@ struct OptimizerArrays {
   const G* grad;                     ///< read, still loss-scaled
 };
 
-/// Elements [begin, end) of the slice belong to one tensor, or to neighbours that decay alike.
+/// A range [begin, end) of the slice, of one tensor or of neighbours with equal decay.
 struct OptimizerSegment {
   int64_t begin;
   int64_t end;
@@ -68,34 +68,34 @@ struct OptimizerSegment {
 };
 
 struct OptimizerRule {
-  OptimizerConfig settings =
-      {};  ///< all but learning rate and decay, which vary over a run or unit
-  /// An fp32 gradient sum is rounded to T before use (architecture: numerics).
+  OptimizerConfig settings = {};  ///< learning rate and decay come from StepState and segments
+  /// True: an fp32 gradient sum is rounded to T before use (architecture: numerics).
   bool round_gradient = true;
 };
 
-/// The update of an optimizer that needs no norms: master and states by the formula of its
-/// settings, with g = grad * state->grad_multiplier; nothing is written when state->apply == 0.
-/// `segments` lie in order and do not overlap. Explicit fma, correctly rounded sqrt and division.
-/// Asynchronous on `stream`.
+/// Updates master and states by the formula of the settings, for an optimizer that needs no norms.
+/// The gradient is g = grad * state->grad_multiplier. Writes nothing if state->apply == 0. Uses
+/// explicit fma and correctly rounded sqrt and division. REQUIRES: `segments` lie in order and do
+/// not overlap. Asynchronous on `stream`.
 template <class T, class G>
 void update(Stream& stream, const OptimizerRule& rule, std::span<const OptimizerSegment> segments,
             const StepState* state, const OptimizerArrays<T, G>& arrays);
 
-/// As update(), which reads master and states of `from` and writes those of `to`, in memory apart;
-/// `to.grad` is not used. Segments begin at multiples of 32 elements, arrays of `to` at 64 bytes.
-/// On the host alone, whatever the stream; done when it returns.
+/// Does what update() does, but reads master and states of `from` and writes those of `to`. Ignores
+/// `to.grad`. Runs on the host, whatever the stream; done on return. REQUIRES: `from` and `to` do
+/// not overlap; segments begin at multiples of 32 elements, arrays of `to` at multiples of 64
+/// bytes.
 template <class T, class G>
 void update_into(Stream& stream, const OptimizerRule& rule,
                  std::span<const OptimizerSegment> segments, const StepState* state,
                  const OptimizerArrays<T, G>& from, const OptimizerArrays<T, G>& to);
 
-/// Copies as many bytes as `from` has to memory apart that begins at 64 bytes, by the host's
-/// threads; done when it returns.
+/// Copies `from` to `to` by the host's threads; done on return. REQUIRES: `to` begins at a multiple
+/// of 64 bytes and does not overlap `from`.
 void copy_on_host(Stream& stream, std::span<const std::byte> from, std::byte* to);
 
-/// What a caller does with each piece of a slice around its update, on the thread that updates it
-/// and while the piece is in that thread's cache. Called by several threads at once.
+/// The work of a caller around the update of each piece of a slice. The thread that updates a piece
+/// calls it, while the piece is in its cache. Several threads call at once.
 class AroundPieces {
  public:
   virtual ~AroundPieces() = default;
@@ -103,21 +103,20 @@ class AroundPieces {
   virtual void after(int64_t begin, int64_t end) const = 0;
 };
 
-/// Pieces begin at multiples of this: states of one take half of a core's cache.
+/// Pieces begin at multiples of this many elements: the states of one take half of a core's cache.
 inline constexpr int64_t kPieceNumel = int64_t(1) << 15;
 
-/// As update(), piece by piece over [0, numel), which also covers what no segment does; `around` is
-/// called where nothing is written too. On the host alone, whatever the stream; done when it
-/// returns. What `around` throws first is thrown here, with the piece of a before() as it was.
+/// Does what update() does, piece by piece over [0, numel), segments or not. Calls `around` even if
+/// nothing is written. Runs on the host, whatever the stream; done on return. Rethrows the first
+/// exception of `around`; a piece whose before() threw stays unchanged.
 template <class T, class G>
 void update_in_pieces(Stream& stream, const OptimizerRule& rule,
                       std::span<const OptimizerSegment> segments, const StepState* state,
                       const OptimizerArrays<T, G>& arrays, int64_t numel,
                       const AroundPieces& around);
 
-/// A parameter's part of this slice, for an optimizer that needs norms: the segment, and which
-/// pairs of norms its elements add to. Tensors that stand side by side in the rows of a parameter
-/// have a pair each.
+/// A parameter's part of this slice, and the norms that its elements add to. Tensors that stand
+/// side by side in the rows of a parameter have norms each.
 struct TensorSegment {
   static constexpr int64_t kOneRow = INT64_MAX;
 
@@ -125,32 +124,33 @@ struct TensorSegment {
   int64_t end;
   float weight_decay;
   int32_t tensor;             ///< index into the norms, of the first tensor
-  int32_t tensors = 1;        ///< side by side, equally wide
-  int64_t columns = kOneRow;  ///< of a row of all of them
-  int64_t offset = 0;         ///< of `begin` in the parameter
+  int32_t tensors = 1;        ///< tensors side by side, equally wide
+  int64_t columns = kOneRow;  ///< columns of a row of all tensors
+  int64_t offset = 0;         ///< first element in the parameter
 };
 
-/// Squared norms of one tensor: exact sums of fp64 block sums, a block being the part of the tensor
-/// in one 2048-element block of the unit, so that no partition changes them. A block that holds
-/// parts of several rows adds these in their order.
+/// The squared norms of one tensor, as exact sums of fp64 block sums. A block is the tensor's part
+/// in one 2048-element block of the unit, so no partition changes the norms. Rows within a block
+/// are added in order.
 struct TensorNorms {
   ExactSum weight;
   ExactSum update;
   static constexpr int64_t kWords = 2 * ExactSum::kLimbs;
 };
 
-/// First half: updates momentum and variance. Adds this slice's squares of master and of the update
-/// direction u = m unbias1 / (sqrt(v) / unbias2_sqrt + epsilon) + decay master to `norms`
-/// [tensors]. The caller has cleared these and all-reduces them over ranks afterwards.
-/// `unit_begin` is the slice's first element within its unit, a multiple of 2048.
+/// Updates momentum and variance, the first half of LAMB. Adds this slice's squares of master and
+/// update direction to `norms` [tensors]. The direction is u = m unbias1 / (sqrt(v) / unbias2_sqrt
+/// + epsilon) + decay master. The caller clears `norms` before and all-reduces them over ranks
+/// afterwards. REQUIRES: `unit_begin`, the slice's first element within its unit, is a multiple of
+/// 2048.
 template <class T, class G>
 void lamb_norms(Stream& stream, const OptimizerRule& rule, std::span<const TensorSegment> segments,
                 const StepState* state, const OptimizerArrays<T, G>& arrays, int64_t unit_begin,
                 TensorNorms* norms);
 
-/// Second half: master -= lr * clamp(|w| / |u|, min_coeff, max_coeff) * u, recomputing u; ratio 1
-/// where a norm is zero. Source: You et al. 2020, algorithm 2 (arXiv:1904.00962); clamp to [min,
-/// max] as DeepSpeed's LAMB.
+/// Applies LAMB's second half: master -= lr * clamp(|w| / |u|, min_coeff, max_coeff) * u. Computes
+/// u again. The ratio is 1 where a norm is zero. Source: You et al. 2020, algorithm 2
+/// (arXiv:1904.00962); clamp to [min, max] as DeepSpeed's LAMB.
 template <class T, class G>
 void lamb_apply(Stream& stream, const OptimizerRule& rule, std::span<const TensorSegment> segments,
                 const StepState* state, const OptimizerArrays<T, G>& arrays,

@@ -1,6 +1,6 @@
 #pragma once
-/// What changes from step to step, as data on the device: a plan is compiled once and replayed, so
-/// kernels read these structs instead of taking such numbers as arguments.
+/// Numbers that change from step to step, as data on the device. A plan is compiled once and
+/// replayed, so kernels read these structs instead of arguments.
 
 #include <cstdint>
 
@@ -9,10 +9,10 @@
 
 namespace zero::kernels {
 
-/// Written by the host before each body of the plan; read-only to kernels.
+/// The inputs of a step: the host writes them before each body, kernels read them.
 struct StepInputs {
   uint64_t seed;
-  int64_t step;            ///< this attempt, counted from 1
+  int64_t step;            ///< number of this attempt, counted from 1
   int64_t first_sample;    ///< samples consumed before this step, over all ranks
   int64_t counted_tokens;  ///< targets that count in this step, over all ranks and micro-batches
   int32_t pending;         ///< 1: the gradients of `pending_step` wait for decide()
@@ -21,32 +21,33 @@ struct StepInputs {
   int64_t pending_tokens;  ///< counted_tokens of `pending_step`
 };
 
-/// Written by the host before each body of a plan that continues texts; read-only to kernels.
+/// The inputs of a plan that continues texts: the host writes them before each body, kernels read
+/// them.
 struct DecodeInputs {
-  int64_t rows;        ///< that are tokens, at least 1; those after them are padding
-  int64_t moves = 0;   ///< CacheMoves that come first
-  int64_t logits = 0;  ///< rows whose logits are wanted
+  int64_t rows;        ///< rows that are tokens, at least 1; later rows are padding
+  int64_t moves = 0;   ///< CacheMoves to make first
+  int64_t logits = 0;  ///< rows that need logits
 };
 
-/// Where a row of a chunk stands. Each text that is continued has a cache, and each source.
+/// The place of a row of a chunk. Each continued text has a cache, and so has each source.
 struct ChunkRow {
-  int32_t text;             ///< whose cache holds the tokens in front of it
-  int32_t position;         ///< in that text, from 0 on
-  int32_t source = 0;       ///< that an encoder has read for it
+  int32_t text;             ///< text whose cache holds the tokens before this row
+  int32_t position;         ///< place in that text, from 0
+  int32_t source = 0;       ///< source that an encoder has read for this row
   int32_t source_keys = 0;  ///< tokens of that source
 };
 
-/// Tokens [begin, end) of a text's cache are copied to those of another text.
+/// A copy of tokens [begin, end) from one text's cache to another's.
 struct CacheMove {
   int32_t from, to;
   int32_t begin, end;
 };
 
-/// Sums of one step over rows, blocks, micro-batches and, after an all-reduce of its int64 words,
-/// ranks. Exact, so no order of adding matters.
+/// The sums of one step over rows, blocks and micro-batches. An all-reduce of the int64 words adds
+/// them over ranks. Sums are exact, so no order of adding matters.
 struct StepSums {
-  ExactSum grad_squares;   ///< of the finished gradient in compute dtype, still loss-scaled
-  ExactSum loss;           ///< of the counted targets, in nats, not normalised
+  ExactSum grad_squares;   ///< squares of the finished gradient in compute dtype, still loss-scaled
+  ExactSum loss;           ///< losses of the counted targets, in nats, not normalised
   int64_t nonfinite;       ///< gradient blocks that hold an infinity or a NaN
   int64_t nonfinite_loss;  ///< rows whose loss is not finite
 
@@ -54,22 +55,22 @@ struct StepSums {
 };
 static_assert(sizeof(StepSums) == 8 * StepSums::kWords);
 
-/// One line of the log: what became of an attempt.
+/// A line of the log: the result of an attempt.
 struct StepReport {
   int64_t step;
-  double loss;       ///< nats a counted token
+  double loss;       ///< nats per counted token
   double grad_norm;  ///< L2 norm over the whole model, unscaled; NaN or infinity on an overflow
   float learning_rate;
-  float loss_scale;  ///< the one this attempt used
+  float loss_scale;  ///< loss scale of this attempt
   int32_t skipped;
   int32_t skipped_in_row;
-  int32_t scale_exhausted;  ///< fp16: overflow with the scale already at its minimum
+  int32_t scale_exhausted;  ///< 1: fp16 overflow with the scale at its minimum
   int32_t reserved;
 };
 
-/// Device-resident decisions; goes into checkpoints as it is.
+/// The decisions that stay on the device. Checkpoints store them as they are.
 struct StepState {
-  // Loss-scale automaton (zero for bf16 and fp32 but loss_scale, which is 1).
+  // Loss scaling: all 0 for bf16 and fp32, except loss_scale, which is 1.
   float loss_scale;
   int32_t hysteresis_left;
   int64_t scaler_iteration;
@@ -78,7 +79,7 @@ struct StepState {
   int64_t updates;
   double beta1_power;  ///< beta1^updates
   double beta2_power;
-  // The decision about the pending attempt, read by the optimizer kernels.
+  // Decision about the pending attempt, read by the optimizer kernels.
   int32_t apply;          ///< 0: every state keeps its value
   float grad_multiplier;  ///< 1 / loss scale, times the clip factor
   float learning_rate;
@@ -88,16 +89,16 @@ struct StepState {
   StepReport report;
 };
 
-/// A unit's update that is made before its decision, in host memory beside its two copies of the
-/// optimizer's states, which take turns.
+/// A unit's update that is made before its decision. It lies in host memory, beside two copies of
+/// the optimizer states, which take turns.
 struct Speculation {
   int64_t second;  ///< 1: the states are in their second copies
-  int64_t made;    ///< 1: the other copies have the update by `guess`, which waits for its decision
-  int64_t rest;    ///< attempts that pass without a guess, behind one that was wrong
+  int64_t made;    ///< 1: the other copies hold the update by `guess`, not yet decided
+  int64_t rest;    ///< attempts still to pass without a guess, after a wrong one
   StepState guess;
 };
 
-/// Dynamic loss scaling; enabled = false means a constant scale of `initial_scale`.
+/// The rule of dynamic loss scaling. Unless enabled, the scale stays at `initial_scale`.
 struct LossScaling {
   bool enabled = false;  ///< fp16 with a dynamic scale
   float initial_scale = 1.0f;
@@ -112,34 +113,34 @@ struct DecideRule {
   double clip = 0.0;  ///< largest allowed gradient norm; 0: no clipping
   double beta1 = 0.9, beta2 = 0.999;
   const float* learning_rates = nullptr;  ///< device, [learning_rate_count], indexed by updates
-  int64_t learning_rate_count = 0;        ///< the last entry serves every later update
+  int64_t learning_rate_count = 0;        ///< entries; the last one serves every later update
 };
 
-/// The state before the first step of a run.
+/// Returns the state before the first step of a run.
 StepState initial_step_state(const DecideRule& rule);
 
-/// One update of the automaton alone, as DeepSpeed's DynamicLossScaler does (loss_scaler.py):
-/// an overflow uses up hysteresis, then halves the scale; `window` good steps after the last
-/// overflow double it. Returns true when an overflow came with the scale at its minimum.
+/// Advances the loss scale by one attempt, as DeepSpeed's DynamicLossScaler does (loss_scaler.py).
+/// An overflow uses up hysteresis, then halves the scale. `window` good steps after the last
+/// overflow double it. Returns true if an overflow came with the scale at its minimum.
 bool update_loss_scale(const LossScaling& rule, bool overflow, StepState& state);
 
-/// Returns what decide() leaves of a state if the attempt in progress is neither clipped nor
-/// skipped, in all that an update reads; on the host, in memory that it reaches.
+/// Returns the state that decide() leaves if the attempt in progress is neither clipped nor
+/// skipped. They agree in all that an update reads. REQUIRES: the host can read `state` and
+/// rule.learning_rates.
 StepState guess_decision(const DecideRule& rule, const StepState& state);
 
-/// True if an update by `guess` is that by `decided`, to the bit.
+/// True if updates by `guess` and by `decided` have the same bits.
 bool is_same_update(const StepState& guess, const StepState& decided);
 
-/// Turns the sums of the pending attempt into a decision: norm, overflow, clip factor, next loss
-/// scale, learning rate, bias corrections, report; then clears `sums`. With inputs->pending == 0 it
+/// Decides about the pending attempt from its sums, then clears `sums`. Sets norm, overflow, clip
+/// factor, next loss scale, learning rate, bias corrections and report. With inputs->pending == 0,
 /// only sets apply = 0 and clears.
 ///
 ///   inputs [1] read   sums [1] read, then cleared   state [1] updated       all on the device
 ///
-/// Clip factor: c = (norm + 1e-6) / clip; gradients are divided by c where c > 1 (DeepSpeed,
-/// unscale_and_clip_grads). An attempt with a non-finite gradient or loss is skipped in every
-/// precision; learning rate, beta powers and `updates` then stand still.
-/// Asynchronous on `stream`.
+/// The clip factor is c = (norm + 1e-6) / clip. Gradients are divided by c where c > 1 (DeepSpeed,
+/// unscale_and_clip_grads). In every precision, an attempt with a non-finite gradient or loss is
+/// skipped. Learning rate, beta powers and `updates` then stand still. Asynchronous on `stream`.
 void decide(Stream& stream, const DecideRule& rule, const StepInputs* inputs, StepSums* sums,
             StepState* state);
 

@@ -8,32 +8,32 @@
 
 namespace zero::launch {
 
-/// What ends a run before its time, and where it was found.
+/// The cause that ends a run early, and the place where it was found.
 struct Failure {
   Exit exit = Exit::kInternal;
   std::string what;
   int rank = 0;
   std::string host;
-  int64_t step = 0;  ///< 0: before the first
+  int64_t step = 0;  ///< 0: before the first step
 };
 
-/// The status and words of a caught exception: Error as it is, refused memory and threads as
-/// kDoesNotFit, what a file system refuses as kIo, all else as kInternal.
+/// Returns the status and words of a caught exception. An Error stays as it is, refused memory and
+/// threads become kDoesNotFit, errors of a file system kIo, all others kInternal.
 Failure failure_of(const std::exception_ptr& error);
 
-/// "E0700": E, two digits of the exit status, 00.
+/// Returns "E0700": E, two digits of the exit status, 00.
 std::string error_id(const Failure& failure);
 
-/// "zeroapp: error E0700 [rank 3 host n2 step 1200] what".
-/// Further lines of `what` follow as they are, so exactly one line begins with "zeroapp: error".
+/// Returns "zeroapp: error E0700 [rank 3 host n2 step 1200] what". Only one line begins with
+/// "zeroapp: error", because further lines of `what` follow unchanged.
 std::string error_line(const Failure& failure);
 
 /// Writes the failure to <folder>/error.json unless a failure is there already. True for the rank
-/// that wrote it: it has the right to print. True also without a folder (""), and, with a warning,
-/// where the file cannot be written.
+/// that wrote it, which may print. True also without a folder (""), and, with a warning, if the
+/// file cannot be written.
 bool claim_error_record(const std::string& folder, const Failure& failure);
 
-/// Thrown where all ranks already know of the failure and one of them has printed it.
+/// An exception that is thrown when all ranks know of the failure and one has printed it.
 struct Ended {
   Exit exit;
 };

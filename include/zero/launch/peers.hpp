@@ -17,10 +17,9 @@
 
 namespace zero::launch {
 
-/// What ranks tell each other outside of the plan: at set-up, about stopping, and for reports. Over
-/// a channel of its own, from one thread at a time. MPI must be running as long as it lives.
-///
-/// All verbs but send and receive are collective and block until every rank has come.
+/// A channel on which ranks talk outside of the plan: at set-up, about stopping, and for reports.
+/// Verbs other than send and receive are collective and block until every rank has come. REQUIRES:
+/// MPI runs during its life; one thread at a time uses it.
 class Peers {
  public:
   Peers();
@@ -28,45 +27,45 @@ class Peers {
   Peers(const Peers&) = delete;
   Peers& operator=(const Peers&) = delete;
 
-  /// From now on a watchdog, which outlives its use, is armed while a verb waits for other ranks;
-  /// none with nullptr.
+  /// Arms `watchdog` from now on while a verb waits for other ranks; nullptr arms none. REQUIRES:
+  /// the watchdog outlives its use.
   void watch_with(Watchdog* watchdog);
   Watchdog* watchdog() const;
-  /// After which it gives up; 0 without one.
+  /// Returns the timeout of the watchdog, 0 without one.
   double patience_seconds() const;
 
-  /// From now on a verb sleeps until the other ranks have come, up to a quarter of a millisecond at
-  /// a time, instead of taking a core from those that work; or no longer. Returns what it did
-  /// before.
+  /// Lets verbs sleep while they wait, up to a quarter of a millisecond at a time, so they take no
+  /// core from working ranks. Returns the earlier setting.
   bool wait_asleep(bool asleep = true);
 
   int rank() const;
   int ranks() const;
 
-  /// What other threads see of it, which may outlive it.
+  /// The state of a channel that other threads may read. It may outlive the channel.
   struct Activity {
-    std::atomic<int64_t> ended{0};            ///< verbs
-    std::atomic<const char*> place{nullptr};  ///< where one waits for other ranks; else null
+    std::atomic<int64_t> ended{0};            ///< ended verbs
+    std::atomic<const char*> place{nullptr};  ///< verb that waits for other ranks, else null
   };
   std::shared_ptr<const Activity> activity() const;
 
   int64_t largest(int64_t value) const;
   int64_t smallest(int64_t value) const;
   double sum(double value) const;
-  /// The smallest of each value, in place; all ranks have as many, at most 2^31 - 1.
+  /// Writes the smallest of each value over ranks, in place. REQUIRES: all ranks have equally many
+  /// values, at most 2^31 - 1.
   void smallest(std::span<int32_t> values) const;
 
-  /// The text of every rank, by rank, on rank 0; empty elsewhere.
+  /// Returns the text of every rank, by rank, on rank 0. Empty elsewhere.
   std::vector<std::string> gather(const std::string& text) const;
-  /// The same, on every rank.
+  /// Returns the text of every rank, by rank, on every rank.
   std::vector<std::string> share(const std::string& text) const;
 
-  /// Blocks until the receiver takes the values.
+  /// Sends values to a rank. Blocks until the receiver takes them.
   void send(std::span<const float> values, int to) const;
   void receive(std::span<float> values, int from) const;
 
-  /// A vote that costs a step nothing: cast when the step begins, counted when it ends. The largest
-  /// value that any rank has cast.
+  /// Casts a vote when a step begins. count_vote() ends the vote when the step ends and returns the
+  /// largest value of any rank, at no cost to the step.
   void cast_vote(int32_t value);
   int32_t count_vote();
 
@@ -75,7 +74,7 @@ class Peers {
   std::unique_ptr<Channel> channel_;
 };
 
-/// As long as it lives verbs of `peers` wait asleep.
+/// A scope in which verbs of `peers` wait asleep.
 class Asleep {
  public:
   explicit Asleep(Peers& peers) : peers_(peers), before_(peers.wait_asleep()) {}
@@ -88,35 +87,36 @@ class Asleep {
   bool before_;
 };
 
-/// Work, mostly of a disk, which may take one rank far longer than the others.
+/// Work, mostly of a disk, that may take one rank far longer than the others.
 struct DiskWork {
-  const char* name = "a checkpoint";  ///< what a warning calls it
+  const char* name = "a checkpoint";  ///< name of the work in a warning
   const char* slow = "its disk is slow";
-  int64_t bytes = 0;  ///< that this rank moves, at most
-  /// Rises while it moves them; none where nobody counts.
+  int64_t bytes = 0;  ///< maximum bytes that this rank moves
+  /// Returns a number that rises while bytes move. May be empty.
   std::function<int64_t()> moved = {};
-  /// Becomes true where the work of another rank has failed, within half a second: then this one's
-  /// is in vain. None where nobody asks.
+  /// Set to true within half a second after another rank's work has failed, because this rank's
+  /// work is then in vain. May be null.
   std::atomic<bool>* is_in_vain = nullptr;
 };
 
-/// While ranks do such work each without the others, a thread of each tells them again and again
-/// that it is alive. So a watchdog can tell a disk that is slow, which is waited for and reported,
-/// from a rank that hangs. Where nothing has moved for ten times the watchdog's patience, or the
-/// time of the bytes at 5 MB/s where that is longer, it says no more. Then the others' watchdogs
-/// see to it, or the own one of a rank that is alone and knows its bytes.
+/// A thread that tells the other ranks that this rank is alive, while each rank works without the
+/// others. A watchdog can thus tell a slow disk, which it reports, from a rank that hangs. The
+/// thread falls silent if nothing moves for ten times the watchdog's patience, or longer if its
+/// bytes at 5 MB/s take longer. Then the watchdogs of the others act, or the rank's own if it is
+/// alone and knows its bytes.
 class SignOfLife {
  public:
-  /// Nothing else may communicate over these peers until finish(). Collective.
+  /// REQUIRES: nothing else communicates over `peers` until finish(). Collective.
   SignOfLife(const Peers& peers, const DiskWork& work);
-  /// As finish(), without what failed.
+  /// Ends as finish(), but throws nothing.
   ~SignOfLife();
   SignOfLife(const SignOfLife&) = delete;
   SignOfLife& operator=(const SignOfLife&) = delete;
 
-  /// The work has failed here. To be followed by finish().
+  /// Reports that the work has failed here. REQUIRES: finish() follows.
   void fail();
-  /// The work has ended here. Returns when it has on every rank. Throws as Peers.
+  /// Reports that the work has ended here. Blocks until it has ended on every rank. Throws as
+  /// Peers.
   void finish();
 
  private:
@@ -131,13 +131,13 @@ class SignOfLife {
 
   const Peers& peers_;
   const DiskWork work_;
-  Clock::time_point since_ = Clock::now();  ///< it began, or moved for the last time
+  Clock::time_point since_ = Clock::now();  ///< start, or the last movement
   int64_t seen_ = 0;
   bool warned_ = false;
   std::mutex mutex_;
   std::condition_variable changed_;
   bool ended_ = false, failed_ = false;
-  bool is_told_ = false;  ///< that some rank's work has failed; by all ranks in the same round
+  bool is_told_ = false;  ///< all ranks know, in one round, that some rank's work has failed
   std::exception_ptr problem_;
   std::thread thread_;
 };

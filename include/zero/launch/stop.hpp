@@ -16,18 +16,18 @@
 
 namespace zero::launch {
 
-/// SIGINT, SIGTERM and SIGUSR1 ask the run to end at the next step boundary, or, before the first
-/// step, at the next milestone of the start. A second one ends this process at once, as if nobody
-/// had listened, unless it is the same one within 200 ms: a launcher and a scheduler may both pass
-/// one on. SIGCONT asks for nothing: Open MPI's mpirun sends one ahead of the SIGTERM after Ctrl-C,
-/// and one where a job that was suspended goes on. Installed as long as it lives, one at a time.
+/// A listener for signals that end a run early. SIGINT, SIGTERM and SIGUSR1 ask the run to end at
+/// the next step boundary or, before the first step, at the next milestone. A second signal ends
+/// this process at once by its default action. A repetition within 200 ms does not count,
+/// because a launcher and a scheduler may both pass it on. SIGCONT asks for nothing: Open MPI's
+/// mpirun sends it ahead of the SIGTERM after Ctrl-C, and when a suspended job goes on. Only one
+/// may exist at a time.
 ///
-/// One thread of its own takes them: they are blocked in the thread that makes this and so in those
-/// that are started later. A handler's frame lies below the stack pointer of the thread that it
-/// interrupts, and oneDNN's products for AVX2 point that into their buffer on the heap meanwhile.
+/// A thread of its own takes the signals. They are blocked in the constructing thread and in
+/// threads that it starts later. A handler's frame lies below the stack pointer of the interrupted
+/// thread, and oneDNN's products for AVX2 point that into their buffer on the heap.
 ///
-/// Throws Error(kInternal) where the system does not let it, Error(kDoesNotFit) where it refuses
-/// the thread.
+/// Throws Error(kInternal) if the system forbids it, Error(kDoesNotFit) if it refuses the thread.
 class StopSignal {
  public:
   StopSignal();
@@ -35,9 +35,9 @@ class StopSignal {
   StopSignal(const StopSignal&) = delete;
   StopSignal& operator=(const StopSignal&) = delete;
 
-  /// The signal that has come, or 0.
+  /// Returns the signal that has come, or 0.
   static int received();
-  /// "SIGTERM"
+  /// Returns "SIGTERM".
   static std::string name_of(int signal);
 
  private:
@@ -45,75 +45,76 @@ class StopSignal {
   std::condition_variable changed_;
   bool ended_ = false;
   std::thread listener_;
-  sigset_t before_{};  ///< what the thread that made this had blocked
+  sigset_t before_{};  ///< signals that the constructing thread had blocked
 };
 
-/// What a user asks of a live run by making an empty file in its folder.
+/// A request that a user makes to a live run by an empty file in its folder.
 enum class UserRequest { none, save, stop };
 
-/// "checkpoint_now" or "stop_now"; "" for none.
+/// Returns "checkpoint_now" or "stop_now". "" for none.
 std::string name_of(UserRequest request);
 
-/// Looks for such files and removes what it has seen: each asks once.
+/// A reader of UserRequest files. It removes a file that it has seen, so each asks once.
 class UserRequests {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// Nothing is ever asked.
+  /// Makes a reader that never finds a request.
   UserRequests() = default;
   explicit UserRequests(const std::string& folder);
 
-  /// What is asked for; stop where both are. Looks at the folder twice a second at most, since it
-  /// may be far away.
+  /// Returns the request, stop if both files are there. Looks at the folder at most twice a second,
+  /// because it may be far away.
   UserRequest take(Clock::time_point now);
-  /// Removes what was asked of a launch that has ended, and names it.
+  /// Removes requests that were made to a launch that has ended, and returns their names.
   std::vector<std::string> forget() const;
 
  private:
   bool remove(UserRequest request) const;
 
-  /// By request; made here because take() runs in steps, which allocate nothing.
+  /// Paths by request, made here because take() runs in steps, which allocate nothing.
   std::array<std::string, 3> paths_;
   Clock::time_point looked_{};
 };
 
-/// When a run must stop taking steps to be over before its time limit.
+/// A limit on the time of a run. It tells the run when to stop taking steps.
 class TimeLimit {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// Everything is to be over `seconds` after `start`; 0: no limit.
+  /// Sets the end of the run `seconds` after `start`. 0: no limit.
   TimeLimit(double seconds, Clock::time_point start);
 
-  /// Told as each step begins: whether it must be the last one. At the end of the last step twice
-  /// the longest step so far must remain, evaluations included.
+  /// True if the step that begins now must be the last. REQUIRES: called as each step begins. At
+  /// the end of the last step twice the longest step so far must remain, evaluations included.
   bool is_last_step(Clock::time_point now);
 
  private:
   double seconds_;
   Clock::time_point start_;
-  Clock::time_point begun_{};  ///< the step before; its epoch: there was none
+  Clock::time_point begun_{};  ///< start of the step before; its epoch: none
   Clock::duration longest_{};
 };
 
-/// When Slurm ends the job that this process belongs to.
+/// The end of this process's Slurm job.
 struct JobEnd {
-  double seconds = 0;  ///< after `asked`
+  double seconds = 0;  ///< seconds after `asked`
   TimeLimit::Clock::time_point asked{};
-  std::string source = {};  ///< who told: "SLURM_JOB_END_TIME", "squeue"
+  std::string source = {};  ///< "SLURM_JOB_END_TIME" or "squeue"
 };
 
-/// As squeue's TimeLeft has it, "[days-][hours:]minutes:seconds" with hours where there are days.
-/// Returns none for "UNLIMITED" and for text that is no time.
+/// Returns the seconds of squeue's TimeLeft, "[days-][hours:]minutes:seconds" with hours if there
+/// are days. None for "UNLIMITED" and for text that is no time.
 std::optional<int64_t> seconds_of_time_left(std::string_view words);
 
-/// The first line that a program prints, found in PATH and started without a shell; "" where it
-/// cannot be started or has printed none after `patience`, when it is killed.
+/// Returns the first line that a program prints. Finds it in PATH and starts it without a shell. ""
+/// if it cannot be started or has printed no line after `patience`. Kills the program at the end.
 std::string first_line_of(const std::vector<std::string>& command,
                           std::chrono::milliseconds patience);
 
-/// From SLURM_JOB_END_TIME where that is to come, else of SLURM_JOB_ID from squeue, which has 2 s.
-/// None outside of a job, of one without an end, and where nobody tells. `variable` is getenv.
+/// Returns the job's end by SLURM_JOB_END_TIME if that lies ahead, else by squeue for SLURM_JOB_ID,
+/// within 2 s. None outside of a job, for a job without an end, and if neither tells. `variable` is
+/// getenv.
 std::optional<JobEnd> job_end(const std::function<const char*(const char*)>& variable);
 
 }  // namespace zero::launch

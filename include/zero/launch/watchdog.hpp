@@ -17,17 +17,17 @@
 
 namespace zero::launch {
 
-/// A thread that gives a run up when nothing has finished on any lane for too long. What counts is
-/// time in which this process ran: one that was stopped and goes on has not waited meanwhile.
+/// A thread that gives a run up if no lane has finished anything for too long. Only time in which
+/// this process ran counts, so a stopped process has not waited.
 class Watchdog {
  public:
   struct Options {
     double timeout_seconds = 30;
-    std::function<int64_t()> finished;     ///< ops of all lanes so far
-    std::function<std::string()> running;  ///< what the lanes are at
+    std::function<int64_t()> finished;     ///< returns the ops that all lanes have finished so far
+    std::function<std::string()> running;  ///< describes the ops that the lanes run
     std::function<void(const std::string&)>
-        on_hang;                      ///< gets what was running; on its thread, once
-    std::function<bool()> excused{};  ///< whether what is waited for may take longer; none: never
+        on_hang;  ///< gets the text of `running`; called once, on the watchdog's thread
+    std::function<bool()> excused{};  ///< true if the wait may take longer; empty: never
   };
   explicit Watchdog(Options options);
   ~Watchdog();
@@ -37,12 +37,12 @@ class Watchdog {
   double timeout_seconds() const { return timeout_seconds_; }
   void set_timeout(double seconds) { timeout_seconds_ = seconds; }
 
-  /// Only an armed watchdog counts time, from the arming on: between waits nothing is expected.
-  /// `place`, text that stays, is said to hang instead of what `running` tells.
+  /// Starts to count time, because nothing is expected while the watchdog is not armed. A hang is
+  /// reported at `place`, a text of static lifetime, or by `running` if it is null.
   void arm(const char* place = nullptr);
   void disarm() { armed_ = false; }
 
-  /// Armed as long as it lives; without a watchdog nothing is. They do not nest.
+  /// A scope in which the watchdog is armed, if there is one. Scopes do not nest.
   class Armed {
    public:
     explicit Armed(Watchdog* watchdog, const char* place = nullptr);
@@ -69,97 +69,99 @@ class Watchdog {
   std::thread thread_;
 };
 
-/// "adam of unit h.3", "linear of unit h.2, micro-batch 0", for people.
+/// Returns "adam of unit h.3" or "linear of unit h.2, micro-batch 0", for people.
 std::string describe_op(const plan::Plan& plan, const plan::Body& body, const plan::Turn& turn);
 
-/// Ops finished on all lanes since the start.
+/// Returns the ops that all lanes have finished since the start.
 int64_t finished_ops(std::span<const run::LaneProgress> progress);
 
-/// What each busy lane is at: "lane gather: all_gather of unit h.3 (op 17 of step, 1203 finished)".
+/// Returns the op of each busy lane: "lane gather: all_gather of unit h.3 (op 17 of step, 1203
+/// finished)".
 std::string describe_progress(const plan::Plan& plan, plan::BodyId body,
                               std::span<const run::LaneProgress> progress);
 
-/// How far a rank has come in its run.
+/// The latest milestone of a rank in its run.
 enum class Milestone { start, input, plan, data, folder, memory, steps, report, end };
-/// "its data"
+/// Returns "its data".
 std::string name_of(Milestone milestone);
 
-/// What one rank has said of itself, as another one reads it.
+/// The report of one rank on itself, as another rank reads it.
 struct Word {
   int rank = 0;
   int64_t process = 0;
-  double silent_seconds = 0;  ///< since its last sign of life
-  bool works = false;         ///< in an op that needs no other rank
+  double silent_seconds = 0;  ///< seconds since the last sign of life
+  bool works = false;         ///< true in an op that needs no other rank
   bool died = false;
   int64_t step = 0;
-  std::string last_op;  ///< that it began, or where it is without one
+  std::string last_op;  ///< last op that it began, or its milestone if none
 };
 
-/// Whether a rank gave no sign of life for half of the watchdog's patience, so that it is dead or
-/// stopped. A slow rank keeps giving signs.
+/// True if a rank has died or gave no sign of life for half of the watchdog's patience. A slow rank
+/// keeps giving signs.
 bool is_silent(const Word& word, double patience_seconds);
 
-/// Names the ranks to blame for a hang: those without signs of life, else those in an op that needs
-/// no peer, else none. One line per rank follows: "no word from rank 1 for 2.1 s; its last op:
-/// ...".
+/// Returns the ranks to blame for a hang: "no word from rank 1 for 2.1 s; its last op: ...". Blames
+/// ranks without signs of life, else ranks in an op that needs no peer, else none. Adds a line per
+/// rank.
 std::string describe_hang(std::span<const Word> words, double patience_seconds);
 
-/// Where each rank writes what it does, for the others to read although it is stopped or dead: a
-/// few cache lines a rank in memory of the node, relaxed stores. Ranks of other nodes are not seen.
+/// A board on which each rank writes its progress, for others to read even if the rank is stopped
+/// or dead. Each rank has a few cache lines in memory of the node, with relaxed stores. Ranks of
+/// other nodes are not seen.
 class Board {
  public:
-  /// Collective over all ranks.
+  /// Makes the board of the node's ranks. Collective over all ranks.
   Board();
   ~Board();
   Board(const Board&) = delete;
   Board& operator=(const Board&) = delete;
 
   int rank() const;
-  bool shows_all() const;  ///< every rank can be seen
+  bool shows_all() const;  ///< true if every rank can be seen
 
   /// Records that this rank has reached a milestone, has begun a step, or has begun an op of a
-  /// body. Any lane may begin an op, until there are no more bodies.
+  /// body. Any lane may begin an op. forget_op() follows the last body.
   void enter(Milestone milestone);
   void begin_step(int64_t step);
   void begin_op(plan::BodyId body, int64_t running);
   void forget_op();
-  /// A sign of life, to be given more often than any watchdog's patience halved.
+  /// Gives a sign of life. REQUIRES: called more often than half of any watchdog's patience.
   void live(bool works, int64_t finished_ops);
-  /// Ops that all visible ranks have finished, as of their last signs of life.
+  /// Returns the ops that all visible ranks have finished, as of their last signs of life.
   int64_t finished_ops() const;
-  /// A sign of life of a rank that may be in no body, with a count of all else that moves there.
+  /// Gives a sign of life of a rank that may be in no body. `moved` counts all progress but ops.
   void beat(int64_t moved);
-  /// Ops and all else of all visible ranks.
+  /// Returns the ops and all other progress of all visible ranks.
   int64_t moved() const;
-  /// This rank is at something that others may wait for longer than for an op: files, or arithmetic
-  /// outside of bodies; whether a rank is that has just given a sign of life.
+  /// Records if this rank reads files or computes outside bodies. Others may wait longer for that
+  /// than for an op. any_is_busy() is true if a rank with a fresh sign of life does so.
   void set_busy(bool busy);
   bool any_is_busy() const;
 
-  /// This rank ends all of them; whether another one does.
+  /// Announces that this rank ends all. another_gave_up(): true if any other rank has announced it.
   void give_up();
   bool another_gave_up() const;
-  /// True if a lower rank of the node does.
+  /// True if a lower rank of the node has announced the end.
   bool lower_gave_up() const;
-  /// Whether another rank that announced the end is still alive.
+  /// True if another rank that announced the end is still alive.
   bool who_gave_up_lives() const;
 
-  /// A visible rank that has died: its process ended before it left.
+  /// Returns a visible rank that has died: its process ended without leave().
   std::optional<int> dead_rank() const;
-  /// This rank ends as it should, in the thread that made the board; whether all others have or
-  /// are dead.
+  /// Records that this rank ends as it should, in the thread that made the board.
+  /// others_have_left(): true if all others have left or are dead.
   void leave();
   bool others_have_left() const;
 
-  /// The word of each visible rank, in rank order. `plan` is of its bodies; null where there are
-  /// none.
+  /// Returns the word of each visible rank, in rank order. `plan` is the plan of the bodies, null
+  /// if there are none.
   std::vector<Word> words(const plan::Plan* plan) const;
 
  private:
   struct Line;
   struct Lines;
   Line& mine() const;
-  /// Whether what `is` asks of its line is true of another rank that can be seen.
+  /// True if is(line) holds for another visible rank.
   template <class Is>
   bool any_other(const Is& is) const;
   std::unique_ptr<Lines> lines_;

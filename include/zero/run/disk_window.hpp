@@ -10,47 +10,48 @@
 
 namespace zero::run {
 
-/// What a disk has moved in some time, by way.
+/// The bytes and seconds of a disk's transfers, by direction.
 struct DiskTiming {
   struct Way {
     int64_t bytes = 0;
     double seconds = 0;
-    /// Bytes a second; 0 where nothing moved.
+    /// Returns bytes per second, 0 if nothing moved.
     double rate() const { return seconds > 0 ? double(bytes) / seconds : 0; }
   };
   Way read, write;
 };
 
-/// How the host sees bytes on disk between bodies: any stretch of a buffer, through a window of
-/// memory that the disk can use in place. Thread-safe.
+/// A window of memory through which the host reads and writes any stretch of a buffer on disk,
+/// between bodies. The disk uses the window in place. Thread-safe.
 class DiskWindow {
  public:
-  /// All of it outlives the window. `disks` may be null where the plan keeps nothing on disk.
+  /// REQUIRES: all arguments outlive the window. `disks` may be null if the plan keeps nothing on
+  /// disk.
   DiskWindow(const plan::Plan& plan, const LaneDisks& disks, std::span<std::byte> window)
       : plan_(plan), disks_(disks), window_(window) {}
 
-  /// Writes zeros to all that lasts on disk and nobody has written, as an arena begins: blocks are
-  /// written once, and an op can read any of them. A second call does nothing.
+  /// Writes zeros to all persistent blocks that nobody has written, because an op may read any
+  /// block. A second call does nothing.
   void fill();
-  /// Moves bytes of buffers for about `most_seconds`, to see how fast that goes; they stay what
-  /// they are. Reads all that it comes to; writes back what it has read where `writes`, and what
-  /// nobody has written.
+  /// Moves bytes of buffers for about `most_seconds` and returns the timing. Reads all blocks that
+  /// it reaches. Writes blocks that nobody has written and, if `writes`, those that it has read. No
+  /// content changes.
   DiskTiming try_out(double most_seconds, bool writes);
-  /// Writes what lasts on disk once more, as it is: after fill().
+  /// Writes all persistent blocks once more, unchanged. REQUIRES: fill() was called.
   void rewrite();
-  /// What nobody has written is read as zeros.
+  /// Reads bytes that nobody has written as zeros.
   void read(int32_t buffer, int64_t offset, std::span<std::byte> out);
   void write(int32_t buffer, int64_t offset, std::span<const std::byte> in);
 
  private:
-  /// A stretch of a buffer in whole blocks, and the part of it that was asked for.
+  /// A stretch of a buffer in whole blocks, and the requested part of it.
   struct View {
-    int64_t place;  ///< on disk
+    int64_t place;  ///< offset on disk
     std::span<std::byte> blocks;
     std::span<std::byte> part;
   };
   View view(int32_t buffer, int64_t offset, size_t bytes) const;
-  /// The stretch of `bytes` from `place` on, at most, of which all is written or nothing is.
+  /// A stretch of at most `bytes` from `place` on. Either all of it is written or nothing.
   struct Stretch {
     size_t bytes;
     bool written;

@@ -25,54 +25,55 @@ namespace zero::run {
 
 class DiskWindow;
 
-/// What kernels need beside the plan: constants of the optimizer.
+/// The constants of the optimizer, which kernels need beside the plan.
 struct Rules {
   kernels::DecideRule decide;
   kernels::OptimizerRule optimizer;
 };
 
-/// This rank's communicators, by lane; Lane::compute has none. The executor does not own them.
+/// The communicators of this rank, by lane; Lane::compute has none. The executor does not own them.
 using LaneComms = std::array<comm::Communicator*, plan::kLanes>;
 
-/// This rank's disk as two lanes use it, and the host between bodies. The executor does not own it.
+/// The disk of this rank, as two lanes and, between bodies, the host use it. The executor does not
+/// own it.
 struct LaneDisks {
   tiers::DiskTier* read = nullptr;
   tiers::DiskTier* write = nullptr;
 };
 
-/// What a training step spends its time on, in the words of DeepSpeed's wall_clock_breakdown.
+/// A phase of a training step, in the words of DeepSpeed's wall_clock_breakdown.
 enum class Phase : uint8_t {
   forward,
-  backward,   ///< with the activations that are computed again
-  reduce,     ///< gradients on their way to the optimizer: sent and summed
-  optimizer,  ///< the norm, the decision and the update
-  gather,     ///< weights, on their way to forward and backward
+  backward,   ///< includes recomputed activations
+  reduce,     ///< transfers and sums of gradients on their way to the optimizer
+  optimizer,  ///< norm, decision and update
+  gather,     ///< transfers of weights to forward and backward
   none,       ///< evaluations
   count_
 };
 inline constexpr int kPhases = int(Phase::count_);
 const char* name_of(Phase phase);
 
-/// Busy seconds of all lanes. Lanes run beside each other, so a step takes less than the sum.
+/// The busy seconds of all lanes. Lanes overlap, so a step takes less than the sum.
 using PhaseSeconds = std::array<double, kPhases>;
 
-/// The phase of an op of that body.
+/// Returns the phase of an op of `body`.
 Phase phase_of(const plan::Plan& plan, plan::BodyId body, const plan::PlanOp& op);
 
-/// On a device these are the device's times, from marks in the lanes' queues.
+/// The seconds of a lane. On a device, its own times from marks in the lanes' queues.
 struct LaneTimes {
   double busy_seconds = 0;
-  double wait_seconds = 0;  ///< for other lanes; of compute also until the last one has ended
+  double wait_seconds = 0;  ///< waits for other lanes; on compute also until the last lane ends
 };
 
-/// The last thing each lane did, for the watchdog: readable from any thread at any time. On a
-/// device what counts is what it has done, not what is queued there.
+/// The last op of each lane, for the watchdog. Readable from any thread at any time. On a device,
+/// queued work does not count until it is done.
 struct LaneProgress {
   std::atomic<int64_t> finished{0};  ///< ops since the start
-  std::atomic<int64_t> running{-1};  ///< as running_turn() has it; -1: idle or waiting
+  std::atomic<int64_t> running{-1};  ///< running_turn() of the op; -1: idle or waiting
 };
 
-/// An op of a body and its round as one number, and back.
+/// Returns an op of a body and its round as one number. turn_running() inverts it.
 inline int64_t running_turn(const plan::Body& body, const plan::Turn& turn) {
   return turn.round * int64_t(body.ops.size()) + turn.op;
 }
@@ -81,43 +82,42 @@ inline plan::Turn turn_running(const plan::Body& body, int64_t running) {
   return {.op = int32_t(running % ops), .round = running / ops};
 }
 
-/// When something began and ended, on this host's steady clock.
+/// The begin and end of a body or an op, on this host's steady clock.
 struct OpTime {
   using Clock = std::chrono::steady_clock;
   Clock::time_point begin, end;
 };
 
-/// One body that ran while a trace was kept. On a device the times are the device's.
+/// A body that ran while a trace was kept. On a device the times are the device's.
 struct TracedBody {
   plan::BodyId body;
-  int64_t step;  ///< of its inputs
+  int64_t step;  ///< step of the body's inputs
   OpTime whole;
-  std::array<std::span<const OpTime>, plan::kLanes> ops;  ///< in the order of the lane's turns
+  std::array<std::span<const OpTime>, plan::kLanes> ops;  ///< [lanes], in the order of turns
 };
 
-/// The kind of host memory that a plan wants: pinned, unless its settings ask for memory that is
-/// not.
+/// Returns the kind of host memory for a plan: pinned, unless its settings ask for unpinned memory.
 Place host_place(const plan::Plan& plan);
 
 /// The bytes of one rank's buffers, for the host between runs.
 class Buffers {
  public:
-  /// Whether the host may touch a buffer: not on disk, nor in the memory of a device.
+  /// True if the host may touch a buffer: not on disk, nor in device memory.
   virtual bool on_host(int32_t buffer) const = 0;
-  /// This rank's bytes of such a buffer. Throws Error of any other.
+  /// Returns this rank's bytes of a buffer. Throws Error unless the host may touch it.
   virtual std::span<std::byte> bytes(int32_t buffer) = 0;
   template <class T>
   std::span<T> values(int32_t buffer) {
     const std::span<std::byte> raw = bytes(buffer);
     return {reinterpret_cast<T*>(raw.data()), raw.size() / sizeof(T)};
   }
-  /// A stretch of a buffer on any tier, from `offset` on; complete on return. Thread-safe for
-  /// stretches that do not overlap. Throws Error(kIo) where a disk fails. A body brings the step
-  /// state up with it, so that reading it waits for nothing.
+  /// Reads a stretch of a buffer on any tier, from `offset` on. write() writes one. Complete on
+  /// return. Thread-safe for stretches that do not overlap. Throws Error(kIo) if a disk fails.
+  /// Reading the step state waits for nothing, because each body copies it to the host.
   virtual void read(int32_t buffer, int64_t offset, std::span<std::byte> out) = 0;
   virtual void write(int32_t buffer, int64_t offset, std::span<const std::byte> in) = 0;
-  /// Calls fill_all(elements) with the `numel` elements of a buffer wherever it lies, to be written
-  /// all. The next run sees them.
+  /// Calls fill_all(elements) with room for the `numel` elements of a buffer on any tier. The next
+  /// run sees them. REQUIRES: fill_all writes all of them.
   template <class T, class Fill>
   void fill(int32_t buffer, int64_t numel, const Fill& fill_all) {
     fill_bytes(buffer, numel * int64_t(sizeof(T)), [&](std::span<std::byte> raw) {
@@ -134,73 +134,72 @@ class Buffers {
                           const std::function<void(std::span<std::byte>)>& fill_all) = 0;
 };
 
-/// Replays a plan on one rank. Each lane that has ops is a thread with its own Stream and an atomic
-/// count of finished ops; a wait is a comparison with that count. Nothing is allocated after
-/// construction, and a body's ops run exactly as verified.
+/// An executor that replays a plan on one rank. Each lane with ops is a thread with its own Stream
+/// and an atomic count of finished ops. A wait is a comparison with that count. Nothing is
+/// allocated after construction, and a body's ops run exactly as verified.
 class Executor {
  public:
-  /// `plan`, `comms` and `disks` outlive the executor. Takes the arenas at once; resolves every
-  /// operand to its address, or its place on disk, and makes the kernels of products for the
-  /// calling thread. A plan without bytes on disk needs no disks. `device`, where it is not empty,
-  /// is memory for the plan's bytes on the device, and holds what it held.
+  /// Takes the arenas, resolves every operand to its address or its place on disk, and makes the
+  /// kernels of products for the calling thread. `device`, unless empty, is memory for the plan's
+  /// bytes on the device and keeps its content. A plan without bytes on disk needs no disks.
+  /// REQUIRES: `plan`, `comms` and `disks` outlive the executor.
   Executor(const plan::Plan& plan, const Rules& rules, const LaneComms& comms,
            const LaneDisks& disks = {}, Arena device = {});
   ~Executor();
 
-  /// Lets collectives of several ranks reach the device's memory without copies of their own, where
-  /// they can (comm::Communicator::open_window). Collective; before the first run.
+  /// Lets collectives of several ranks reach the device's memory without copies of their own, if
+  /// they can (comm::Communicator::open_window). Collective. REQUIRES: no body has run.
   void open_windows();
 
-  /// Runs one body and returns when every lane is idle. `inputs` are copied to the device first, to
-  /// those of the body's graph. Before a body that updates, kReadAhead runs by itself where
-  /// buffers() have changed what copies are of. An error on a lane is rethrown here, after the
-  /// other lanes have stopped waiting for it; the executor is then unusable.
+  /// Runs one body and blocks until every lane is idle. Copies `inputs` to the device first, to
+  /// those of the body's graph. Runs kReadAhead before a training body if buffers() has changed the
+  /// source of a copy. Rethrows the error of a lane after the other lanes have stopped waiting. The
+  /// executor is then unusable.
   void run(plan::BodyId body, const kernels::StepInputs& inputs);
-  /// The form of a graph (plan::Plan::shorter) that a micro-batch of this rank runs in from now on;
-  /// the longest until one is chosen. Between runs.
+  /// Sets the form of a graph (plan::Plan::shorter) in which a micro-batch of this rank runs from
+  /// now on. The longest is the default. REQUIRES: no body runs.
   void choose_form(int32_t graph, int64_t micro, size_t form);
-  /// Runs kDecode or kPrefill, of which no trace is kept.
+  /// Runs kDecode or kPrefill. Keeps no trace of them.
   void run_chunk(plan::BodyId body, const kernels::DecodeInputs& inputs);
 
-  /// This rank's bytes. They live as long as the executor.
+  /// Returns this rank's bytes. They live as long as the executor.
   Buffers& buffers();
-  /// What lies on disk, between runs; null where the plan keeps nothing there. The first run()
-  /// fills it; ahead of it, fill() costs no step. Call the other functions after it. It is written
-  /// by buffers(), which notes what kReadAhead has to read.
+  /// Returns the bytes on disk, for use between runs; null if the plan keeps nothing there. The
+  /// first run() calls fill(); an earlier call saves that time in the step. Call the other
+  /// functions after fill(). Write through buffers(), which notes the reads for kReadAhead.
   DiskWindow* disk();
 
   std::span<const LaneTimes> times() const;  ///< [lanes], of the last run
   std::span<const LaneProgress> progress() const;
-  plan::BodyId body() const;    ///< the running one, or the last; from any thread
-  int64_t reads_ahead() const;  ///< how often kReadAhead has run
-  /// Seconds by op kind name of the last runs since clear_profile(), for the table of where time
-  /// goes.
+  plan::BodyId body() const;    ///< the running body, or the last; from any thread
+  int64_t reads_ahead() const;  ///< runs of kReadAhead
+  /// The seconds of one kind of op in the runs since clear_profile().
   struct Profile {
     const char* name;
     double seconds;
     int64_t calls;
   };
   std::vector<Profile> profile() const;
-  /// The same seconds by phase of a step. Allocates nothing.
+  /// Returns the profile's seconds by phase of a step. Allocates nothing.
   PhaseSeconds phase_seconds() const;
   void clear_profile();
 
-  /// From now on keeps when each op of the last `bodies` training bodies ran; takes the memory for
-  /// it at once. Evaluations are not kept. Between runs. On a device ops are then queued one by
-  /// one.
+  /// Keeps the times of each op of the last `bodies` training bodies from now on, but not of
+  /// evaluations. Takes the memory at once. Ops on a device are then queued one by one. REQUIRES:
+  /// no body runs.
   void keep_trace(int bodies);
-  /// From now on a device is given each op by itself and records none. Between runs; a host does
-  /// that anyway.
+  /// Queues each op on a device by itself from now on and records none. A host always does so.
+  /// REQUIRES: no body runs.
   void queue_one_by_one();
-  /// What is kept, the oldest first; between runs, and valid until the next one.
+  /// Returns the trace, oldest body first. Valid until the next run. REQUIRES: no body runs.
   std::vector<TracedBody> trace() const;
 
-  /// Called on the lane's thread before each op. In tests it may sleep.
+  /// Sets a hook that the lane's thread calls before each op. In tests it may sleep.
   void set_op_hook(std::function<void(plan::Lane, const plan::PlanOp&)> hook);
 
-  /// Called once, on the failing lane's thread, as soon as an op has thrown and before run() waits
-  /// for the other lanes. It is the place to abort communicators, since a lane may be in a
-  /// collective whose peers will now never come.
+  /// Sets a hook that the failing lane's thread calls once, as soon as an op has thrown and before
+  /// run() waits for the other lanes. It should abort communicators, because a lane may be in a
+  /// collective whose peers will never come.
   void set_error_hook(std::function<void()> hook);
 
  private:

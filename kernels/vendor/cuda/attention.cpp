@@ -1,4 +1,4 @@
-// Which way attention is computed on a GPU.
+// The choice of a way to compute attention on a GPU.
 
 #include "zero/kernels/attention.hpp"
 

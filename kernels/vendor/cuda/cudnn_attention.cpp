@@ -1,6 +1,5 @@
-// cuDNN through its header-only front end. The library is opened while running: a build needs its
-// headers alone, and a program starts where it is missing. Only this file and cudnn_graphs.hpp know
-// its types.
+// cuDNN through its header-only front end. A build needs the headers alone: the program opens the
+// library at run time, and starts without it. Only this file and cudnn_graphs.hpp know its types.
 
 #define NV_CUDNN_FRONTEND_USE_DYNAMIC_LOADING
 #define CUDNN_FRONTEND_SKIP_JSON_LIB
@@ -22,7 +21,7 @@
 #include "zero/base/error.hpp"
 #include "zero/device/gpu_runtime.hpp"
 
-// What the front end calls the library through; it wants this defined.
+// The front end calls the library through this handle and wants it defined.
 namespace cudnn_frontend {
 void* cudnn_dlhandle = nullptr;
 }
@@ -30,7 +29,7 @@ void* cudnn_dlhandle = nullptr;
 namespace zero::kernels::vendor {
 namespace {
 
-/// Before it, the front end patches the workspace from the host in each call.
+/// The least version; earlier ones have the workspace patched from the host in each call.
 constexpr size_t kVersionLeast = 91600;
 constexpr size_t kReasonBytesMost = 200;
 
@@ -38,7 +37,8 @@ struct Library {
   std::string name, trouble;
 };
 
-/// The front end looks for CUDA's runtime by name, for older ones first. A user's own word counts.
+/// Names CUDA's runtime to the front end, which looks for older ones first. A user's own word
+/// counts.
 void name_runtime() {
   setenv("CUDNN_FRONTEND_CUDART_LIB_NAME", text("libcudart.so.", CUDART_VERSION / 1000).c_str(), 0);
 }
@@ -55,7 +55,7 @@ Library open_library() {
   return {.name = name, .trouble = ""};
 }
 
-/// Opened at its first use, and kept to the end.
+/// Returns the library, opened at its first use and kept to the end.
 const Library& library() {
   static const Library opened = open_library();
   return opened;
@@ -91,7 +91,7 @@ fe::error_t make_plan(Graph& graph, const Machine& machine, int64_t workspace_mo
   return graph.build_plans(fe::BuildPlanPolicy_t::HEURISTICS_CHOICE);
 }
 
-/// A problem's two plans, or why there are none.
+/// The two plans of a problem, or the reason why there are none.
 struct Plans {
   std::shared_ptr<Graph> forward, backward;
   std::string refusal;
@@ -108,7 +108,7 @@ Plans make_both(const AttentionProblem& problem, const Machine& machine) {
   return plans;
 }
 
-/// No exception of the front end leaves this file.
+/// Makes both plans. Turns exceptions of the front end into refusals.
 Plans make_plans(const AttentionProblem& problem, const Machine& machine) {
   const std::string why = reason_for_own(problem);
   if (!why.empty()) return {nullptr, nullptr, why};
@@ -129,12 +129,12 @@ int architecture_in_use() {
   return 10 * major + minor;
 }
 
-/// The vendor's handle and the plans, of the process: a problem is decided once, whatever streams
-/// ask. All calls hold the mutex; they only queue work, and one lane makes nearly all of them.
+/// The vendor's handle and the plans, one for the process, so a problem is decided once for all
+/// streams. All calls hold the mutex; they only queue work, and one lane makes nearly all of them.
 struct Shared {
   std::mutex mutex;
   Machine machine;
-  cudaStream_t stream = nullptr;  ///< that the handle has now
+  cudaStream_t stream = nullptr;  ///< stream that the handle has now
   MadeOnce<AttentionProblem, Plans> plans;
   std::unordered_map<int64_t, void*> operands;
 
@@ -164,13 +164,13 @@ std::unique_ptr<Shared> make_shared() {
   return made;
 }
 
-/// Ends with the process, since the driver may end before what is destroyed at its exit.
+/// Returns the process's state. It is never destroyed, since the driver may end before.
 Shared& shared() {
   static Shared* const one = make_shared().release();
   return *one;
 }
 
-/// The map keeps its nodes, so that only the first calls take memory for them.
+/// Sets all addresses. The map keeps its nodes, so only first calls take memory.
 void set_operands(std::unordered_map<int64_t, void*>& operands, const CudnnArrays& arrays) {
   const AttentionDropout* const dropout = arrays.dropout;
   const std::pair<Name, const void*> all[] = {{kQ, arrays.q},

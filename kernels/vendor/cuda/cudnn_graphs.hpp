@@ -1,6 +1,6 @@
 #pragma once
-/// Attention as graphs of cuDNN's front end: what they compute of which tensors, and where those
-/// lie. cudnn_attention.cpp alone includes it, and makes plans of them.
+/// Attention as graphs of cuDNN's front end: their tensors, and where these lie. Only
+/// cudnn_attention.cpp includes this, to make plans.
 
 #include <cudnn_frontend.h>
 
@@ -16,7 +16,6 @@ using fe::graph::Graph;
 using fe::graph::Tensor_attributes;
 using Tensor = std::shared_ptr<Tensor_attributes>;
 
-/// Names of the tensors of both graphs.
 enum Name : int64_t {
   kQ = 1,
   kK,
@@ -35,14 +34,13 @@ enum Name : int64_t {
   kDbias
 };
 
-/// The GPU that plans are made for: one that there is, or one that is only described.
+/// The GPU that plans are made for, present or only described.
 struct Machine {
   cudnnHandle_t handle = nullptr;
   std::shared_ptr<const fe::DeviceProperties> described = nullptr;
   int architecture = 0;
 };
 
-/// One graph of a problem.
 class AttentionGraph {
  public:
   AttentionGraph(const AttentionProblem& problem, const Machine& machine)
@@ -67,10 +65,10 @@ class AttentionGraph {
 
   std::shared_ptr<Graph> backward() {
     fe::graph::SDPA_backward_attributes attributes;
-    // A default run, too, promises the same bits at every home and schedule.
+    // Even a default run promises the same bits at every home and schedule.
     set(attributes.set_name("attention_backward")
             .set_deterministic_algorithm(problem_.deterministic));
-    // Each sample keeps its own: summed over samples here, it would be in any order.
+    // Each sample keeps its own gradient, because cuDNN would add samples in any order.
     if (extents_.biased) attributes.set_dbias(scores("dbias", kDbias, extents_.samples));
     Tensor_attributes logsumexp;
     describe_logsumexp(logsumexp.set_name("logsumexp"));
@@ -129,7 +127,7 @@ class AttentionGraph {
         .set_stride({extents_.heads * extents_.length, extents_.length, 1, 1});
   }
 
-  /// What both directions say alike.
+  /// Sets the attributes that both directions share.
   template <class Attributes>
   void set(Attributes& attributes) {
     attributes.set_attn_scale(1.0f / extents_.divisor());

@@ -31,8 +31,8 @@ __device__ __forceinline__ float fast_gelu(float x) {
   return x * reciprocal(1.0f + power_of_2(power));
 }
 
-/// Returns d/dx of fast_gelu(x). Beyond 10 it is that of the line to within 1e-35, and the clamp
-/// keeps all terms finite. NaN stays NaN.
+/// Returns d/dx of fast_gelu(x). Beyond 10 it is 0 or 1 to within 1e-35, and the clamp keeps all
+/// terms finite. NaN stays NaN.
 __device__ __forceinline__ float fast_gelu_slope(float x) {
   float near;
   asm("min.NaN.f32 %0, %1, 0f41200000;" : "=f"(near) : "f"(x));

@@ -22,11 +22,11 @@
 namespace zero::kernels::vendor {
 namespace {
 
-/// More distinct products than any model here has; beyond it a thread starts its cache afresh.
+/// More distinct products than any model here has. Beyond it a thread starts its cache afresh.
 constexpr size_t kPreparedMax = 1024;
 
 /// Returns the name of all that a measured time holds for: GPU, library, request, way of timing.
-/// Times that were taken otherwise have another name and are not seen.
+/// Times taken otherwise have another name and are not seen.
 std::string machine_name(int candidates) {
   int number = 0;
   cudaDeviceProp properties{};
@@ -42,7 +42,7 @@ struct Chooser {
   std::unique_ptr<AlgorithmCache> measured;
 };
 
-// Set before lanes start; the cache locks itself.
+// The rules are set before lanes start; the cache locks itself.
 Chooser& chooser() {
   static Chooser one;
   return one;
@@ -58,22 +58,22 @@ AlgorithmCache& measured() {
   return *own.measured;
 }
 
-/// What was chosen for a product.
+/// The choice for a product.
 struct Prepared {
   LtProduct product;
   cublasLtMatmulAlgo_t algorithm;
-  bool apart = false;                ///< done by kernels of their own; run_faster(): the first way
-  const GeluProduct* own = nullptr;  ///< done by this kernel
+  bool apart = false;                ///< kernels of their own; in run_faster(): the first way
+  const GeluProduct* own = nullptr;  ///< this kernel of ours; null: the library
 };
 
-/// What belongs to one thread and one of its streams.
+/// The state of one thread for one of its streams.
 struct StreamState {
   LtQueue queue;
-  int rules = 0;  ///< the number of the rules by which choices were made
+  int rules = 0;  ///< rules_set() when the choices were made
   std::vector<std::unique_ptr<Prepared>> prepared = {};
 };
 
-/// Counts the calls of set_gemm_rules(). A choice holds for the rules by which it was made.
+/// Returns the number of calls of set_gemm_rules(). A choice holds for the rules that made it.
 std::atomic<int>& rules_set() {
   static std::atomic<int> count = 0;
   return count;
@@ -97,7 +97,7 @@ cublasLtMatmulAlgo_t choose(const StreamState& state, const LtProduct& product,
   product.set_epilogue_operands(operands);
   if (!chooser().rules.measure) return first_named(product);
   const GemmSpec& spec = product.spec;
-  // A sum must stay as it is while it is measured; for a second one memory may be short.
+  // A measurement must not change a sum, and a second one may not fit the memory.
   const int64_t bytes = spec.accumulate ? spec.m * spec.ldc * int64_t(bytes_of(spec.out)) : 0;
   if (bytes > 0 && free_device_bytes() < 2 * bytes && !measured().find(product.name()))
     return first_named(product);
@@ -147,7 +147,7 @@ const Prepared& prepare(StreamState& state, const GemmSpec& spec, const GemmOper
   return keep(state, {std::move(product), algorithm});
 }
 
-/// What a way that is no call of the library is measured by.
+/// Returns the way that runs `apart`, which is no call of the library.
 Way way_of(const std::string& name, cudaStream_t stream, const Apart& apart) {
   return {.name = name,
           .takes = [](const Algorithm&) { return true; },
@@ -158,7 +158,8 @@ Way way_of(const std::string& name, cudaStream_t stream, const Apart& apart) {
               }};
 }
 
-/// A time that was kept says nothing of what the device has room for now: it is run once.
+/// Returns the way of a kernel of our own. A kept time says nothing of the device's room now, so
+/// `takes` runs the kernel once.
 Way way_of(const std::string& name, Stream& stream, const GeluProduct& own, const GemmSpec& spec,
            const GemmOperands& operands) {
   const auto run = [=, &stream, &own] { return own.run(stream, spec, operands); };
@@ -170,13 +171,13 @@ Way way_of(const std::string& name, Stream& stream, const GeluProduct& own, cons
   return {.name = name, .takes = [=](const Algorithm&) { return run(); }, .measure = measure};
 }
 
-/// What a fused product writes it writes whole, and nothing of it was there before: so all ways
-/// are measured on the operands themselves, and no memory is needed.
+/// Returns the choice for a fused product. Its results are written whole, so all ways are measured
+/// on the operands themselves, without more memory.
 const Prepared& prepare_fused(Stream& stream, StreamState& state, const GemmSpec& spec,
                               const GemmOperands& operands, const Apart& apart) {
   const int alignment = alignment_of(operands);
   if (const Prepared* const known = find(state, spec, alignment)) return *known;
-  // Its own product is chosen first: who measures has the file's turn, and there is only one.
+  // The first run chooses the product inside, because whoever measures has the file's only turn.
   apart.run();
   LtProduct product(spec, alignment);
   product.set_epilogue_operands(operands);
@@ -186,7 +187,7 @@ const Prepared& prepare_fused(Stream& stream, StreamState& state, const GemmSpec
        .measure =
            [&] { return measure_lt(state.queue, product, operands, chooser().rules.candidates); }},
       way_of(product.name() + " apart", state.queue.stream, apart)};
-  std::vector<const GeluProduct*> own(ways.size());  // of each way; null: it is the library's
+  std::vector<const GeluProduct*> own(ways.size());  // kernel of each way; null: the library's
   if (takes_gelu_products(spec, operands)) {
     for (const GeluProduct& one : gelu_products(spec.epilogue)) {
       if (!offers(one)) continue;
@@ -201,15 +202,15 @@ const Prepared& prepare_fused(Stream& stream, StreamState& state, const GemmSpec
                       .own = own[best.way]});
 }
 
-/// A sum must stay as it is, so that both write to a second one; where memory is short for it the
-/// first is taken, and asked again at the next start.
+/// True if `first` is faster. A measurement must not change the sum, so both write to a second one.
+/// If memory is short for it, returns true and measures again at the next start.
 bool first_is_faster(const StreamState& state, const std::string& name, const GemmSpec& spec,
                      float*& c, const Apart& first, const Apart& second) {
   const int64_t bytes = spec.m * spec.ldc * int64_t(sizeof(float));
   if (free_device_bytes() < 2 * bytes) return true;
   const Arena trial(bytes, Place::device);
   float* const own = std::exchange(c, reinterpret_cast<float*>(trial.data()));
-  // Their own products are chosen first: who measures has the file's turn, and there is only one.
+  // The first runs choose the products inside, because whoever measures has the file's only turn.
   first.run();
   second.run();
   const Way ways[] = {way_of(name + " inside", state.queue.stream, first),

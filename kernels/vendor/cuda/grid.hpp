@@ -14,7 +14,6 @@ namespace zero::kernels::vendor {
 
 extern __shared__ float4 grid_memory[];
 
-/// A thread of a block.
 class GridThread {
  public:
   __device__ int64_t index() const { return blockIdx.x; }
@@ -33,8 +32,8 @@ class GridThread {
     unsigned* const word = reinterpret_cast<unsigned*>(&value);
     for (size_t i = 0; i < sizeof(Value) / sizeof(unsigned); ++i) asm volatile("" : "+r"(word[i]));
   }
-  /// Copies memory of the device to shared memory, a multiple of 16 bytes, aligned. It is finished
-  /// for this thread when the thread has waited for the copy's group.
+  /// Copies device memory to shared memory; done once the thread has waited for the copy's group.
+  /// REQUIRES: addresses and `bytes` are multiples of 16.
   __device__ void copy_async(void* to, const void* from, size_t bytes) const {
     for (size_t at = 0; at < bytes; at += 16) {
       asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(
@@ -59,13 +58,13 @@ __global__ void __launch_bounds__(kMostThreads, kLeastBlocks) grid_kernel(const 
 
 struct Grid {
   int64_t blocks;
-  int threads;           ///< of a block, at most the kernel's kMostThreads
+  int threads;           ///< threads of a block, at most the kernel's kMostThreads
   int64_t shared_numel;  ///< floats that a block's threads share
 };
 
 /// Calls code(thread) on every thread of the grid. Asynchronous on `stream`. Throws Error with the
-/// label where the device refuses the kernel.
-///   kLeastBlocks  a multiprocessor has registers for so many at once
+/// label if the device refuses the kernel.
+///   kLeastBlocks  blocks at once that a multiprocessor has registers for
 template <int kMostThreads, int kLeastBlocks, class Code>
 void launch_grid(const Stream& stream, const std::string& label, const Grid& grid,
                  const Code& code) {

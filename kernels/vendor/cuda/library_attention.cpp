@@ -10,7 +10,7 @@ namespace {
 const std::string kSpread = "zero::spread_bias";
 const std::string kSum = "zero::sum_diagonals";
 
-/// One call: what the library reads beside q, k and v, written into scratch in front of it.
+/// A call of the library, with its inputs beside q, k and v, written to scratch in front of it.
 template <class T>
 class LibraryCall {
  public:
@@ -41,7 +41,8 @@ class LibraryCall {
     return arrays;
   }
 
-  /// Zeros: the library may add to them, or leave out what no query sees.
+  /// Returns the bias gradient, cleared, because the library may add to it or leave out what no
+  /// query sees.
   T* cleared_bias_gradient() const {
     T* const scores = piece<T>(at_.bias_gradient);
     const int64_t bytes = score_count(extents_, extents_.samples) * int64_t(sizeof(T));

@@ -26,7 +26,7 @@ LtLayout layout(int64_t rows, int64_t columns, int64_t ld, Dtype dtype) {
   return LtLayout(made);
 }
 
-/// Our matrix [rows, columns] of rows one after the other, as the library sees it.
+/// Returns the library's layout of our matrix [rows, columns], stored row by row.
 LtLayout turned(int64_t rows, int64_t columns, int64_t ld, Dtype dtype) {
   return layout(columns, rows, ld, dtype);
 }
@@ -37,8 +37,8 @@ void set(const LtDescription& description, cublasLtMatmulDescAttributes_t which,
            "describing a product");
 }
 
-/// The library's c has our rows as its columns, so its vectors along rows are ours along n, and the
-/// matrix that it sums over k for BGRADA is our b.
+/// Returns the library's epilogue. Our rows are columns of its c, so its vectors along rows are
+/// ours along n, and BGRADA sums our b over k.
 cublasLtEpilogue_t epilogue_of(const GemmSpec& spec, bool fuses_bias) {
   switch (spec.epilogue) {
     case Epilogue::gelu:
@@ -49,7 +49,7 @@ cublasLtEpilogue_t epilogue_of(const GemmSpec& spec, bool fuses_bias) {
       return CUBLASLT_EPILOGUE_DGELU_BGRAD;
     case Epilogue::column_sums:
       return CUBLASLT_EPILOGUE_BGRADA;
-    case Epilogue::residual:  // its matrix is added, not an epilogue's
+    case Epilogue::residual:  // its matrix is added outside of the epilogue
     case Epilogue::none:
       break;
   }
@@ -63,7 +63,7 @@ bool has_aux(const GemmSpec& spec) {
 
 LtDescription describe(const GemmSpec& spec, bool fuses_bias) {
   cublasLtMatmulDesc_t made = nullptr;
-  // fp32 sums, and no shortened mantissa for fp32 operands.
+  // Sums are fp32, and fp32 operands keep their mantissa.
   check_lt(cublasLtMatmulDescCreate(&made, CUBLAS_COMPUTE_32F, CUDA_R_32F), "describing a product");
   LtDescription description(made);
   set(description, CUBLASLT_MATMUL_DESC_TRANSA, spec.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
@@ -78,7 +78,8 @@ constexpr float kNever = std::numeric_limits<float>::infinity();
 
 static_assert(sizeof(cublasLtMatmulAlgo_t) == sizeof(Algorithm::description));
 
-/// The vendor's handle, one a process; it ends with the process, since the driver may end before.
+/// Returns the vendor's handle, one a process. It is never destroyed, since the driver may end
+/// before.
 cublasLtHandle_t library() {
   static const cublasLtHandle_t handle = [] {
     cublasLtHandle_t made = nullptr;
@@ -95,7 +96,7 @@ void prefer(const LtPreference& preference, cublasLtMatmulPreferenceAttributes_t
            "saying what is preferred");
 }
 
-/// Times on the device; the events end with it.
+/// A stopwatch for work on the device. Its events end with it.
 class Stopwatch {
  public:
   explicit Stopwatch(cudaStream_t stream) : stream_(stream) {}
@@ -115,7 +116,8 @@ class Stopwatch {
   GpuEvent begin_{cudaEventDefault}, end_{cudaEventDefault};
 };
 
-/// The device is still hot from the measurement before if that was a moment ago.
+/// Returns the rules for a measurement now. The device is still hot if the last one was a moment
+/// ago.
 HotRules rules_now() {
   using Clock = std::chrono::steady_clock;
   constexpr auto kMoment = std::chrono::milliseconds(500);
@@ -129,7 +131,7 @@ HotRules rules_now() {
   return rules;
 }
 
-/// Returns the time of a run of each contender. A burst chooses who is measured under load.
+/// Returns the time of a run of each contender. Single runs choose who is measured under load.
 std::vector<float> times_under_load(size_t contenders, const RunBurst& run) {
   std::vector<float> cool(contenders, kNever);
   for (size_t which = 0; which < contenders; ++which)
@@ -171,8 +173,8 @@ std::string LtProduct::name() const {
 }
 
 int alignment_of(const GemmOperands& operands) {
-  // No more than the widest access asks for: what else a plan's addresses have in common differs
-  // from stage to stage and would choose other algorithms there, with other bits.
+  // The widest access asks for no more. Larger common divisors differ from stage to stage and would
+  // choose other algorithms there, with other bits.
   constexpr uintptr_t kMost = 16;
   const auto address = [](const void* at) { return reinterpret_cast<uintptr_t>(at); };
   const uintptr_t all = address(operands.a) | address(operands.b) | address(operands.c) |
@@ -205,7 +207,7 @@ std::vector<cublasLtMatmulAlgo_t> named_algorithms(const LtProduct& product, int
   check_lt(cublasLtMatmulPreferenceCreate(&made), "saying what is preferred");
   const LtPreference preference(made);
   prefer(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, uint64_t(kWorkspaceBytes));
-  // Parts of a sum meet in fp32: the result is rounded once.
+  // Parts of a sum meet in fp32, so the result is rounded once.
   prefer(preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
          uint32_t(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
   for (const auto which :
@@ -245,7 +247,7 @@ std::optional<Algorithm> measure_lt(const LtQueue& queue, const LtProduct& produ
       for (int i = 0; i < count && status == CUBLAS_STATUS_SUCCESS; ++i)
         status = run_lt(queue, product, named[which], operands);
     });
-    // What is named may still be refused: then another one has to do.
+    // The library may still refuse what it named; then another algorithm has to do.
     return status == CUBLAS_STATUS_SUCCESS ? time : kNever;
   };
   const std::vector<float> times = times_under_load(named.size(), run);

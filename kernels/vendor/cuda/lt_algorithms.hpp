@@ -1,6 +1,6 @@
 #pragma once
-/// A product as cuBLASLt wants it described, and the algorithms for it: which the library names,
-/// how fast they are, which was kept. Included by the cuBLASLt twins alone.
+/// A product as cuBLASLt wants it described, and its algorithms: those that the library names,
+/// their times, and the kept one. Only the cuBLASLt twins include this.
 
 #include <cublasLt.h>
 #include <cuda_runtime_api.h>
@@ -34,28 +34,28 @@ using LtPreference =
     std::unique_ptr<cublasLtMatmulPreferenceOpaque_t,
                     LtDestroy<cublasLtMatmulPreferenceOpaque_t, cublasLtMatmulPreferenceDestroy>>;
 
-/// The library counts columns first: what we call c [m, n] is its [n, m], and so it multiplies
-/// b by a. `left` is our b, `right` our a.
+/// A product in the library's terms. The library counts columns first: our c [m, n] is its [n, m],
+/// so it multiplies b by a. `left` is our b, `right` our a.
 struct LtProduct {
   GemmSpec spec;
-  int alignment;    ///< bytes that all addresses are multiples of, at most 16
-  bool fuses_bias;  ///< the library adds the bias; else it is added afterwards, to fp32
+  int alignment;    ///< bytes that divide all addresses, at most 16
+  bool fuses_bias;  ///< true: the library adds the bias; false: add_bias() does, to fp32
   LtDescription description;
   LtLayout left, right, out;
 
   LtProduct(const GemmSpec& wanted, int wanted_alignment);
 
-  /// The vector and the second matrix of the epilogue; a, b and c are given with each call. The
-  /// library takes their alignment from it when it names algorithms.
+  /// Sets the vector and the second matrix of the epilogue; each call gives a, b and c. The library
+  /// takes their alignment from these pointers when it names algorithms.
   void set_epilogue_operands(const GemmOperands& operands) const;
-  /// What the product is called in the file of algorithms.
+  /// Returns the name of the product in the file of algorithms.
   std::string name() const;
 };
 
-/// Bytes that every address of `operands` is a multiple of: a power of two, at most 16.
+/// Returns the largest power of two, at most 16, that divides every address of `operands`.
 int alignment_of(const GemmOperands& operands);
 
-/// What the library asks for on Hopper, for each stream that multiplies.
+/// Bytes that the library asks for on Hopper, for each stream that multiplies.
 inline constexpr int64_t kWorkspaceBytes = int64_t(32) << 20;
 
 /// A stream with memory that the library may use while it works there.
@@ -64,23 +64,23 @@ struct LtQueue {
   Arena workspace{kWorkspaceBytes, Place::device};
 };
 
-/// Name and version: "cuBLASLt 13.1.0".
+/// Returns name and version: "cuBLASLt 13.1.0".
 std::string lt_library_name();
 
-/// One call of the library; `algorithm` may be any that it names for this product.
+/// Makes one call of the library, by any algorithm that it names for this product. Asynchronous.
 cublasStatus_t run_lt(const LtQueue& queue, const LtProduct& product,
                       const cublasLtMatmulAlgo_t& algorithm, const GemmOperands& operands);
 
-/// Up to `most` algorithms that the library names for a product, the likeliest first; it may know
-/// none. The product's epilogue operands are set.
+/// Returns up to `most` algorithms that the library names for a product, the likeliest first, or
+/// none. REQUIRES: the product's epilogue operands are set.
 std::vector<cublasLtMatmulAlgo_t> named_algorithms(const LtProduct& product, int most);
 
-/// Returns the fastest of so many under load (hot_times.hpp); none: the library can do it with none
-/// of them. The runs write to `operands`. Returns when the device is done.
+/// Returns the fastest of `candidates` algorithms under load (hot_times.hpp); none if the library
+/// can run none. The runs write to `operands`. Blocks until the device is done.
 std::optional<Algorithm> measure_lt(const LtQueue& queue, const LtProduct& product,
                                     const GemmOperands& operands, int candidates);
 
-/// The algorithm that was measured before, if the library still takes it.
+/// Returns a kept algorithm, if the library still takes it.
 std::optional<cublasLtMatmulAlgo_t> recall_lt(const LtProduct& product, const Algorithm& kept);
 
 /// Returns the time of what `work` queues, in microseconds on the device, under load.

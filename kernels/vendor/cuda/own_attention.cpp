@@ -14,7 +14,7 @@ namespace {
 
 extern __shared__ float shared_memory[];
 
-/// A thread of a GPU, as kernels/vendor/attention_block.hpp wants it.
+/// A thread of a GPU, for kernels/vendor/attention_block.hpp.
 class CudaBlockThread {
  public:
   __device__ int64_t index() const { return blockIdx.x; }
@@ -56,7 +56,7 @@ __global__ void __launch_bounds__(kAttentionThreads)
 template <class Arrays>
 using Kernel = void (*)(AttentionLaunch, Arrays);
 
-/// Blocks, and fp32 elements of shared memory of each.
+/// The blocks of a launch, and the fp32 elements of shared memory of each.
 struct Grid {
   int64_t blocks, shared_numel;
 };

@@ -47,7 +47,7 @@ using Sum = Tree<fusion::Sm90Compute<cutlass::plus, float, float, kNearest>, fus
                  fusion::Sm90RowBroadcast<0, Tile, Bf16, float>>;
 using StoreAux = fusion::Sm90AuxStore<Aux::Stages, Aux::EpilogueTile, Bf16, kNearest, Aux::Stride,
                                       Aux::SmemLayoutAtom, Aux::CopyOpR2S>;
-/// c = gelu(the sum of product and bias, which is also stored to aux).
+/// The epilogue c = gelu(product + bias), which also stores the sum to aux.
 using Visitors = Tree<fusion::Sm90Compute<Gelu, Bf16, float, kNearest>, Tree<StoreAux, Sum>>;
 
 using Epilogue =
@@ -63,7 +63,7 @@ using Kernel =
     cutlass::gemm::kernel::GemmUniversal<cute::Shape<int, int, int, int>, Mainloop, Epilogue>;
 using Device = cutlass::gemm::device::GemmUniversalAdapter<Kernel>;
 
-/// The clusters that run at once, asked once: the driver takes its time.
+/// Returns the clusters that run at once, asked for only once because the driver takes its time.
 const cutlass::KernelHardwareInfo& hardware() {
   static const auto info = cutlass::KernelHardwareInfo::make_kernel_hardware_info<Kernel>();
   return info;

@@ -36,7 +36,7 @@ struct ForwardScratch {
   }
 };
 
-/// Elements from one query's row of a tile to the next one's: whole lanes of keys.
+/// Returns the elements from one query's row of a tile to the next: whole lanes of keys.
 int64_t pitch_of(const Tile& tile) { return round_up(tile.keys, kRowLanes); }
 
 /// The online softmax of one query.
@@ -51,7 +51,7 @@ struct ForwardHead {
   AttentionArrays<T> arrays;
   ForwardScratch<C> scratch;
   HeadMask mask;
-  const float* bias;  ///< of this head, or null
+  const float* bias;  ///< bias of this head, or null
   bool dropout;
   float log2_scale;  ///< log2(e) / divisor
   RowSoftmax rows[kQueries];
@@ -70,7 +70,7 @@ void drop_row(const HeadMask& mask, int64_t query, int64_t key, int64_t keys, fl
   }
 }
 
-/// Scores are divided later, so the bias is multiplied.
+/// Adds the bias times the divisor, because scores are divided later.
 template <class T, class C>
 void add_bias(const ForwardHead<T, C>& work, const Tile& tile, int64_t i, int64_t visible,
               float* row) {
@@ -80,8 +80,8 @@ void add_bias(const ForwardHead<T, C>& work, const Tile& tile, int64_t i, int64_
   for (int64_t j = 0; j < visible; ++j) row[j] = std::fma(divisor, bias[j], row[j]);
 }
 
-/// Turns one row of scores into exponentials; returns the factor that brings what was summed for
-/// this query before to the new maximum.
+/// Turns one row of scores into exponentials. Returns the factor that brings this query's earlier
+/// sums to the new maximum.
 template <class T, class C>
 float softmax_row(ForwardHead<T, C>& work, const Tile& tile, int64_t i) {
   const int64_t pitch = pitch_of(tile);
@@ -163,7 +163,7 @@ void attend_queries(ForwardHead<T, C>& work, int64_t query) {
                  y + i * width);
 }
 
-/// Queries that see no key.
+/// Writes zeros for queries that see no key.
 template <class T>
 void attend_nothing(const Head& head, const AttentionArrays<T>& arrays) {
   const int64_t width = head.extents.inner_width();

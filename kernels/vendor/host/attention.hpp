@@ -1,5 +1,5 @@
 #pragma once
-/// What both directions of attention on the host share: tiles, scratch, products of tiles, masks.
+/// Tiles, scratch, products of tiles and masks, for both directions of attention on the host.
 
 #ifdef __AVX512BF16__
 #include <immintrin.h>
@@ -23,15 +23,15 @@
 
 namespace zero::kernels::vendor {
 
-/// Queries of a tile. The keys of a tile are a multiple of it, so a tile that shows any key to one
-/// of its queries shows its first key to all of them.
+/// Queries of a tile. The keys of a tile are a multiple of this. So a tile that shows any key to a
+/// query shows its first key to all queries.
 inline constexpr int64_t kQueries = 128;
 
 struct Tile {
   int64_t query, queries, key, keys;
 };
 
-/// Cuts one thread's slice of the scratch; from a null base it only counts.
+/// A slice of the scratch for one thread. From a null base it only counts.
 class Slice {
  public:
   explicit Slice(std::byte* base) : base_(base) {}
@@ -48,17 +48,17 @@ class Slice {
   int64_t bytes_ = 0;
 };
 
-/// Keys of a sample that has padding are counted up to a multiple of it, so that there are few
-/// shapes of tiles: a product's kernel is made for each.
+/// Keys of a sample with padding are rounded up to a multiple of this. Fewer shapes of tiles need
+/// fewer kernels of products.
 inline constexpr int64_t kKeyUnit = 64;
 
-/// What tiles cover of the scores of one head.
+/// The scores of one head that tiles cover.
 struct ScoreRows {
   int64_t queries, keys;
   bool causal;
 };
 
-/// Calls visit(tile) with the tiles of the queries from `query` on, of `keys` keys each.
+/// Calls visit(tile) for the tiles of the queries from `query` on, of `keys` keys each.
 template <class Visit>
 void for_key_tiles(const ScoreRows& rows, int64_t query, int64_t keys, const Visit& visit) {
   const int64_t queries = std::min(kQueries, rows.queries - query);
@@ -67,14 +67,14 @@ void for_key_tiles(const ScoreRows& rows, int64_t query, int64_t keys, const Vis
     visit(Tile{query, queries, key, std::min(keys, end - key)});
 }
 
-/// Calls visit(tile) with all tiles.
+/// Calls visit(tile) for all tiles.
 template <class Visit>
 void for_tiles(const ScoreRows& rows, int64_t keys, const Visit& visit) {
   for (int64_t query = 0; query < rows.queries; query += kQueries)
     for_key_tiles(rows, query, keys, visit);
 }
 
-/// Calls visit(rows) with what heads may cover, whatever their counts.
+/// Calls visit(rows) for all scores that heads may cover, whatever their counts.
 template <class Visit>
 void for_score_rows(const AttentionExtents& extents, const Visit& visit) {
   const int64_t keys = extents.key_length();
@@ -83,11 +83,10 @@ void for_score_rows(const AttentionExtents& extents, const Visit& visit) {
   visit(ScoreRows{extents.length, keys, extents.causal});
 }
 
-/// One head of one sample.
 struct Head {
   AttentionExtents extents;
   int64_t sample, head;
-  int64_t keys;  ///< that are no padding
+  int64_t keys;  ///< keys that are no padding
   ScoreRows rows;
 
   Head(const AttentionExtents& of, const int32_t* key_counts, int64_t item)
@@ -95,18 +94,18 @@ struct Head {
     if (key_counts) keys = std::clamp<int64_t>(key_counts[sample], 0, keys);
     rows = {of.length, std::min(round_up(keys, kKeyUnit), of.key_length()), of.causal};
   }
-  /// First element of this head in rows of queries, or of keys, that are `stride` apart.
+  /// Returns this head's first element in queries `stride` apart; of_keys(), in keys.
   int64_t of_queries(int64_t stride) const {
     return sample * extents.length * stride + head * extents.head_width;
   }
   int64_t of_keys(int64_t stride) const {
     return sample * extents.key_length() * stride + head * extents.head_width;
   }
-  /// First row of this head in [samples, heads, length].
+  /// Returns this head's first row in [samples, heads, length].
   int64_t first_row() const { return (sample * extents.heads + head) * extents.length; }
-  /// Keys that a query sees.
+  /// Returns the number of keys that a query sees.
   int64_t visible(int64_t query) const { return extents.causal ? std::min(keys, query + 1) : keys; }
-  /// This head's part of [heads, diagonals]; null stays null.
+  /// Returns this head's part of [heads, diagonals]; null stays null.
   const float* diagonals(const float* all) const {
     return all ? all + head * extents.diagonals() : nullptr;
   }
@@ -125,7 +124,7 @@ void copy_row(const T* from, int64_t numel, T* to) {
   for (; j < numel; ++j) to[j] = from[j];
 }
 
-/// Dense C rows out of strided T rows.
+/// Copies strided T rows to dense C rows.
 template <class T, class C>
 void gather_rows(const StridedRows& shape, const T* from, C* to) {
   for (int64_t i = 0; i < shape.rows; ++i, from += shape.ld, to += shape.columns) {
@@ -142,7 +141,8 @@ void zero_rows(const StridedRows& shape, T* to) {
   for (int64_t i = 0; i < shape.rows; ++i) std::fill_n(to + i * shape.ld, shape.columns, T(0.0f));
 }
 
-/// What a head reads, dense; zeros for the padding that tiles cover. Padding is not read.
+/// Copies a head's q, k and v to dense rows, with zeros for the padding that tiles cover. Does not
+/// read padding.
 template <class T, class Scratch>
 void gather_inputs(const Head& head, const AttentionInputs<T>& in, const Scratch& to) {
   const int64_t d = head.extents.head_width, keys = head.of_keys(in.kv_stride);
@@ -153,19 +153,19 @@ void gather_inputs(const Head& head, const AttentionInputs<T>& in, const Scratch
   zero_rows({head.rows.keys - head.keys, d, d}, to.v + head.keys * d);
 }
 
-/// Rounds into the bits: a loop that assigns 16-bit structs would not vectorise.
+/// Rounds into the bits, because a loop that assigns 16-bit structs would not vectorise.
 inline void round_to(float& to, float value) { to = value; }
 inline void round_to(bf16& to, float value) { to.bits = bf16_bits(value); }
 inline void round_to(f16& to, float value) { to.bits = f16_bits(value); }
 
-/// The reverse of gather_rows(), with a factor on the way.
+/// Copies dense rows to strided ones, times `factor`.
 template <class T>
 void scatter_rows(const StridedRows& shape, float factor, const float* from, T* to) {
   for (int64_t i = 0; i < shape.rows; ++i, from += shape.columns, to += shape.ld)
     for (int64_t j = 0; j < shape.columns; ++j) round_to(to[j], factor * from[j]);
 }
 
-/// A product of dense tiles, with sums in fp32.
+/// Returns a product of dense tiles, with sums in fp32.
 inline GemmSpec tile_spec(const ProductSpec& spec, Dtype dtype) {
   return {.m = spec.m,
           .n = spec.n,
@@ -180,38 +180,38 @@ inline GemmSpec tile_spec(const ProductSpec& spec, Dtype dtype) {
           .accumulate = spec.accumulate};
 }
 
-/// Product of tiles on the calling thread alone.
+/// Multiplies tiles on the calling thread alone.
 template <class C>
 void multiply(const GemmSpec& spec, const C* a, const C* b, float* c) {
   host_gemm(spec, {.a = a, .b = b, .c = c}, 1);
 }
 
-/// What attention_backward() makes, for tiles of `compute`.
+/// Makes all that attention_backward() makes, for tiles of `compute`.
 void prepare_backward(const AttentionExtents& extents, Dtype compute);
 
-/// What names the masks of one sample.
+/// The name of one sample's masks.
 struct DropoutStream {
   uint64_t seed;
   int64_t sample;
   uint32_t site;
 };
 
-/// Random words of kLanes blocks: word[i][l] is word i of block l.
+/// The random words of kLanes blocks: word[i][l] is word i of block l.
 struct WordLanes {
   static constexpr int kLanes = 32;
   uint32_t word[4][kLanes];
 };
 
-/// dropout_words() of the blocks first, first + stride, ... side by side.
+/// Returns dropout_words() of the blocks first, first + stride, ... side by side.
 WordLanes dropout_word_lanes(const DropoutStream& stream, uint32_t first, uint32_t stride);
 
 /// The masks of one head: four neighbouring keys of a query share one block of random words.
 struct HeadMask {
   DropoutStream stream;
   uint32_t threshold;
-  uint32_t first_block;      ///< of query 0
+  uint32_t first_block;      ///< block of query 0
   uint32_t blocks_of_query;  ///< round_up(keys, 4) / 4
-  float multiplier;          ///< of kept elements, 1 / (1 - p)
+  float multiplier;          ///< factor of kept elements, 1 / (1 - p)
 
   HeadMask(const Head& head, const DropoutSite& dropout, const StepInputs& inputs)
       : stream{.seed = inputs.seed,
@@ -222,11 +222,11 @@ struct HeadMask {
         multiplier(1.0f / (1.0f - dropout.probability)) {
     first_block = uint32_t(head.head * head.extents.length) * blocks_of_query;
   }
-  /// The words for keys [4 key_block, 4 (key_block + kLanes)) of one query.
+  /// Returns the words for keys [4 key_block, 4 (key_block + kLanes)) of one query.
   WordLanes words_of_keys(int64_t query, int64_t key_block) const {
     return dropout_word_lanes(stream, block(query, key_block), 1);
   }
-  /// The words for the four keys of `key_block` and kLanes queries from `query` on.
+  /// Returns the words for the four keys of `key_block` and kLanes queries from `query` on.
   WordLanes words_of_queries(int64_t query, int64_t key_block) const {
     return dropout_word_lanes(stream, block(query, key_block), blocks_of_query);
   }
@@ -237,10 +237,10 @@ struct HeadMask {
   }
 };
 
-/// Sums and maxima of a row run in this many lanes, then down a tree.
+/// Lanes in which sums and maxima of a row run, before a tree.
 inline constexpr int64_t kRowLanes = 16;
 
-/// As round_to(), but of NaN only the default pattern: two instructions less.
+/// Rounds as round_to() does, but only the default NaN stays right: two instructions less.
 inline void assign(float& to, float value) { to = value; }
 inline void assign(bf16& to, float value) {
   const uint32_t bits = std::bit_cast<uint32_t>(value);
@@ -249,8 +249,8 @@ inline void assign(bf16& to, float value) {
 
 using Lanes = float[kRowLanes];
 
-/// assign() of kRowLanes elements. GCC neither makes the processor's instruction out of a loop,
-/// five others' worth, nor vectorises one that assigns structs.
+/// Assigns kRowLanes elements. GCC does not vectorise a loop that assigns structs, nor find the
+/// processor's instruction, worth five others.
 inline void assign_lanes(float* to, const Lanes& values) { std::copy_n(values, kRowLanes, to); }
 #ifdef __AVX512BF16__
 inline void assign_lanes(bf16* to, const Lanes& values) {
@@ -269,8 +269,8 @@ inline void assign_lanes(bf16* to, const Lanes& values) {
 }
 #endif
 
-/// Assigns the first `count` elements, so that equal values round alike in a part of the lanes: the
-/// processor's instruction makes zeros of subnormal numbers.
+/// Assigns the first `count` elements as all lanes are assigned, because the processor's
+/// instruction makes zeros of subnormal numbers. So equal values round alike.
 template <class C>
 void assign_lanes(C* to, const Lanes& values, int64_t count) {
   C rounded[kRowLanes];
@@ -281,8 +281,8 @@ void assign_lanes(C* to, const Lanes& values, int64_t count) {
 inline constexpr float kLog2E = 1.44269504088896341f;
 inline constexpr float kLn2 = 0.693147180559945309f;
 
-/// 2^x for x that is rarely above 0, to 2e-7 relative; 0 below -126. Half the work of exp_f32():
-/// one reduction step, no subnormal results.
+/// Returns 2^x to 2e-7 relative, for x that is rarely above 0; 0 below -126. Half the work of
+/// exp_f32(): one reduction step, no subnormal results.
 inline float exp2_f32(float x) {
   constexpr float kToInteger = 12582912.0f;  // 1.5 * 2^23: the sum's low bits are the integer
   const float shifted = x + kToInteger;
@@ -301,7 +301,7 @@ inline float exp2_f32(float x) {
 
 inline constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
 
-/// One number of all lanes, down a tree of fold(a, b).
+/// Returns one number of all lanes, down a tree of fold(a, b).
 template <class Fold>
 float fold_lanes(Lanes& lane, const Fold& fold) {
 #pragma GCC unroll 4
@@ -310,8 +310,8 @@ float fold_lanes(Lanes& lane, const Fold& fold) {
   return lane[0];
 }
 
-/// The largest of `numel` floats, of which a multiple of the lanes may be read. Four lanes are
-/// taken side by side: one waits for the one before.
+/// Returns the largest of `numel` floats. May read up to a multiple of the lanes. Takes four lanes
+/// side by side, because each waits for the one before.
 inline float maximum_of(const float* row, int64_t numel) {
   constexpr int64_t kSide = 4;
   const auto larger = [](float a, float b) { return a < b ? b : a; };
@@ -330,7 +330,7 @@ inline float maximum_of(const float* row, int64_t numel) {
   return fold_lanes(lane[0], larger);
 }
 
-/// out[j] = 2^(factor * row[j] - shift), and zeros up to whole lanes; returns the sum.
+/// Writes out[j] = 2^(factor * row[j] - shift), and zeros up to whole lanes. Returns the sum.
 template <class C>
 float exponentials(const float* row, int64_t numel, float factor, float shift, C* out) {
   Lanes lane = {};
@@ -351,14 +351,14 @@ float exponentials(const float* row, int64_t numel, float factor, float shift, C
   return fold_lanes(lane, [](float a, float b) { return a + b; });
 }
 
-/// Bytes of one thread's slice.
+/// Returns the bytes of one thread's slice.
 int64_t forward_slice_bytes(const AttentionExtents& extents, Dtype compute);
 int64_t backward_slice_bytes(const AttentionExtents& extents, Dtype compute);
 
-/// Bytes after the slices: the gradient of each head's own bias.
+/// Returns the bytes after the slices, for the bias gradient of each head.
 int64_t bias_sums_bytes(const AttentionExtents& extents);
 
-/// The type that tiles of `dtype` are multiplied in.
+/// Returns the type that tiles of `dtype` are multiplied in.
 inline Dtype compute_dtype(Dtype dtype) {
   return dtype == Dtype::bf16 && multiplies(Dtype::bf16) ? Dtype::bf16 : Dtype::f32;
 }

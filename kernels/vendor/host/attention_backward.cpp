@@ -14,8 +14,8 @@ namespace {
 /// Keys of a tile: two tiles in fp32 and two in the compute type share a 1 MiB cache.
 constexpr int64_t kKeys = 256;
 
-/// Tiles lie transposed, [keys, queries]: then every product but one reads its large operand as it
-/// lies, and the statistics of the queries run along the rows.
+/// The scratch of a thread. Tiles lie transposed, [keys, queries], so all products but one read
+/// their large operand as it lies, and statistics of queries run along the rows.
 template <class C>
 struct BackwardScratch {
   C *q, *dy;              ///< [length, head_width]
@@ -56,12 +56,12 @@ struct BackwardHead {
   AttentionGradArrays<T> arrays;
   BackwardScratch<C> scratch;
   HeadMask mask;
-  float* dbias;  ///< [diagonals] of this head, from the last to the first; null without a bias
+  float* dbias;  ///< [diagonals] of this head, last to first; null without a bias
   bool dropout;
   float scale;
 };
 
-/// multiplier[i][c] of key `key` + i and query tile.query + c: 0 or 1 / (1 - p).
+/// Writes multiplier[i][c] of key `key` + i and query tile.query + c: 0 or 1 / (1 - p).
 void mask_four_keys(const HeadMask& mask, const Tile& tile, int64_t key,
                     float (&multiplier)[4][kQueries]) {
   for (int64_t c = 0; c < tile.queries; c += WordLanes::kLanes) {
@@ -74,7 +74,7 @@ void mask_four_keys(const HeadMask& mask, const Tile& tile, int64_t key,
 
 struct GradientRow {
   const float *scores, *dp;
-  const float* shift;  ///< log2_sum, less the bias
+  const float* shift;  ///< log2_sum minus the bias
   const float *y_dot_dy, *multiplier;
   float* unrounded;  ///< ds in fp32
   float log2_scale;
@@ -124,14 +124,14 @@ void gradient_row(bool dropout, const GradientRow& row, int64_t queries, C* prob
           : gradient_row<false, kUnrounded>(row, queries, probabilities, ds);
 }
 
-/// What of one key's row of a tile its key is hidden from, at the beginning: queries before it, or
-/// all of them from padding.
+/// Returns the number of queries, at the beginning of a key's row of a tile, that do not see the
+/// key: queries before it, or all of them for padding.
 int64_t hidden_queries(const Head& head, const Tile& tile, int64_t key) {
   if (key >= head.keys) return tile.queries;
   return head.extents.causal ? std::clamp<int64_t>(key - tile.query, 0, tile.queries) : 0;
 }
 
-/// One key's row with a bias: its diagonals lie from the last to the first, and so along the row.
+/// Computes one key's row with a bias. Diagonals lie from the last to the first, so along the row.
 template <class T, class C>
 void biased_row(const BackwardHead<T, C>& work, const Tile& tile, int64_t key, GradientRow row) {
   const BackwardScratch<C>& s = work.scratch;
@@ -147,7 +147,7 @@ void biased_row(const BackwardHead<T, C>& work, const Tile& tile, int64_t key, G
     dbias[c] += unrounded[c];
 }
 
-/// Probabilities and the gradient of the scaled scores of one tile.
+/// Writes the probabilities and the gradient of the scaled scores of one tile.
 template <class T, class C>
 void gradient_tile(const BackwardHead<T, C>& work, const Tile& tile) {
   const BackwardScratch<C>& s = work.scratch;
@@ -172,7 +172,7 @@ void gradient_tile(const BackwardHead<T, C>& work, const Tile& tile) {
   }
 }
 
-/// The products of scores and of the gradient of probabilities, of keys and values, and of queries.
+/// The products of a tile: scores and gradient of probabilities, keys and values, queries.
 struct TileSpecs {
   GemmSpec scores, keys, queries;
 
@@ -199,8 +199,8 @@ void backward_tile(const BackwardHead<T, C>& work, const Tile& tile) {
   multiply(specs.queries, s.ds, s.k + key, s.dq + query);
 }
 
-/// The sums of what y and dy have in common, each from its first element to its last. Several rows
-/// are added side by side, since one addition waits for the one before.
+/// Writes the dot products of rows of y and dy, each added from its first element to its last. Adds
+/// several rows side by side, since one addition waits for the one before.
 template <class T>
 void dot_rows(const StridedRows& shape, const T* y, const T* dy, float* sums) {
   constexpr int64_t kSide = 8, kColumns = 64;
@@ -221,7 +221,7 @@ void dot_rows(const StridedRows& shape, const T* y, const T* dy, float* sums) {
   }
 }
 
-/// What belongs to queries, and the bias.
+/// Gathers the arrays of queries, and the bias.
 template <class T, class C>
 void gather_queries(const BackwardHead<T, C>& work) {
   const Head& head = work.head;
@@ -270,8 +270,8 @@ void backward_head(const BackwardHead<T, C>& work) {
   scatter(work);
 }
 
-/// dbias[head, d] = the sum over samples, in their order, of what their heads have from the last
-/// diagonal to the first. sums [samples, heads, diagonals]
+/// Writes dbias[head, d] = the sum over samples, in their order, of sums [samples, heads,
+/// diagonals], which lie from the last diagonal to the first.
 void add_samples(int threads, const AttentionExtents& extents, const float* sums, float* dbias) {
   const int64_t diagonals = extents.diagonals();
   on_threads(threads, extents.heads, [&](int, int64_t head) {

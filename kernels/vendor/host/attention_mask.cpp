@@ -11,13 +11,13 @@ namespace {
 
 constexpr int kRounds = 10;
 
-/// Words lie in 64-bit lanes, so that a product is one vector instruction and its halves need no
-/// shuffles: twice as fast as 32-bit lanes. What stands in the upper halves does not count.
+/// A vector of words in 64-bit lanes: a product is one instruction and its halves need no shuffles,
+/// twice as fast as 32-bit lanes. The upper halves do not count.
 using Wide [[gnu::vector_size(64)]] = uint64_t;
 constexpr int kWide = sizeof(Wide) / sizeof(uint64_t), kGroups = WordLanes::kLanes / kWide;
 
 #ifdef __AVX512F__
-/// GCC makes three instructions of a product of 64 bits, where the lower halves need one.
+/// Multiplies lower halves in one instruction. GCC makes three of a product of 64 bits.
 inline void multiply(const Wide& word, uint64_t factor, Wide& product) {
   product = Wide(_mm512_maskz_mul_epu32(0xff, __m512i(word), _mm512_set1_epi64(factor)));
 }

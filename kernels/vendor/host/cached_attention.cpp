@@ -38,8 +38,8 @@ SeenKeys seen_by(const CachedAttentionExtents& extents, const ChunkRow& row) {
   return {row.text, int64_t(row.position) + 1};
 }
 
-/// One head. Panels of keys lie transposed, so that scores, like the sums of values, are multiples
-/// of rows: no sum runs across a vector.
+/// A head of the chunk. Panels of keys lie transposed, so scores, like the sums of values, are
+/// multiples of rows: no sum runs across a vector.
 template <class T>
 struct CachedHead {
   CachedAttentionExtents extents;
@@ -98,7 +98,7 @@ struct CachedHead {
     write_values(row, seen, 1.0f / sum);
   }
 
-  /// scores[j] = q . k[j], also beyond the keys that are seen, up to the end of their last panel.
+  /// Writes scores[j] = q . k[j], to the end of the last panel, beyond the keys that are seen.
   void write_scores(int64_t row, const SeenKeys& seen) const {
     const int64_t d = extents.head_width;
     const T* const query = arrays.q + row * arrays.q_stride + first();

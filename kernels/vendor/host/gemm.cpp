@@ -9,7 +9,8 @@
 namespace zero::kernels::vendor {
 namespace {
 
-/// Blocks of a, b and c in fp32 take 12 MiB together; widening an element is 1/2048 of its use.
+/// Sides of a block. Blocks of a, b and c in fp32 take 12 MiB; widening an element is 1/2048 of its
+/// use.
 constexpr int64_t kBlock = 1024;
 
 struct Matrix {
@@ -71,8 +72,7 @@ void widen_operands(const GemmSpec& spec, const GemmOperands& operands, const Pa
           wide.b, threads);
 }
 
-/// c of `part` (+)= a b of `part`, all three in fp32; where c itself is fp32 it is added to in
-/// place.
+/// Returns the product of a part's fp32 blocks. A c that is fp32 itself is added to in place.
 GemmSpec spec_of_part(const GemmSpec& spec, const Part& part) {
   const bool first = part.depth == 0;
   return {.m = part.rows,
@@ -127,7 +127,7 @@ void multiply_strips(const GemmSpec& spec, const GemmOperands& operands, int thr
   for_strips(spec, [&](const Part& part) { multiply_strip<T>(spec, operands, part, threads); });
 }
 
-/// What widened_gemm() makes.
+/// Makes all that widened_gemm() makes.
 void prepare_strips(const GemmSpec& spec, int threads) {
   scratch_of_thread();
   for_strips(spec, [&](Part part) {

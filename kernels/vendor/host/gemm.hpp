@@ -12,10 +12,10 @@
 
 namespace zero::kernels {
 
-/// Memory that a host thread keeps between calls of a vendor file; it grows and never shrinks.
+/// A buffer that a host thread keeps between calls of a vendor file. It grows and never shrinks.
 class HostBuffer {
  public:
-  /// At least `bytes`, page-aligned; what was there before is lost when it grows.
+  /// Returns at least `bytes`, page-aligned; growth loses the contents. Throws Error(kDoesNotFit).
   std::byte* reserve(size_t bytes) {
     if (bytes > bytes_) {
       const size_t rounded = round_up(bytes, kPageBytes);
@@ -39,19 +39,19 @@ class HostBuffer {
 
 namespace zero::kernels::vendor {
 
-/// Whether host_gemm() multiplies this element type itself: always f32; bf16 where the processor
-/// has instructions for it.
+/// True if host_gemm() multiplies this element type itself: always f32; bf16 if the processor has
+/// instructions for it.
 bool multiplies(Dtype in);
 
-/// The twin's product for element types that it multiplies(). Primitives and scratch belong to the
+/// Computes a product of a type that the twin multiplies(). Primitives and scratch belong to the
 /// calling thread: threads never share one, and a repeated call makes nothing new.
 void host_gemm(const GemmSpec& spec, const GemmOperands& operands, int threads);
 
-/// Makes what host_gemm() would, for this thread.
+/// Makes all that host_gemm() would make on this thread.
 void prepare_host_gemm(const GemmSpec& spec, int threads);
 
-/// For 16-bit types that the twin does not multiply: widens blocks of a and b to fp32, multiplies
-/// them with host_gemm(), and rounds each element of c once.
+/// Computes a product of a 16-bit type that the twin does not multiply. Widens blocks of a and b to
+/// fp32, multiplies them with host_gemm(), and rounds each element of c once.
 void widened_gemm(const GemmSpec& spec, const GemmOperands& operands, int threads);
 
 }  // namespace zero::kernels::vendor

@@ -1,4 +1,4 @@
-// oneDNN 2.x (its operation descriptors went away in 3.0).
+// oneDNN 2.x (3.0 has no operation descriptors).
 
 #include <omp.h>
 
@@ -20,13 +20,13 @@ namespace {
 
 using dnnl::memory;
 
-/// More distinct products than any model here has; beyond it a thread starts its cache afresh.
+/// More distinct products than any model here has. Beyond it a thread starts its cache afresh.
 constexpr size_t kPreparedMax = 1024;
-/// The most memory that one product may want beside its operands, which no plan knows of: where an
+/// The most memory that one product may want beside its operands, which no plan knows of. If an
 /// implementation wants a copy of all of c in fp32, the product goes in blocks of rows.
 constexpr size_t kScratchBytesMost = size_t(16) << 20;
-/// From here on the packing implementation ("gemm") beats the batch-reduce one ("brg"), which reads
-/// all of k for one block of c at a time.
+/// From this k on the packing implementation ("gemm") beats the batch-reduce one ("brg"), because
+/// that reads all of k for each block of c.
 constexpr int64_t kLongK = 4096;
 
 const dnnl::engine& engine() {
@@ -66,7 +66,8 @@ dnnl::matmul::primitive_desc describe(const GemmSpec& spec) {
   return best;
 }
 
-/// The most rows of c, as one block of equal ones, whose product wants little scratch.
+/// Returns the product of a block of rows of c: the largest of equal ones that wants little
+/// scratch.
 dnnl::matmul::primitive_desc describe_block(GemmSpec spec) {
   constexpr int64_t kRows = 64;
   dnnl::matmul::primitive_desc block = describe(spec);
@@ -81,8 +82,8 @@ constexpr const char* kRoomAdvice =
     " - it wants memory for its code: raise the limits of this process (ulimit -v, ulimit -d), or "
     "take a smaller train_micro_batch_size_per_gpu";
 
-/// Makes sure that the system has room for the code of one product, because oneDNN writes to
-/// address 0 where it is refused the memory for a kernel, 256 KiB each.
+/// Throws Error(kDoesNotFit) unless the system has room for the code of one product. oneDNN writes
+/// to address 0 if it is refused the memory for a kernel, 256 KiB each.
 void require_room_for_code(const GemmSpec& spec) {
   constexpr int64_t kCodeBytes = int64_t(12) << 20;
   if (would_get(kCodeBytes)) return;
@@ -95,8 +96,8 @@ void require_room_for_code(const GemmSpec& spec) {
 struct Prepared {
   GemmSpec spec;  ///< the product asked for
   int threads;
-  dnnl::matmul::primitive_desc description;  ///< of a block of its rows, often of all
-  int64_t rows;                              ///< of such a block
+  dnnl::matmul::primitive_desc description;  ///< product of a block of its rows, often of all
+  int64_t rows;                              ///< rows of such a block
   dnnl::matmul primitive;
   memory a, b, c, bias, scratch;
 
@@ -136,14 +137,14 @@ Prepared& prepare(ThreadState& state, const GemmSpec& spec, int threads) {
   return *state.prepared.back();
 }
 
-/// The product of the rows that are left after whole blocks.
+/// Returns the product of the rows that are left after whole blocks.
 GemmSpec remainder_of(const GemmSpec& spec, int64_t rows) {
   GemmSpec remainder = spec;
   remainder.m = spec.m % rows;
   return remainder;
 }
 
-/// oneDNN takes its team from the calling thread's OpenMP setting, when a primitive is made and
+/// A setting of the calling thread's OpenMP team, which oneDNN takes when a primitive is made and
 /// again when it runs.
 class TeamSize {
  public:
@@ -164,7 +165,7 @@ void execute(ThreadState& state, Prepared& ready, const GemmOperands& operands) 
   ready.b.set_data_handle(const_cast<void*>(operands.b));
   ready.c.set_data_handle(operands.c);
   ready.scratch.set_data_handle(state.scratch.reserve(ready.scratch.get_desc().get_size()));
-  // The C call: the C++ one builds a map of arguments first.
+  // The C call, because the C++ one builds a map of arguments first.
   dnnl_exec_arg_t args[5] = {{DNNL_ARG_SRC, ready.a.get()},
                              {DNNL_ARG_WEIGHTS, ready.b.get()},
                              {DNNL_ARG_DST, ready.c.get()},
@@ -183,7 +184,7 @@ const void* advanced(const void* array, int64_t elements, Dtype dtype) {
   return static_cast<const std::byte*>(array) + elements * int64_t(bytes_of(dtype));
 }
 
-/// The operands of the rows from `row` on.
+/// Returns the operands of the rows from `row` on.
 GemmOperands from_row(const GemmSpec& spec, const GemmOperands& all, int64_t row) {
   GemmOperands block = all;
   block.a = advanced(all.a, spec.transpose_a ? row : row * spec.lda, spec.in);
@@ -203,7 +204,7 @@ void multiply(ThreadState& state, const GemmSpec& spec, const GemmOperands& oper
           from_row(spec, operands, whole));
 }
 
-/// All that multiply() makes.
+/// Makes all that multiply() makes.
 void make_ready(ThreadState& state, const GemmSpec& spec, int threads) {
   const auto with_scratch = [&](const Prepared& ready) {
     state.scratch.reserve(ready.scratch.get_desc().get_size());
@@ -213,7 +214,7 @@ void make_ready(ThreadState& state, const GemmSpec& spec, int threads) {
   if (remainder.m > 0) with_scratch(prepare(state, remainder, threads));
 }
 
-/// Code for a kernel is made in memory of its own, which may be refused.
+/// Throws Error(kDoesNotFit) if oneDNN was refused memory for code, else Error(kInternal).
 [[noreturn]] void refuse_product(const GemmSpec& spec, const dnnl::error& error) {
   const bool refused = error.status == dnnl_out_of_memory || error.status == dnnl_runtime_error;
   refuse(refused ? Exit::kDoesNotFit : Exit::kInternal, "oneDNN refused a product of ", spec.m,

@@ -23,7 +23,7 @@ struct Block {
   int64_t row, rows, column, columns, depth, depths;
 };
 
-/// Panels of kTileRows rows, depth fastest between panels: tile[k * kTileRows + row], zero-padded.
+/// Packs a into panels of kTileRows rows, tile[k * kTileRows + row], zero-padded.
 void pack_a(const GemmSpec& spec, const Block& block, const float* a, float* packed) {
   const int64_t row_stride = spec.transpose_a ? 1 : spec.lda;
   const int64_t depth_stride = spec.transpose_a ? spec.lda : 1;
@@ -87,7 +87,7 @@ void store_block(const GemmSpec& spec, const GemmOperands& operands, const Block
   }
 }
 
-/// One block of c, whole depth in order: its bits do not depend on the number of threads.
+/// Computes one block of c, whole depth in order, so no number of threads changes its bits.
 void multiply_strip(const GemmSpec& spec, const GemmOperands& operands, Block block) {
   thread_local HostBuffer buffer;
   constexpr int64_t kA = kBlockRows * kBlockDepth, kB = kBlockColumns * kBlockDepth;

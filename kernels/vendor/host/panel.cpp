@@ -10,7 +10,7 @@
 namespace zero::kernels::vendor {
 namespace {
 
-// A compiler keeps vectors of the processor's width in registers through a loop; wider ones and
+// A compiler keeps vectors of the processor's width in registers through a loop. Wider vectors and
 // arrays lie in memory.
 #ifdef __AVX512F__
 constexpr int64_t kLanes = 16, kRegisters = 32;
@@ -21,7 +21,7 @@ using Lanes [[gnu::vector_size(kLanes * sizeof(float))]] = float;
 using Words [[gnu::vector_size(kLanes * sizeof(uint32_t))]] = uint32_t;
 using Eight [[gnu::vector_size(8 * sizeof(float))]] = float;
 
-/// A vector that lies in a register: a compiler may read one from memory anew for each use.
+/// Returns a vector that lies in a register. A compiler may else read it from memory for each use.
 #ifdef __AVX__
 [[gnu::always_inline]] inline Lanes in_register(Lanes vector) {
   asm("" : "+v"(vector));
@@ -31,7 +31,7 @@ using Eight [[gnu::vector_size(8 * sizeof(float))]] = float;
 [[gnu::always_inline]] inline Lanes in_register(Lanes vector) { return vector; }
 #endif
 
-/// The upper half of 16 lanes added to the lower one.
+/// Returns the upper half of 16 lanes added to the lower one.
 #ifdef __AVX512F__
 Eight add_halves(const Lanes (&lanes)[1]) {
   return __builtin_shufflevector(lanes[0], lanes[0], 0, 1, 2, 3, 4, 5, 6, 7) +
@@ -41,9 +41,9 @@ Eight add_halves(const Lanes (&lanes)[1]) {
 Eight add_halves(const Lanes (&lanes)[2]) { return lanes[0] + lanes[1]; }
 #endif
 
-/// Vectors of a row of kPanelColumns. The first 16 of 32 columns lie in the vectors that have an
-/// even number and the others in those between them. Elements of bf16 lie there in turn: one of two
-/// in a word needs a shift and the other a mask, half the work of widening them in order.
+/// Vectors of a row of kPanelColumns. The first 16 of 32 columns lie in vectors with even numbers,
+/// the others in those between them. Elements of bf16 take turns: one of two in a word needs a
+/// shift and the other a mask, half the work of widening them in order.
 constexpr int64_t kVectors = kPanelColumns / kLanes, kVectorsOf32 = 32 / kLanes;
 
 constexpr int64_t first_column(int64_t vector) {
@@ -54,7 +54,7 @@ struct Block {
   Lanes vector[kVectors];
 };
 
-/// call(0) to call(kCount - 1), each with a constant: what a variable indexes lies in memory.
+/// Calls call(0) to call(kCount - 1), each with a constant, because a variable would index memory.
 template <int64_t kCount, class Call>
 [[gnu::always_inline]] inline void each(const Call& call) {
   const auto call_all = [&]<int64_t... i>(std::integer_sequence<int64_t, i...>) {
@@ -63,7 +63,7 @@ template <int64_t kCount, class Call>
   call_all(std::make_integer_sequence<int64_t, kCount>());
 }
 
-// By value: a vector whose address is taken lies in memory.
+// Vectors go by value, because one whose address is taken lies in memory.
 [[gnu::always_inline]] inline Lanes lanes_at(const float* from) {
   Lanes to;
   std::memcpy(&to, from, sizeof(to));
@@ -74,7 +74,6 @@ template <int64_t kCount, class Call>
   std::memcpy(to, &from, sizeof(from));
 }
 
-/// A vector of a row of kPanelColumns.
 [[gnu::always_inline]] inline Lanes load(const float* row, int64_t vector) {
   return lanes_at(row + first_column(vector));
 }
@@ -85,7 +84,7 @@ template <int64_t kCount, class Call>
   return vector % 2 == 0 ? (Lanes)(words << 16) : (Lanes)(words & 0xffff0000u);
 }
 
-/// As f16_value() does it.
+/// Widens as f16_value() does.
 [[gnu::always_inline]] inline Lanes load(const f16* row, int64_t vector) {
   using Halves [[gnu::vector_size(kLanes * sizeof(uint16_t))]] = uint16_t;
   Halves halves;
@@ -97,7 +96,7 @@ template <int64_t kCount, class Call>
   return (Lanes)((bits & 0x8000u) << 16 | value);
 }
 
-/// Puts the sums of a row in the order of its columns: those of bf16 come from vectors that hold
+/// Puts the sums of a row in the order of its columns. Sums of bf16 come from vectors that hold
 /// every other column.
 template <class T>
 void put_in_order(float*) {}
@@ -110,7 +109,7 @@ void put_in_order<bf16>(float* row) {
     for (int64_t i = 0; i < 32; ++i) row[column + i] = vectors[column + i % 2 * 16 + i / 2];
 }
 
-/// The vectors of a block added up to eight lanes.
+/// Returns the vectors of a block added up to eight lanes.
 Eight eight_of(const Block& block) {
   Lanes lanes[kVectorsOf32 / 2];
   for (int64_t i = 0; i < kVectorsOf32 / 2; ++i) {
@@ -120,8 +119,8 @@ Eight eight_of(const Block& block) {
   return add_halves(lanes);
 }
 
-/// The sums of four blocks, each as a balanced tree: halves upon halves, with two blocks in a
-/// vector. Through memory it would take as long as 300 products.
+/// Writes the sums of four blocks, each as a balanced tree: halves upon halves, with two blocks in
+/// a vector. Through memory it would take as long as 300 products.
 void add_up(const Block& a, const Block& b, const Block& c, const Block& d, float* sums) {
   const auto quarters = [](const Block& x, const Block& y) {
     const Eight of_x = eight_of(x), of_y = eight_of(y);
@@ -139,26 +138,25 @@ void add_up(const Block& a, const Block& b, const Block& c, const Block& d, floa
 template <class T>
 constexpr int64_t kNear = 24576 / (kPanelColumns * sizeof(T));
 
-/// Elements of the line of a cache.
+/// Elements of a line of a cache.
 template <class T>
 constexpr int64_t kLine = 64 / sizeof(T);
 
-/// Vectors whose sums take half of the registers, where there are `sums` of each.
+/// Returns the number of vectors whose sums, `sums` of each, take half of the registers.
 constexpr int64_t vectors_at_once(int64_t sums) {
   return std::clamp<int64_t>(kRegisters / 2 / sums, 1, kVectors);
 }
 
-/// Rows of a panel of which kPanelColumns elements may be read where they lie: what follows the
-/// columns of a row, but for the last rows, belongs to the next ones.
+/// Returns the rows of a panel of which kPanelColumns elements may be read in place. Behind a row's
+/// columns lie the next rows, except for the last ones.
 template <class T>
 int64_t whole_rows(const Panel<T>& panel) {
   const int64_t beyond = kPanelColumns - panel.columns;
   return std::max<int64_t>(panel.count - ceil_div(beyond, panel.ld), 0);
 }
 
-/// Adds what rows of the panel give to the sums of some vectors, which lie at their first columns
-/// and are zeros at first. Meanwhile a line of each row that follows the near ones is fetched: the
-/// one that `ahead` counts.
+/// Adds rows of the panel to the sums of some vectors, which lie at their first columns and start
+/// from zero. Also prefetches line `ahead` of each row that follows the near ones.
 template <int64_t kRows, int64_t kFirst, class T>
 void add_rows(const Panel<T>& panel, int64_t begin, int64_t end, int64_t ahead,
               const float* factors, float* sums) {
@@ -194,7 +192,7 @@ void add_rows(const Panel<T>& panel, int64_t begin, int64_t end, int64_t ahead,
   each<kRows>([&](auto r) { each<kCount>([&](auto v) { store(kept[r][v], place(r, v)); }); });
 }
 
-/// The sums of some vectors of x[r][i] y[c numel + i].
+/// Writes the sums of some vectors of x[r][i] y[c numel + i].
 template <int64_t kFirst, class T>
 [[gnu::always_inline]] inline void sum_products(int64_t numel, const T* const* x, const T* y,
                                                 const T* ahead,

@@ -21,8 +21,8 @@ struct Work {
   WeightPanels panels{extents.in, extents.out};
 };
 
-/// Rows from kRows * tile on, in fp32 and turned: [in, kRows]. Where rows are missing there is the
-/// last one again.
+/// Widens rows from kRows * tile on to fp32, turned: [in, kRows]. The last row stands in for
+/// missing ones.
 template <int64_t kRows, class T>
 void widen_tile(const Work<T>& work, int64_t tile) {
   const int64_t in = work.extents.in;
@@ -34,10 +34,10 @@ void widen_tile(const Work<T>& work, int64_t tile) {
     for (int64_t r = 0; r < kRows; ++r) to[i * kRows + r] = float(from[r][i]);
 }
 
-/// Tiles whose sums stay near.
+/// Tiles whose sums stay in a near cache.
 constexpr int64_t kTiles = 16;
 
-/// y[r, j] of a tile's rows and a panel's columns.
+/// Writes y[r, j] of a tile's rows and a panel's columns.
 template <int64_t kRows, class T>
 void write_tile(const Work<T>& work, int64_t tile, int64_t panel, const float* sums) {
   const int64_t columns = work.panels.columns(panel);
@@ -72,7 +72,7 @@ void multiply(Stream& stream, const Work<T>& work) {
   });
 }
 
-/// Classes that a thread takes at a time: 192 KiB of a table of 768 columns in bf16. And rows of x
+/// Classes that a thread takes at a time, 192 KiB of a table of 768 columns in bf16. Rows of x
 /// beside them, which stay near.
 constexpr int64_t kClasses = 128, kLogitRows = 8;
 
@@ -90,11 +90,11 @@ struct Span {
   int64_t begin, end;
 };
 
-/// How many classes after those in use are fetched, one for each call of dots().
+/// Classes that are fetched ahead, one for each call of dots().
 constexpr int64_t kAhead = 8;
 static_assert(kLogitRows == vendor::kDotClasses * vendor::kDotRows);
 
-/// Scores of some classes for some rows, several at a time as far as that goes.
+/// Writes the scores of some classes for some rows, several at a time if possible.
 template <class T>
 void multiply_classes(const TableWork<T>& work, const Span& classes, const Span& rows) {
   using vendor::kDotClasses, vendor::kDotRows;
@@ -103,7 +103,7 @@ void multiply_classes(const TableWork<T>& work, const Span& classes, const Span&
     for (int64_t i = rows.begin; i < rows.end; i += kDotRows) {
       const int64_t count = std::min(kDotRows, rows.end - i);
       if (whole && count > 1 && c + kDotClasses <= classes.end) {
-        // Where rows are missing there is the last one again.
+        // The last row stands in for missing ones.
         const T* x[kDotRows];
         for (int64_t r = 0; r < kDotRows; ++r) x[r] = work.row(std::min(i + r, rows.end - 1));
         const T* const ahead = work.of_class(std::min(c + kAhead, classes.end - kDotClasses) +

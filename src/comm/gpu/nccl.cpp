@@ -21,8 +21,8 @@
 namespace zero::comm {
 namespace {
 
-/// From 2.26 on NCCL lets the kernels of several communicators begin in the order in which they
-/// were queued, which is one order on all ranks (needs_one_order()). A user's own word counts.
+/// Tells NCCL 2.26 and later to start kernels of several communicators in queued order, which is
+/// equal on all ranks (needs_one_order()). Keeps a value that the user has set.
 void keep_queued_order() { setenv("NCCL_LAUNCH_ORDER_IMPLICIT", "1", 0); }
 
 ncclComm_t join(const World& world) {
@@ -39,7 +39,7 @@ ncclComm_t join(const World& world) {
   return made;
 }
 
-/// Shares connections, their buffers and the stream on which kernels follow each other.
+/// Makes a communicator that shares connections, buffers and the stream that orders kernels.
 ncclComm_t split_from(ncclComm_t whole, int rank) {
   ncclComm_t made = nullptr;
   check_nccl(ncclCommSplit(whole, 0, rank, &made, nullptr), "splitting a communicator");
@@ -51,7 +51,7 @@ std::string variable(const char* name) {
   return value ? value : "";
 }
 
-/// By what NCCL tells a rank's GPU from another's.
+/// The name by which NCCL tells GPUs apart.
 struct DeviceName {
   char text[256] = "";
   bool operator==(const DeviceName& other) const {
@@ -64,14 +64,14 @@ DeviceName name_of_device() {
   check_gpu(gpuGetDeviceProperties(&properties, device_in_use()), "asking what a device is");
   DeviceName name;
   std::copy_n(properties.uuid.bytes, sizeof properties.uuid.bytes, name.text);
-  // Ranks that name different hosts are on different nodes to NCCL, which then looks no further.
+  // NCCL takes ranks with different host names for ranks of different nodes, and looks no further.
   const std::string host = variable("NCCL_HOSTID");
   host.copy(name.text + sizeof properties.uuid.bytes,
             sizeof name.text - sizeof properties.uuid.bytes);
   return name;
 }
 
-/// NCCL's own words for it come late and name no way out.
+/// Throws Error(kUsage) if two ranks drive one GPU. NCCL's error comes late and has no remedy.
 void require_own_devices(const World& world) {
   const auto all = world.gather(name_of_device());
   if (nccl_shares_devices() && variable("NCCL_MULTI_RANK_GPU_ENABLE") == "1") return;
@@ -90,7 +90,7 @@ void give_shared_memory(std::byte* block) noexcept {
   warn_nccl(ncclMemFree(block), "giving device memory back");
 }
 
-/// Memory that other devices can map; whole pages of the device, of 2 MiB.
+/// Takes memory that other devices can map, in whole device pages of 2 MiB.
 Arena take_shared_arena(int64_t bytes) {
   use_chosen_device();
   void* taken = nullptr;
@@ -103,7 +103,7 @@ Arena take_shared_arena(int64_t bytes) {
   return arena;
 }
 
-/// Once: there is one for each lane and each block of memory.
+/// Warns once, though each lane and block of memory comes here.
 void warn_of_no_window() {
   static bool said = false;
   if (said) return;
@@ -128,7 +128,7 @@ class NcclWindow final : public Window {
 
 class Nccl final : public Communicator {
  public:
-  /// `whole`: the communicator to share resources with, or none.
+  /// `whole`: the communicator to share resources with, or null.
   Nccl(std::unique_ptr<const World> world, const NcclOptions& options, const Nccl* whole)
       : world_(std::move(world)),
         rank_(world_->rank()),
@@ -141,7 +141,7 @@ class Nccl final : public Communicator {
     if (ranks_ > 1 && staging_.bytes() > 0) staging_window_ = open_window(staging_);
   }
 
-  /// An end without a failure is waited for by all ranks. Behind a failure nobody would come.
+  /// All ranks wait here for each other, but not after a failure, because the peers would not come.
   ~Nccl() override {
     prefer_chosen_device();
     staging_window_.reset();
@@ -160,9 +160,8 @@ class Nccl final : public Communicator {
 
   Arena take_arena(int64_t bytes) const override { return take_shared_arena(bytes); }
 
-  /// Whatever NCCL can make of it: kernels that read peers' memory within one NVLink domain, sends
-  /// without staging, or nothing, which it says by success without a handle. All ranks have a
-  /// window or none.
+  /// Lets NCCL choose: kernels that read peers' memory within one NVLink domain, sends without
+  /// staging, or nothing (success without a handle). Either all ranks have a window or none has.
   std::unique_ptr<Window> open_window(const Arena& block) override {
     use_chosen_device();
     ncclWindow_t made = nullptr;
@@ -171,7 +170,7 @@ class Nccl final : public Communicator {
     std::unique_ptr<Window> window;
     if (made != nullptr) window = std::make_unique<NcclWindow>(comm_, made);
     const bool all_have_one = world_->all(made != nullptr);
-    check(status, "registering memory");  // here, so that no peer waits for this rank
+    check(status, "registering memory");  // only here, so no peer waits for this rank
     if (all_have_one) return window;
     if (rank_ == 0) warn_of_no_window();
     return nullptr;
@@ -203,7 +202,7 @@ class Nccl final : public Communicator {
     for (int64_t first = 0; first < piece.numel; first += most) {
       const int64_t numel = std::min(most, piece.numel - first);
       const Piece part{piece.shard_numel, piece.begin + first, numel};
-      // The last part is as long as it is, and its rows begin where those of a whole one may.
+      // The last part may be short, but its rows begin at a multiple of kPartElements.
       const int64_t stride = std::min(most, round_up(numel, kPartElements));
       for (int number = 0; number < groups(); ++number) {
         const Round round{reduction, part, stride, number};
@@ -244,7 +243,7 @@ class Nccl final : public Communicator {
   }
 
  private:
-  /// Memory that peers could reach where there are any; none for a communicator without sums.
+  /// Takes memory that peers can reach, if there are any. Empty for a communicator without sums.
   static Arena take_staging(int64_t bytes, int ranks) {
     if (bytes == 0) return {};
     return ranks > 1 ? take_shared_arena(bytes) : Arena(bytes, Place::device);
@@ -258,14 +257,14 @@ class Nccl final : public Communicator {
   void group(const char* what, const Calls& calls) {
     check(ncclGroupStart(), what);
     const ncclResult_t called = calls();
-    // A group ends in any case, since NCCL counts open ones by thread.
+    // Ends the group in any case, because NCCL counts open groups per thread.
     const ncclResult_t ended = ncclGroupEnd();
     check(called, what);
     check(ended, what);
   }
 
-  /// Pieces of all shards do not lie side by side, so each comes from its own root, along the ring
-  /// that whole shards take. One by one: in a group of them a kernel of NCCL 2.28.9 read address 0.
+  /// Broadcasts each rank's piece along the ring that whole shards take, because the pieces do not
+  /// lie side by side. Not as a group, in which a kernel of NCCL 2.28.9 read address 0.
   void gather_pieces(Stream& stream, const Piece& piece, int64_t bytes, const void* shard,
                      void* full) {
     const auto* const mine = static_cast<const std::byte*>(shard) + piece.begin * bytes;
@@ -280,25 +279,25 @@ class Nccl final : public Communicator {
 
   int groups() const { return kernels::groups_of(ranks_, group_); }
 
-  /// What a round brings of a piece. In round k a rank receives from the k-th group after its own,
-  /// and sends to the ranks for which its own group is that one.
+  /// A round of the exchange of a part. In round k a rank receives from the k-th group after its
+  /// own. It sends to all ranks whose k-th group after their own is its group.
   struct Round {
     const Reduction& reduction;
     Piece part;
-    int64_t stride;  ///< elements from one rank's row in the staging to the next
+    int64_t stride;  ///< elements between the rows of two ranks in the staging
     int number;
   };
   struct Ranks {
     int first, last;
   };
-  /// `behind` may be negative, less than once round.
+  /// Returns the ranks of the group `behind` places after this rank's. `behind` is above -groups().
   Ranks group_at(int behind) const {
     const int first = (rank_ / group_ + behind + groups()) % groups() * group_;
     return {first, std::min(first + group_, ranks_)};
   }
 
-  /// Every part of this rank's shard that comes in the round, side by side in the staging, in rank
-  /// order.
+  /// Sends the round's parts to peers. Receives the parts of this rank's shard into the staging,
+  /// side by side in rank order.
   void exchange(Stream& stream, const Round& round, const std::byte* full) {
     const Piece& part = round.part;
     const int64_t element = int64_t(bytes_of(round.reduction.in));
@@ -363,7 +362,7 @@ class Nccl final : public Communicator {
 
   const std::unique_ptr<const World> world_;
   int rank_, ranks_;
-  int group_;  ///< neighbours whose parts are added in one pass of the tree
+  int group_;  ///< neighbours whose parts one pass of the tree adds
   const int exceptions_ = std::uncaught_exceptions();
   std::atomic<bool> failed_{false};
   ncclComm_t comm_;

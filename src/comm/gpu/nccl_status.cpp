@@ -8,8 +8,8 @@
 namespace zero::comm {
 namespace {
 
-/// True if NCCL's words tell of memory: it has no status of its own for that. They quote CUDA, for
-/// memory of the device, or the system, for /dev/shm and the heap.
+/// True if NCCL's words tell of lack of memory, for which it has no status. They quote CUDA for
+/// device memory, or the system for /dev/shm and the heap.
 bool tells_of_memory(std::string_view words) {
   for (const char* const sign :
        {"out of memory", "No space left on device", "Cannot allocate memory"}) {

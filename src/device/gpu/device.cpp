@@ -15,13 +15,13 @@
 namespace zero {
 namespace {
 
-/// The least architecture that the build has code for: 90 is Hopper.
+/// The lowest major architecture that the build has code for: 9 is Hopper.
 constexpr int kLeastMajor = 9;
 
-// One device a process; written once, before lanes start.
+// The device of this process. Written once, before lanes start.
 std::atomic<int> chosen{-1};
 
-/// Parts of one GPU share its place on the bus, but not this.
+/// Returns the UUID's digits. Parts of one GPU share their place on the bus, but not the UUID.
 std::string name_of(const gpuUUID_t& uuid) {
   std::string name;
   for (const char byte : uuid.bytes) {
@@ -32,13 +32,13 @@ std::string name_of(const gpuUUID_t& uuid) {
   return name;
 }
 
-/// As nvidia-smi writes it: digits in groups of 8, 4, 4, 4 and 12.
+/// Groups digits by 8, 4, 4, 4 and 12, as nvidia-smi does.
 std::string dashed(std::string digits) {
   for (const size_t place : {20, 16, 12, 8}) digits.insert(place, "-");
   return digits;
 }
 
-/// "NVIDIA H200 GPU-1b2c..., 0000:3b:00.0"; a part of a GPU says so in its name.
+/// Returns "NVIDIA H200 GPU-1b2c..., 0000:3b:00.0". A part of a GPU has MIG instead of GPU.
 std::string card_of(const DeviceInfo& device) {
   const size_t space = device.id.find(' ');
   const char* const kind = device.name.find("MIG") != device.name.npos ? " MIG-" : " GPU-";
@@ -59,7 +59,7 @@ DeviceInfo describe(int index) {
           .minor = properties.minor};
 }
 
-/// CUDA's numbers of the devices with an architecture that we have code for.
+/// Returns CUDA's numbers of the devices whose architecture the build has code for.
 std::vector<int> usable_numbers() {
   int count = 0;
   if (gpuGetDeviceCount(&count) != gpuSuccess) {
@@ -90,7 +90,7 @@ Memory memory_in_use() {
 }  // namespace
 
 void warn_gpu(gpuError_t status, std::string_view what) noexcept {
-  // The driver may go before the last object does; then there is nothing to give back to.
+  // The driver may end before the last object does. Then there is nothing to give back.
   if (status == gpuSuccess || status == gpuErrorUnloading) return;
   std::fprintf(stderr, "zeroapp: warning: %.*s failed in CUDA: %s\n", int(what.size()), what.data(),
                gpuGetErrorString(status));
@@ -106,7 +106,7 @@ std::vector<DeviceInfo> usable_devices() {
 }
 
 std::string device_trouble() {
-  // Without a driver CUDA only says that its version is too low.
+  // Without a driver, CUDA says only that the driver's version is too low.
   int driver = 0;
   if (gpuDriverGetVersion(&driver) == gpuSuccess && driver == 0)
     return "no NVIDIA driver is installed";
@@ -148,7 +148,7 @@ void use_chosen_device() {
   check_gpu(status, "choosing a device");
 }
 
-/// A thread that never chose would give back to the first device, and make a context of half a GiB
+/// A thread that never chose would free on the first device, and create a context of half a GiB
 /// there.
 void prefer_chosen_device() noexcept {
   if (chosen >= 0) warn_gpu(gpuSetDevice(chosen), "choosing a device");
@@ -173,7 +173,7 @@ int64_t used_device_bytes() {
 bool has_device_memory() { return true; }
 
 void refuse_device_memory(int64_t bytes, const std::string& more) {
-  static_cast<void>(gpuGetLastError());  // it is told here, and must not meet the next caller
+  static_cast<void>(gpuGetLastError());  // the next caller must not meet the error
   const Memory memory = memory_in_use();
   refuse(Exit::kDoesNotFit, "an arena of ", bytes, " bytes does not fit: ", memory.free, " of ",
          memory.total, " bytes of the device are free", more);
@@ -189,7 +189,8 @@ std::byte* take_device_memory(int64_t bytes) {
   return static_cast<std::byte*>(block);
 }
 
-/// On a stream of its own: to wait for all of the device would spoil what another thread records.
+/// Uses its own stream, because waiting for the whole device would spoil another thread's
+/// recording.
 void clear_device_memory(std::byte* block, int64_t bytes) {
   use_chosen_device();
   gpuStream_t stream = nullptr;
@@ -223,7 +224,8 @@ void unpin_memory(std::byte* block) noexcept {
   warn_gpu(gpuHostUnregister(block), "giving pinned memory back");
 }
 
-/// Any thread may come here; one that has not adopted its stream would drive the first device too.
+/// Chooses the device first, because the calling thread may not have adopted a stream and would
+/// then drive the first device.
 void copy_bytes(Stream& stream, std::span<const std::byte> from, std::byte* to) {
   if (from.empty()) return;
   use_chosen_device();
@@ -231,7 +233,7 @@ void copy_bytes(Stream& stream, std::span<const std::byte> from, std::byte* to) 
             "starting a copy");
 }
 
-// NVTX is headers alone: a profiler that is attached fills its calls in, else they cost nothing.
+// NVTX is headers alone. An attached profiler fills its calls in; else they cost nothing.
 
 bool tool_listens() { return true; }
 bool regions_are_of_threads() { return true; }

@@ -1,6 +1,6 @@
-// Kokkos calls three functions of the driver's library directly, and a program linked with that
-// would not even start where no driver is installed: no word of help, no plan. So these three lead
-// there when they are called, which is when a device has been found.
+// Kokkos calls three functions of the driver's library directly. A program linked with that library
+// would not start without a driver, not even for help or a plan. These three functions load the
+// library when they are called, after a device has been found.
 
 #include <cuda.h>
 #include <dlfcn.h>

@@ -5,11 +5,11 @@
 namespace zero {
 namespace {
 
-/// A status that says of a card, its driver or its service that another node is the way on.
+/// A status that tells of a broken or taken card, driver or service, so another node is the remedy.
 struct Fault {
   gpuError_t status;
   const char* what;
-  const char* look;  ///< for an administrator
+  const char* look;  ///< place for an administrator to look at
 };
 
 constexpr const char* kMps = "the MPS server does not answer or takes no more programs";
@@ -50,7 +50,7 @@ const Fault* fault_of(gpuError_t status) {
   return nullptr;
 }
 
-// Written once, before lanes start: a broken card may not answer any more.
+// Written once, before lanes start, because a broken card may not answer later.
 char card[192] = "";
 
 }  // namespace

@@ -23,7 +23,7 @@ std::unique_ptr<Stream::Handle> make_handle(int threads, Place place, Priority p
   ZERO_REQUIRE(place != Place::pinned, "a stream runs on the device or on the host");
   ZERO_REQUIRE(Kokkos::is_initialized(), "stream before Kokkos runs: initialise Kokkos first");
   use_chosen_device();
-  // The space owns the stream: Kokkos still fences it when its last copy goes.
+  // The space owns the stream, because Kokkos fences it when the last copy of the space goes.
   return std::make_unique<Stream::Handle>(Stream::Handle{
       Space(make_stream(priority), Kokkos::Impl::ManageStream::yes), threads, place, priority});
 }
@@ -38,7 +38,7 @@ Stream::~Stream() = default;
 int Stream::threads() const { return handle_->threads; }
 bool Stream::is_of_host() const { return handle_->place == Place::host; }
 
-/// Not by Kokkos' fence, which ends the process where a kernel has failed.
+/// Avoids Kokkos' fence, which ends the process if a kernel has failed.
 void Stream::wait() { check_gpu(gpuStreamSynchronize(native_stream(*this)), "waiting for work"); }
 
 LaunchCheck::LaunchCheck() : earlier_(int(gpuGetLastError())) {}
@@ -78,7 +78,7 @@ void Event::hold(Stream& stream) const {
 void Event::wait() const { check_gpu(gpuEventSynchronize(mark_->event.get()), "waiting for work"); }
 
 struct Moment::Mark {
-  // A thread that waits for one sleeps: a step is long, and other lanes want the core.
+  // A waiting thread sleeps, because a step is long and other lanes want the core.
   GpuEvent event{gpuEventBlockingSync};
 };
 
@@ -95,7 +95,7 @@ void Moment::mark(Stream& stream) {
 bool Moment::reached() const {
   const gpuError_t status = gpuEventQuery(mark_->event.get());
   if (status == gpuErrorNotReady) {
-    static_cast<void>(gpuGetLastError());  // some runtimes keep it, though it is no error
+    static_cast<void>(gpuGetLastError());  // some runtimes keep this status as an error
     return false;
   }
   check_gpu(status, "asking for work");
@@ -129,7 +129,7 @@ bool Recording::is_possible() { return true; }
 bool Recording::is_made() const { return graph_ != nullptr; }
 
 void Recording::begin(Stream& stream) {
-  // Other threads go on with their own streams, and may allocate, while this one records.
+  // Other threads may use their own streams and allocate while this thread records.
   check_gpu(gpuStreamBeginCapture(native_stream(stream), gpuStreamCaptureModeThreadLocal),
             "beginning to record");
 }
@@ -147,7 +147,7 @@ void Recording::end(Stream& stream) {
 
 void Recording::abandon(Stream& stream) noexcept {
   gpuGraph_t recorded = nullptr;
-  // The error that ends the recording is told by whoever threw it.
+  // The caller reports the error that ended the recording.
   static_cast<void>(gpuStreamEndCapture(native_stream(stream), &recorded));
   if (recorded != nullptr) warn_gpu(gpuGraphDestroy(recorded), "giving a recording back");
 }

@@ -42,7 +42,7 @@ void give_device_memory(std::byte*) noexcept {}
 void pin_memory(std::byte*, int64_t) { no_device(); }
 void unpin_memory(std::byte*) noexcept {}
 
-// Kernels of a host stream are done when their calls return, so the copy needs no place in a queue.
+// Copies at once, because kernels of a host stream are done when their calls return.
 void copy_bytes(Stream&, std::span<const std::byte> from, std::byte* to) {
   std::memcpy(to, from.data(), from.size());
 }

@@ -11,7 +11,7 @@
 namespace zero {
 namespace {
 
-// Kokkos takes the name as a std::string; one made per call would allocate inside a step.
+// Kokkos takes a std::string. Making it in each call would allocate inside a step.
 const std::string kWaitLabel = "zero::Stream::wait";
 
 std::unique_ptr<Stream::Handle> make_handle(int threads, Place place, Priority priority) {
@@ -40,12 +40,12 @@ struct Event::Mark {};
 Event::Event() = default;
 Event::~Event() = default;
 
-// The host's kernels are done when their calls return, or here: nothing is left to wait for.
+// The host's kernels are done when their calls return, or after this wait.
 void Event::record(Stream& stream) { stream.wait(); }
 void Event::hold(Stream&) const {}
 void Event::wait() const {}
 
-// The host's kernels are done when their calls return, so a mark is the time of its call.
+// The time of the call of mark(), because the host's kernels are done when their calls return.
 struct Moment::Mark {
   std::chrono::steady_clock::time_point at;
 };
