@@ -3,7 +3,7 @@
 # its time goes; what failed once more under compute-sanitizer, ranks that share the GPU, and
 # choices beside each other; speeds at the sizes that people report. Each line has its share of the
 # time and ends with a status; behind a failure the next one begins. It runs what build/cuda-release
-# has, else the bundle in build/bundle, with doc/gpu_machine.md's few needs.
+# has, else the bundle in build/bundle, with the few needs in doc/installation.md.
 # usage: tools/first_light.sh 1|2|3 [--out FOLDER] [--from TAR] [--seconds N] [--list]
 #   --out      where results go: first_light_1.tar.gz with all output, and first_light_1.txt to be
 #              read; by default build/first-light

@@ -273,7 +273,7 @@ TEST(SameBytes, AtAnyRankCountAreSaidWithTheMicroBatchSize) {
       same("same\\s+(bytes|bits)|byte for byte|one state");
   int said = 0;
   for (const char* file :
-       {"README.md", "doc/a_run.md", "doc/checkpoints.md", "doc/features.md", "doc/numerics.md",
+       {"README.md", "doc/a_run.md", "doc/checkpoints.md", "doc/measuring.md", "doc/numerics.md",
         "doc/using.md", "CHANGELOG.md", "inputs/README.md", "inputs/reference.toml",
         "inputs/from_deepspeed.md", "tests/promises.md", "include/zero/config/run_config.hpp"}) {
     for (const std::string& saying : sayings_of(file)) {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The house rules as a test: prints file:line: rule: what, and fails if there is any; and how
-large the house is.
+large the house and how plain its language is.
 
 usage: tidy.py [ROOT]
 """
@@ -9,13 +9,15 @@ import sys
 
 import base_calls
 import figures
+import language
 import layers
 import mirrors
 import shape
 import words
 from source import read_tree
 
-RULES = layers.RULES + base_calls.RULES + figures.RULES + shape.RULES + words.RULES + mirrors.RULES
+RULES = (layers.RULES + base_calls.RULES + figures.RULES + language.RULES + shape.RULES +
+         words.RULES + mirrors.RULES)
 
 
 def violations(sources, rules=RULES):
@@ -39,7 +41,7 @@ def main():
         print("SKIP layout: clang-format 14 is not installed (Debian: clang-format-14)")
     for path, line, rule, what in sorted(found):
         print(f"{path}:{line}: {rule}: {what}")
-    for line in figures.table(sources):
+    for line in (*figures.table(sources), *language.table(sources)):
         print(line)
     print(f"tidy: {len(sources)} files, {len(found)} violations")
     return 1 if found else 0

@@ -5,9 +5,11 @@ import shutil
 import subprocess
 import tempfile
 import unittest
+from unittest import mock
 
 import base_calls
 import figures
+import language
 import layers
 import mirrors
 import shape
@@ -29,6 +31,7 @@ WORDS = "include/zero/base/words.hpp"
 COUNTED = ONCE + "inline std::string counted(int64_t number) {\n  return text(number);\n}\n"
 READS_WORDS = '#include "zero/base/words.hpp"\n'
 CALLS = "void f() {\n  say(counted(2));\n}\n"
+PLAIN = "// Returns the rank.\n\n"
 KINDS = "extern const Operation kMix,\n    kMixGrad;  ///< of two\n"
 
 
@@ -108,6 +111,20 @@ CASES = (
     (figures.rooms_are_small, {"src/run/a.cpp": "int x;\n// why\n" * 3300}, None),
     (figures.contracts_are_few, {f"include/zero/run/a{i}.hpp": ONCE for i in range(116)},
      "include/zero:1"),
+    (language.comments_have_heads, {"src/attic/a.cpp": PLAIN + "\n// What a rank holds.\n"},
+     "src/attic:1"),
+    (language.comments_have_heads, {"src/attic/a.cpp": PLAIN * 40 + "\n// What a rank holds.\n"},
+     None),
+    (language.headers_are_terse, {"include/zero/attic/a.hpp": ONCE + "/// " + "word " * 13 + "\n"},
+     "include/zero/attic:1"),
+    (language.headers_are_terse, {"include/zero/attic/a.hpp": ONCE + "/// " + "word " * 12 + "\n",
+                                  "src/attic/a.hpp": ONCE + "/// " + "word " * 99 + "\n"}, None),
+    (language.pages_are_short, {"doc/a.md": "# A\n\n" + "word " * 21 + "\n"}, "doc:1"),
+    (language.pages_are_short, {"doc/a.md": "word " * 20 + "\n| " + "word " * 99 + "|\n```\n" +
+                                            "word " * 99 + "\n```\n- " + "word " * 20}, None),
+    (language.pages_are_short, {f"doc/a{i}.md": "word\n" for i in range(21)}, "doc:1"),
+    (language.changelog_is_short, {language.CHANGELOG: "word " * 601}, "CHANGELOG.md:1"),
+    (language.changelog_is_short, {language.CHANGELOG: "word " * 600}, None),
     (mirrors.links_lead_somewhere, {"README.md": "[a](doc/a.md)\n[b](doc/b.md)",
                                     "doc/a.md": ""}, "README.md:2"),
     (mirrors.links_lead_somewhere, {"doc/a.md": "[up](../README.md#x)", "README.md": "x"},
@@ -232,7 +249,8 @@ class Rules(unittest.TestCase):
                              found)
 
     def test_every_rule_has_a_case_that_it_fails(self):
-        failed = {rule for rule, _, where in CASES if where} | {words.forbidden_words}
+        elsewhere = {words.forbidden_words, language.exemptions_are_needed}
+        failed = {rule for rule, _, where in CASES if where} | elsewhere
         self.assertEqual(set(tidy.RULES) - failed, set())
 
     def test_layout_is_checked_where_the_formatter_is_installed(self):
@@ -245,6 +263,33 @@ class Rules(unittest.TestCase):
             sources = [Source("a.cpp", ""), Source("b.cpp", "")]
             found = [(path, line) for path, line, _ in mirrors.layout(sources, root)]
             self.assertEqual(found, [("b.cpp", 2)])
+
+
+class Language(unittest.TestCase):
+    def test_a_comment_is_a_run_of_lines_or_stands_behind_a_member(self):
+        text = ("// One\n// comment\n\n/// Two\nint a;  ///< three,\n        ///< in two lines\n"
+                "int b;  // not counted\nchar c[] = \"// nor this\";\n/// four\n")
+        self.assertEqual(language.comments(Source("src/run/a.cpp", text)),
+                         [["One", "comment"], ["Two"], ["three,", "in two lines"], ["four"]])
+
+    def test_a_sentence_ends_at_a_full_stop_or_with_its_paragraph(self):
+        text = "# Three words here\n\nOne two. **Three\nfour.** Five\n\n- six - x\n"
+        self.assertEqual(language.page_lengths([Source("doc/a.md", text)]), [2, 2, 1, 2])
+
+    def test_an_exempt_room_may_not_become_worse_and_leaves_once_it_is_plain(self):
+        bad = "// What it is.\n\n"
+        for text, rule in ((bad * 2 + PLAIN, language.comments_have_heads), (bad + PLAIN, None),
+                           (PLAIN, language.exemptions_are_needed)):
+            with mock.patch.dict(language.EXEMPT, {"attic": (50.0, 12.0)}):
+                for other in language.RULES:
+                    found = found_in(other, {"src/attic/a.cpp": text})
+                    self.assertEqual(found, ["src/attic:1"] if other is rule else [], (text, other))
+
+    def test_the_figures_are_one_line(self):
+        tree = {"src/attic/a.cpp": "// What it is.\n", "doc/a.md": "Two words.\n"}
+        (line,) = language.table([Source(path, text) for path, text in tree.items()])
+        self.assertIn("100.0 % of 1 comments are headless (attic 100.0)", line)
+        self.assertIn("2.0 in doc/; 1 pages of 2 words", line)
 
 
 class Scanner(unittest.TestCase):
