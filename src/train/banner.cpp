@@ -14,7 +14,7 @@
 namespace zero::train {
 namespace {
 
-/// The text after "name : " in /proc/cpuinfo, of the first processor.
+/// Returns the text after "name : " in /proc/cpuinfo, of the first processor.
 std::string cpuinfo(const std::string& name) {
   std::ifstream file("/proc/cpuinfo");
   for (std::string line; std::getline(file, line);) {
@@ -24,7 +24,7 @@ std::string cpuinfo(const std::string& name) {
   return "unknown";
 }
 
-/// A line a rank; none on a build for the host.
+/// Returns a line per rank; none on a build for the host.
 std::string device_lines(launch::Session& session) {
   std::string lines;
   if (!drives_devices()) return lines;
@@ -36,7 +36,7 @@ std::string device_lines(launch::Session& session) {
   return lines;
 }
 
-/// "61.0 % of 48x32, 39.0 % of 128x64"
+/// Returns shares as "61.0 % of 48x32, 39.0 % of 128x64".
 std::string shares_text(const Dataset& data, const PaddingReport& report) {
   std::string words;
   for (size_t i = 0; i < report.shares.size(); ++i) {

@@ -25,7 +25,7 @@ class Columns {
     }
   }
 
-  /// Calls fill() once all of every buffer can be written.
+  /// Calls fill_all() once every buffer can be written in full.
   template <class Fill>
   void fill(const Fill& fill_all, size_t column = 0) {
     if (column == data_.columns().size()) return fill_all();
@@ -37,7 +37,7 @@ class Columns {
     });
   }
 
-  /// Reads samples into the places of a micro-batch, in the shortest form that covers them.
+  /// Reads samples into the rows of a micro-batch, in the shortest form that covers them.
   void read(int64_t micro, int64_t first, int64_t samples) const {
     const size_t form = data_.form_of(first, samples);
     if (!data_.length_pairs().empty()) engine_.executor().choose_form(graph_, micro, form);

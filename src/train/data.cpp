@@ -11,7 +11,7 @@
 namespace zero::train {
 namespace {
 
-/// The fingerprint of the files as they are now; a sentence where they are no data.
+/// Returns the fingerprint of the files now, or the error text if they are no data.
 std::string fingerprint_now(const RunConfig& config) {
   try {
     return text(state::open_data(config).fingerprint());
@@ -34,7 +34,7 @@ Data::Data(Context& context, Planned& planned) {
   samples_text += lengths_text(sets, planned.build.batch.micro);
   planned.resolve_length(context, sets, {});
   session.on_every_rank([&] {
-    // It reads everything, which ranks of one node would find to be the same.
+    // Only the node's first rank reads all data, because its peers would find the same.
     if (session.leads_node()) fingerprint = text(sets.fingerprint());
   });
   launch::require_same(session, "the data", save::fingerprint_text(fingerprint));
@@ -49,8 +49,8 @@ Data::Data(Context& context, Planned& planned) {
   });
 }
 
-/// What was trained since files were written to or replaced may be of either, so no checkpoint may
-/// say which; that files have other times alone changes nothing.
+/// After a change of files, training may have read either version, so no checkpoint can name its
+/// data. Files that differ only in time change nothing.
 void Data::require_same(Context& context, const RunConfig& config, state::Engine& engine) {
   const std::string changed = context.session.leads_node() ? watch->changed() : "";
   if (context.session.peers().largest(!changed.empty()) == 0) return;

@@ -6,18 +6,18 @@
 
 namespace zero::train {
 
-/// Whether files that a run goes on reading from are still those that it began with.
+/// A watch over files that a run keeps reading. It finds files that were replaced or changed.
 class DataWatch {
  public:
-  /// Notes inode, size and time of each as it is now. What is not there may be so.
+  /// Notes inode, size and time of each file. Files may be absent.
   explicit DataWatch(std::vector<std::string> paths);
 
-  /// The first that has another inode, size or time by now; "" where none has. One that is gone is
-  /// still read by whoever has it open.
+  /// Returns the first file whose inode, size or time has changed since the note, or "". Ignores
+  /// deleted files, because a process that has one open still reads it.
   std::string changed() const;
-  /// What is there now is what the next question is about.
+  /// Notes the files again, for later calls of changed().
   void renew();
-  /// The bytes of all files together.
+  /// Returns the noted bytes of all files together.
   int64_t bytes() const;
 
  private:

@@ -44,7 +44,7 @@ namespace {
 
 using Ids = std::vector<int32_t>;
 
-/// A source, and the ids around texts.
+/// A source, and the special ids around texts.
 struct Asked {
   Ids source;
   int32_t start, end;
@@ -56,14 +56,14 @@ Asked asked(const Dataset& validation, int64_t position) {
   return {.source = columns[0].ids, .start = columns[1].ids[0], .end = columns[0].ids.back()};
 }
 
-/// Where each sample stands: with length_buckets in another order than in its file.
+/// Returns the position of each sample. data.length_buckets orders samples unlike their file.
 std::vector<int64_t> positions_of_samples(const Dataset& data) {
   std::vector<int64_t> positions(size_t(data.samples()));
   for (int64_t at = 0; at < data.samples(); ++at) positions[size_t(data.sample_at(at))] = at;
   return positions;
 }
 
-/// What a line of a file of texts holds: characters, and no end of a line.
+/// Returns `text` as a line of a file of texts: valid characters without line breaks.
 std::string as_line(const std::string& text) {
   models::CharacterStream characters;
   std::string line = characters.add(text) + characters.finish();
@@ -122,7 +122,7 @@ std::vector<state::Texts> texts_of(const RunConfig& config, const GenerationConf
   const int threads = build.plan.request.threads;
   const bool samples = config.evaluation.show_samples > 0;
   const bool answers = model::data_form(build.recipe.model).start >= 0;
-  // Which ids a tokenizer knows takes no room.
+  // Any tokenizer serves: the ids that it knows take no memory.
   const std::unique_ptr<Tokenizer> tokenizer = open_tokenizer("bytes");
   std::vector<state::Texts> texts;
   if (config.evaluation.generate || (samples && answers)) {

@@ -31,7 +31,7 @@ void write_summary(Context& context, const Planned& planned, const Opened& opene
   if (opened.folder) opened.folder->write("summary.json", summary);
 }
 
-/// Sources of the validation set, each with what the model answers.
+/// Returns sources of the validation set, each with the model's answer.
 std::string answered_samples(Context& context, const Planned& planned, const Data& data,
                              Live& live) {
   const Answers answers = answer({.session = context.session,
@@ -88,11 +88,11 @@ void report(Context& context, const Planned& planned, const Data& data, const Op
   }
 }
 
-/// Returns what to type behind the program's name to see what an exported model does. A model that
+/// Returns the command to type behind the program's name to try an exported model. A model that
 /// lacks files of its tokenizer writes no texts yet.
 std::string to_try(const RunConfig& config, const models::ModelDescription& model, bool is_whole) {
   const auto& [family, numbers] = model.model;
-  // Gaps are filled in no text that a user would write.
+  // A model that fills gaps cannot answer a text that a user would write.
   const bool writes =
       family->decode && !model.tokenizer.empty() && is_whole && config.data.noise_density == 0;
   if (!writes) return text("eval ", config.run.output);
@@ -101,8 +101,7 @@ std::string to_try(const RunConfig& config, const models::ModelDescription& mode
               is_odd ? "" : config.data.source_prefix, "In the beginning\"");
 }
 
-/// The model is exported of a finished training alone: a run that goes on later has not its last
-/// weights yet.
+/// Exports only a finished training, because a run that goes on later lacks its last weights.
 void export_model(Context& context, const Planned& planned, const Data& data, Live& live,
                   const Outcome& outcome) {
   const RunConfig& config = planned.config;
@@ -136,7 +135,7 @@ void require_saved(Context& context, const Planned& planned, const Opened& opene
   });
 }
 
-/// What to type where a run ends before its last step and has saved where it is; else "".
+/// Returns the command that goes on, if the run ended before its last step and is saved; else "".
 std::string how_to_go_on(const Planned& planned, const Outcome& outcome) {
   const RunConfig& config = planned.config;
   const bool ended = outcome.steps >= config.run.steps && outcome.stopped_by.empty();

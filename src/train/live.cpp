@@ -92,8 +92,7 @@ void Live::begin(Context& context, Planned& planned, Data& data, Opened& opened)
   if (opened.checkpointer) opened.checkpointer->require_room();
 }
 
-/// Removes of what an earlier launch has left only its error, until a checkpoint is found to
-/// verify.
+/// Removes only the error of an earlier launch until a checkpoint verifies.
 void Live::begin_launch(Context& context, const Planned& planned, Opened& opened) {
   std::optional<RunFolder>& folder = opened.folder;
   context.session.on_every_rank([&] {
@@ -139,7 +138,7 @@ void Live::load_newest_whole(Context& context, Planned& planned, Data& data, Ope
   }
 }
 
-/// Whether the first attempt is skipped. The state it leaves is discarded.
+/// True if the first attempt is skipped. Its state is discarded.
 bool Live::is_stuck(const Context& context, const Planned& planned, const Data& data,
                     const Opened& opened) {
   const BatchLoader loader{.data = *data.sets.train,
@@ -170,8 +169,8 @@ void Live::take_older_start(Context& context, Planned& planned, Data& data, Open
 
 void Live::make_engine(Context& context, const Planned& planned, const Opened& opened) {
   const RunConfig& config = planned.config;
-  // A plan of large products is slow long before it hangs, and the first step on a device measures
-  // what the others use.
+  // A plan of large products is slow long before it hangs. The first step on a device also measures
+  // algorithms for the other steps.
   const double least = drives_devices() ? 300 : 30;
   const double patience = std::max(least, 20 * planned.report.forecast.step_seconds);
   const double seconds = config.run.watchdog ? double(config.run.watchdog) : patience;

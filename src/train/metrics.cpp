@@ -9,19 +9,19 @@
 namespace zero::train {
 namespace {
 
-/// Takes the place of log(0), so that an order without n-grams makes the mean vanish.
+/// Replaces log(0), so that the mean vanishes if an order has no n-grams.
 constexpr double kLogOfNothing = -9999999999;
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_stop(char c) { return c == '.' || c == ','; }
 
-/// ASCII punctuation but for what stands in numbers and words: . , - '
+/// True for ASCII punctuation that does not occur in numbers and words: all but . , - '
 bool is_apart(char c) {
   return (c >= '{' && c <= '~') || (c >= '[' && c <= '`') || (c >= ' ' && c <= '&') ||
          (c >= '(' && c <= '+') || (c >= ':' && c <= '@') || c == '/';
 }
 
-/// Bytes of the white space, as Python's str.split() knows it, that begins at `at`; 0 for none.
+/// Returns the bytes of the white space (as in Python's str.split()) at `at`; 0 for none.
 size_t white_bytes(std::string_view text, size_t at) {
   const auto byte = [&](size_t i) { return at + i < text.size() ? uint8_t(text[at + i]) : 0; };
   const int first = byte(0);
@@ -105,8 +105,8 @@ std::string with_blanks_around_punctuation(std::string_view text) {
   return out;
 }
 
-/// Writes out the pairs of neighbours that `is_pair` accepts with the blanks of `pattern` ("1 2 "),
-/// from left to right; a character belongs to one pair.
+/// Replaces each pair of neighbours that `is_pair` accepts by `pattern` ("1 2 "), from left to
+/// right. A character belongs to one pair.
 template <class IsPair>
 std::string with_blanks_in_pairs(std::string_view text, IsPair is_pair, std::string_view pattern) {
   std::string out;
@@ -123,7 +123,7 @@ std::string with_blanks_in_pairs(std::string_view text, IsPair is_pair, std::str
 
 using Counts = std::unordered_map<std::string, int64_t, KeyedHash>;
 
-/// Counts of each n-gram; its tokens, which hold no blank, are joined by one.
+/// Returns counts of each n-gram, its tokens joined by a blank, which no token holds.
 Counts ngrams(const std::vector<std::string>& tokens, size_t order) {
   Counts counts;
   for (size_t first = 0; first + order <= tokens.size(); ++first) {

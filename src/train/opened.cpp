@@ -28,8 +28,8 @@ save::Facts facts_of(const Context& context, const Planned& planned, const Data&
                              .threads = context.session.threads()});
 }
 
-/// Says what the texts take: "answers     12 texts an evaluation, which take of each rank 1.2 MiB,
-/// 0 B of it beside the plan"
+/// Returns the memory of texts in words: "answers     12 texts an evaluation, which take of each
+/// rank 1.2 MiB, 0 B of it beside the plan".
 std::string texts_text(const Planned& planned, const Data& data) {
   const EvaluationConfig& evaluation = planned.config.evaluation;
   const int64_t all = data.sets.validation ? data.sets.validation->samples() : 0;
@@ -51,7 +51,7 @@ std::string texts_text(const Planned& planned, const Data& data) {
   return told;
 }
 
-/// What an end at the step that is reached has been ordered to leave and could leave again.
+/// Returns the outputs that an end at this step has been ordered to leave and could leave again.
 std::vector<std::string> left_by_an_end(const Planned& planned, bool is_last) {
   std::vector<std::string> names = {"summary.json"};
   if (planned.config.evaluation.show_samples > 0) names.push_back("sample.txt");
@@ -77,7 +77,7 @@ Opened::Opened(Context& context, Planned& planned, Data& data) {
 
 void Opened::find_start(Context& context, Planned& planned, const Data& data) {
   if (begins_anew(planned)) return;
-  // Where steps are to come a checkpoint is verified as it is loaded.
+  // If steps are to come, loading verifies the checkpoint.
   do {
     start = checkpointer->find_start();
     if (start) count_from_start(context, planned, data);
@@ -87,14 +87,14 @@ void Opened::find_start(Context& context, Planned& planned, const Data& data) {
 void Opened::count_from_start(Context& context, Planned& planned, const Data& data) {
   context.session.on_every_rank(
       [&] { cursor = save::cursor_of(start->manifest, start->folder()); });
-  // With batches of other sizes epochs had other numbers of steps.
+  // With other batch sizes, epochs had other numbers of steps.
   other_batches_ |= !is_of_this_batch(planned);
   if (!other_batches_) return;
   planned.resolve_length(context, data.sets, cursor);
   checkpointer->set_facts(facts_of(context, planned, data, generation));
 }
 
-/// What the model said that the run began with stays what it said, also where its folder is gone.
+/// Settings from the model that the run began with stay in force, even if its folder is gone.
 void Opened::learn_generation(Context& context, Planned& planned, const Data& data) {
   const model::Architecture& model = planned.build.recipe.model;
   GenerationConfig under;
@@ -128,7 +128,7 @@ bool Opened::is_out_of_patience(const Planned& planned) const {
 }
 
 bool Opened::has_ended(Context& context, const Planned& planned) const {
-  // Without all that it leaves the end itself is yet to come.
+  // A run that lacks some of its outputs has not ended.
   const bool is_reached = start && done() >= last_step(planned.config);
   if (!start || !(is_reached || is_out_of_patience(planned))) return false;
   const bool is_last = done() >= planned.config.run.steps || is_out_of_patience(planned);

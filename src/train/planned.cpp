@@ -17,7 +17,7 @@
 namespace zero::train {
 namespace {
 
-/// Warnings of keys that act on GPUs alone, where they ask for something.
+/// Returns warnings about keys that act only on GPUs, if they are set.
 std::vector<std::string> idle_keys_of_devices(const ConfigInput& input) {
   std::vector<std::string> warnings;
   const auto tell = [&](const std::string& key, const char* value, const char* why) {
@@ -36,7 +36,7 @@ std::vector<std::string> idle_keys_of_devices(const ConfigInput& input) {
   return warnings;
 }
 
-/// Nobody has measured a machine that a run finds itself on.
+/// Returns guessed rates, because nobody has measured the machine.
 state::DiskRates expected_rates(const plan::Machine& machine, int node_ranks) {
   return {.read = machine.disk_read_bandwidth / node_ranks,
           .write = machine.disk_write_bandwidth / node_ranks,
@@ -48,12 +48,12 @@ state::World world_of(launch::Session& session) {
   return {.ranks = session.ranks(), .threads = session.threads(), .gpus = drives_devices()};
 }
 
-/// A launcher has started the ranks, so that no change has more.
+/// Allows no change to more ranks than the launcher started.
 advise::ChangeOptions change_options(const Context& context) {
   return {.most_ranks = context.session.ranks(), .typed = context.order.overrides};
 }
 
-/// What is free differs by moments and nodes; the least counts for all.
+/// Returns the least limits of all ranks, because free memory differs by moment and node.
 advise::MemoryLimit least_limit(launch::Session& session, const RunConfig& config,
                                 int64_t nodes_most) {
   advise::MemoryLimit limit =
@@ -74,8 +74,8 @@ void Context::warn(const std::string& words) const {
 
 namespace {
 
-/// Reads the settings from the input file's text. As soon as run.watchdog is known this rank waits
-/// that long for others, of which one may look at the model that the run begins with.
+/// Reads the settings from the input file's text. Once run.watchdog is known, this rank waits that
+/// long for the rank that may look at the start model.
 ConfigInput read_settings(launch::Session& session, const Order& order, const std::string& text,
                           const StartReader& look) {
   const StartReader patient = [&](const RunConfig& config) {
@@ -87,8 +87,8 @@ ConfigInput read_settings(launch::Session& session, const Order& order, const st
                      patient);
 }
 
-/// Learns run.watchdog before this rank waits for any other. Faults are told by whoever reads the
-/// settings then.
+/// Learns run.watchdog before this rank waits for any other. The later reader of the settings
+/// reports faults.
 void learn_patience(launch::Session& session, const Order& order, const std::string& text) {
   if (session.ranks() == 1) return;
   const StartReader nothing = [](const RunConfig&) { return std::optional<StartNumbers>(); };
@@ -112,7 +112,7 @@ Input::Input(Context& context) {
   StartModel found;
   const StartReader look = start_reader(order.catalogue, found);
   const auto read = [&] { settings = read_settings(session, order, text, look); };
-  // A run that is still alive may save meanwhile, so one rank alone looks.
+  // A run that is still alive may save meanwhile, so only the first rank looks.
   session.on_every_rank([&] {
     if (session.is_first()) read();
   });
@@ -166,12 +166,12 @@ Planned::Planned(Context& context, Input input)
       [&] { advise::refuse_unless_fits(report, asked, world, change_options(context)); });
   launch::require_same(session, "the plan", text(build.plan.hash()));
   if (!drives_devices()) return;
-  // Where one rank lacks a library, its arithmetic and its masks would be others.
+  // A rank without the library would compute other attention and dropout masks.
   const std::string attention = kernels::attention_library();
   launch::require_same(session, "the library of attention", attention.empty() ? "none" : attention);
 }
 
-/// All ranks must choose alike: by one file, or by the profile of the first rank's device.
+/// Returns the same machine on every rank: of run.machine's file, or of the first device's profile.
 plan::Machine Planned::machine(Context& context) {
   launch::Session& session = context.session;
   if (config.run.machine.empty()) {
@@ -205,7 +205,8 @@ void Planned::resolve_length(Context& context, const DataSets& data, const DataC
     });
   });
   if (!warning.empty()) context.warn(warning);
-  // From here on a key says what it has come to. Homes may be others for the next launch.
+  // Keys hold their resolved values from here on, except homes, which the next launch may choose
+  // anew.
   const GenerationConfig own = settings.config.generation;
   settings.config = advise::with_asked_homes(config, settings.config);
   settings.config.generation = own;

@@ -6,8 +6,8 @@
 namespace zero::train {
 namespace {
 
-/// What a signal to any rank before the first step makes of a run. All is as it was, or as a
-/// checkpoint has it: neither a summary nor a save would say more.
+/// Returns the outcome if any rank got a signal before the first step. Writes no summary and saves
+/// nothing, because the run's state has not changed.
 std::optional<Outcome> stopped(Context& context, const RunConfig& config,
                                const Opened* opened = nullptr) {
   const int64_t signal = context.session.peers().largest(launch::StopSignal::received());
@@ -23,8 +23,7 @@ std::optional<Outcome> stopped(Context& context, const RunConfig& config,
   return outcome;
 }
 
-/// An earlier launch has reached the last step, and all is there: its error says nothing that is
-/// still so.
+/// Reports that an earlier launch has finished, and removes its error, which no longer holds.
 void tell_of_end(Context& context, const RunConfig& config, Opened& opened) {
   context.session.on_every_rank([&] {
     if (opened.folder) opened.folder->forget_error();
@@ -47,12 +46,12 @@ Exit status_of(const RunConfig& config, int64_t done, const Outcome& outcome) {
   const bool unfinished = !reason.empty() && !by_user;
   if (unfinished && outcome.steps == done) return Exit::kRequeue;
   const bool saved = outcome.saved > 0 && outcome.saved == outcome.steps;
-  // From weights alone nothing would go on.
+  // No run can go on from weights alone.
   if (config.checkpoint.weights_only) return Exit::kFinished;
   return unfinished && saved ? Exit::kRequeue : Exit::kFinished;
 }
 
-/// What a run has made so far.
+/// The values that a run has made so far.
 struct Values {
   std::optional<Planned> planned;
   std::optional<Data> data;
@@ -60,7 +59,7 @@ struct Values {
   Live live;
 };
 
-/// Returns sooner where there is nothing to do, or a signal has come before the first step.
+/// Returns early if nothing is to be done, or if a signal came before the first step.
 Exit make(Context& context, Values& values) {
   Input input(context);
   if (const auto end = stopped(context, input.settings.config)) {
@@ -94,8 +93,8 @@ Exit make(Context& context, Values& values) {
 
 Exit run(launch::Session& session, const Order& order) {
   Exit status = Exit::kFinished;
-  // If only this rank sees an error, its peers must not wait and the engine must stay until they
-  // know: its lanes may wait for them.
+  // If only this rank sees an error, its peers must not wait. The engine must stay until they know,
+  // because its lanes may wait for peers.
   Context context{session, order, launch::Console(session.is_first())};
   Values values;
   session.end_all_on_error([&] { status = make(context, values); });

@@ -12,44 +12,45 @@
 
 namespace zero::train {
 
-/// The folder of one run, held by one live run at a time: a lock on <path>/lock, which names host
-/// and process. A lock ends with its process, however that ended; where a file system knows no
-/// locks, the file's word counts. Rank 0 owns it.
+/// The folder of one run, held by one live run at a time. A lock on <path>/lock names host and
+/// process. A lock ends with its process, however that ended. Without locks in the file system, the
+/// file's text counts. Rank 0 owns the folder.
 class RunFolder {
  public:
-  /// Makes the folder, takes the lock, and tries whether a file reaches the disk. Throws
-  /// Error(kInUse) naming the holder's host and process, or Error(kIo) with the path and the
-  /// reason; then nothing of an earlier run has been touched.
+  /// Makes the folder, takes the lock, and tests that a file reaches the disk. Throws Error(kInUse)
+  /// naming the holder's host and process, or Error(kIo) with path and reason. An error leaves
+  /// files of earlier runs untouched.
   explicit RunFolder(const std::string& path);
-  /// A launch that is refused leaves nothing that it made: see keep().
+  /// Removes the lock files and empty folders that a refused launch made. See keep().
   ~RunFolder();
   RunFolder(const RunFolder&) = delete;
   RunFolder& operator=(const RunFolder&) = delete;
 
-  /// `folder` is about to be made, with this lock in it.
+  /// Notes that `folder` is about to be made, with this lock in it, for the destructor.
   void will_make(const std::string& folder, const char* lock);
-  /// A launch begins: what has been made stays.
+  /// Keeps all that was made, because a launch begins.
   void keep() { is_kept_ = true; }
 
-  /// Where an earlier run left nothing to go on from, or it is not wanted: its files, and its
-  /// checkpoints if asked for, move to old-<n>/. Throws Error(kIo).
+  /// Moves files of an earlier run to old-<n>/, its checkpoints too if asked for. REQUIRES: the run
+  /// left nothing to go on from, or must not go on. Throws Error(kIo).
   void make_way(bool with_checkpoints);
-  /// This launch may fail, too: an earlier one's error is removed. Throws Error(kIo).
+  /// Removes the error of an earlier launch, because this one may fail too. Throws Error(kIo).
   void forget_error();
-  /// An earlier run goes on: its metrics and launches stay, its summary is removed, and what it has
-  /// written at an end, such as model/, moves to old-<n>/. Throws Error(kIo).
+  /// Makes room to continue an earlier run: keeps metrics and launches, removes the summary, and
+  /// moves what its end left, such as model/, to old-<n>/. Throws Error(kIo).
   void go_on();
 
-  /// Gives a file of the run this content, as launch::write_file() does. Throws Error(kIo).
+  /// Writes a file of the run as launch::write_file() does. Throws Error(kIo).
   void write(const std::string& name, const std::string& content) const;
 
-  /// Gives this content to a file in its folder generated/, which is made; a link is none of ours.
+  /// Writes a file in the folder generated/, which is made. Throws Error(kIo), also if generated/
+  /// is a link.
   void write_generated(const std::string& name, const std::string& content) const;
 
   const std::string& path() const { return path_; }
-  /// Where an earlier run's files went; "" if there were none.
+  /// Returns the folder to which an earlier run's files moved, or "".
   const std::string& moved_to() const { return moved_to_; }
-  /// How that run had ended: "finished step 600"; "" if nothing says so.
+  /// Returns the end of the earlier run: "finished step 600", or "" if unknown.
   const std::string& earlier_end() const { return earlier_end_; }
 
  private:
@@ -63,48 +64,48 @@ class RunFolder {
 
   std::string path_, moved_to_, earlier_end_;
   LockFile lock_;
-  std::vector<std::string> made_, locks_;  ///< that were not there; folders from the innermost on
+  std::vector<std::string> made_, locks_;  ///< absent until this launch; innermost folders first
   bool is_kept_ = false;
 };
 
-/// What a line about a step is made from beside the step.
+/// The values of a step's line that its record lacks.
 struct LogContext {
-  int64_t steps = 1;           ///< of the whole training
-  int64_t last = 1;            ///< of this launch
-  int64_t done = 0;            ///< of the launches that this one goes on from
+  int64_t steps = 1;           ///< steps of the whole training
+  int64_t last = 1;            ///< last step of this launch
+  int64_t done = 0;            ///< steps of the launches that this one goes on from
   double flops_per_token = 0;  ///< forward and backward
-  double peak_flops = 0;       ///< a second, of all ranks; 0: not known
-  bool shows_scale = false;    ///< fp16
-  bool synthetic = false;      ///< no data was learnt from
-  bool breaks_down = false;    ///< wall_clock_breakdown
-  bool evaluates = false;      ///< there are validation data
+  double peak_flops = 0;       ///< FLOP/s of all ranks; 0 = not known
+  bool shows_scale = false;    ///< shows the loss scale, for fp16
+  bool synthetic = false;      ///< true if the data are synthetic
+  bool breaks_down = false;    ///< value of wall_clock_breakdown
+  bool evaluates = false;      ///< true if there are validation data
   int64_t interval = 1;        ///< steps between two lines on the console
 };
 
-/// "step 120/600 20.0 %  loss 2.3456  norm 0.81  lr 1.20e-03  85 ms  12000 tokens/s  34.0 % of peak
-/// ETA 41 s"; a skipped attempt says so. `mean_seconds` of a step gives the ETA. This and the next
-/// allocate nothing where `line` has room.
+/// Appends "step 120/600 20.0 %  loss 2.3456  norm 0.81  lr 1.20e-03  85 ms  12000 tokens/s  34.0 %
+/// of peak ETA 41 s", with a note if skipped. The ETA assumes `mean_seconds` a step. Allocates
+/// nothing if `line` has room.
 void append_step_line(std::string& line, const StepRecord& record, const LogContext& context,
                       double mean_seconds);
 
-/// One JSON object with step, loss, loss_hex (the bits of the double), grad_norm, lr, loss_scale,
-/// skipped, tokens, tokens_per_s, step_ms, exposed_ms, and the ms of each phase on this rank; a
-/// number that is not finite is null.
+/// Appends a JSON object with step, loss, loss_hex (the bits of the double), grad_norm, lr,
+/// loss_scale, skipped, tokens, tokens_per_s, step_ms, exposed_ms, and the ms of each phase on this
+/// rank. Numbers that are not finite are null. Allocates nothing if `line` has room.
 void append_metrics_line(std::string& line, const StepRecord& record);
 
-/// "BLEU 23.45  exact match 0.1200  500 texts"
+/// Returns scores as "BLEU 23.45  exact match 0.1200  500 texts".
 std::string texts_line(const state::Evaluation::Texts& texts);
 
-/// "evaluation after step 10  loss 2.3456  perplexity 10.4  1200 tokens  0.3 s", and where texts
-/// were generated a line with them. Without texts this and the next allocate nothing where `line`
-/// has room.
+/// Appends "evaluation after step 10  loss 2.3456  perplexity 10.4  1200 tokens  0.3 s", and a line
+/// on generated texts, if any. Without texts, allocates nothing if `line` has room.
 void append_evaluation(std::string& line, const state::Evaluation& evaluation);
 
-/// One JSON object with step, loss, loss_hex, perplexity, tokens and seconds, and where texts were
-/// generated bleu, exact_match, texts and texts_seconds.
+/// Appends a JSON object with step, loss, loss_hex, perplexity, tokens and seconds; with generated
+/// texts also bleu, exact_match, texts and texts_seconds. Without texts, allocates nothing if
+/// `line` has room.
 void append_evaluation_line(std::string& line, const state::Evaluation& evaluation);
 
-/// Steps whose times are added up.
+/// The summed times of several steps.
 struct Window {
   int64_t steps = 0;
   double seconds = 0, exposed_seconds = 0;
@@ -113,24 +114,25 @@ struct Window {
   void add(const StepRecord& record);
 };
 
-/// "    forward 30.1 ms  backward 40.2 ms  reduce 5.0 ms  optimizer 4.1 ms  gather 3.3 ms  waiting
-/// 2.0 ms of 80.0 ms  (mean of 10 steps)": busy time of all lanes of this rank, which run beside
-/// each other. Then it says for how long the arithmetic waited for other lanes.
+/// Appends "    forward 30.1 ms  backward 40.2 ms  reduce 5.0 ms  optimizer 4.1 ms  gather 3.3 ms
+/// waiting 2.0 ms of 80.0 ms  (mean of 10 steps)". Phases are busy times of this rank's lanes,
+/// which run side by side. "waiting" is the time that compute waited for other lanes.
 void append_breakdown_line(std::string& line, const Window& window);
 
-/// "1 h 02 m", "3 m 05 s", "41 s"
+/// Returns a duration as "1 h 02 m", "3 m 05 s" or "41 s".
 std::string duration_text(double seconds);
 
-/// A file of a run that grows by a line a step, or by one where there is something to tell of a
-/// step. A full disk costs one warning and no training.
+/// A file of a run with a line for each step, or for each step with news. A full disk costs one
+/// warning and no training.
 class StepLines {
  public:
   /// Keeps the lines of an earlier launch up to step `done`. Throws Error(kIo).
   StepLines(const std::string& folder, const char* name, int64_t done);
 
-  /// One that ends with a newline.
+  /// Appends `line`. REQUIRES: it ends with a newline.
   void add(const std::string& line);
-  /// The last step of the earlier launch's lines, 0 without any, and the step_ms of all.
+  /// Returns the last step of the earlier launch's lines, or 0; earlier_seconds() sums their
+  /// step_ms.
   int64_t earlier_step() const { return earlier_step_; }
   double earlier_seconds() const { return earlier_seconds_; }
 
@@ -140,40 +142,42 @@ class StepLines {
 
   const char* name_;
   OpenFile file_;
-  int64_t bytes_ = 0;  ///< of whole lines
+  int64_t bytes_ = 0;  ///< bytes of whole lines
   int64_t earlier_step_ = 0;
   double earlier_seconds_ = 0;
   bool warned_ = false;
 };
 
-/// The console, <folder>/metrics.jsonl and <folder>/evaluations.jsonl of a run, on rank 0. A full
-/// disk or a closed console costs one warning and no training.
+/// The log of a run on rank 0: the console, <folder>/metrics.jsonl and <folder>/evaluations.jsonl.
+/// A full disk or a closed console costs one warning and no training.
 class RunLog {
  public:
-  /// Cuts both files after the steps that are done. `console` outlives it. Throws Error(kIo).
+  /// Cuts both files after the steps that are done. REQUIRES: `console` outlives the log. Throws
+  /// Error(kIo).
   RunLog(launch::Console& console, const std::string& folder, const LogContext& context);
 
-  /// Writes every step; prints one every `interval` steps, the first one, and the last one that
-  /// this launch is to reach, which after a signal it does not.
+  /// Writes every step. Prints the first step, skipped steps, each `interval`-th, and the last one
+  /// of this launch, which a run that a signal ends does not reach.
   void step(const StepRecord& record);
-  /// An evaluation that the files know already, of a launch whose end is made good, is only said.
+  /// Prints an evaluation. Writes it unless an earlier launch has.
   void evaluation(const state::Evaluation& evaluation);
-  /// Mean of the steps so far but the first, which makes the libraries ready.
+  /// Returns the mean seconds of a step, without the first, which makes the libraries ready.
   double mean_seconds() const;
-  /// What all steps of this launch took, and those that metrics.jsonl had before.
+  /// Returns the seconds of all steps of this launch; earlier_seconds() of those that metrics.jsonl
+  /// had.
   double seconds() const { return seconds_; }
   double earlier_seconds() const { return metrics_.earlier_seconds(); }
 
  private:
-  /// A step above the peak shows that the peak was measured too low.
+  /// Stops showing shares of the peak. A step above the peak proves it was measured too low.
   void withdraw_peak();
 
   launch::Console& console_;
   LogContext context_;
   StepLines metrics_;
   std::optional<StepLines> evaluations_;
-  std::string line_;  ///< the next line; keeps its room
-  Window window_;     ///< since the last line on the console
+  std::string line_;  ///< next line; keeps its capacity
+  Window window_;     ///< steps since the last console line
   int64_t steps_ = 0;
   double first_seconds_ = 0, seconds_ = 0;
 };

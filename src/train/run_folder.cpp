@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// All that a run writes into its folder but the lock. Whatever else is there is not ours to move.
+/// All that a run writes into its folder except the lock. Other files are never moved.
 constexpr const char* kOutputs[] = {
     "metrics.jsonl", "summary.json", "launches.jsonl", "effective.toml",    "trace.json",
     "error.json",    "sample.txt",   "model",          "evaluations.jsonl", "generated"};
@@ -29,7 +29,7 @@ constexpr const char* kOutputs[] = {
 
 }  // namespace
 
-// Once the members are there, the destructor removes what a body that throws has made.
+// The delegated constructor completes the object, so the destructor cleans up if this body throws.
 RunFolder::RunFolder(const std::string& path) : RunFolder(path, Members()) {
   std::error_code error;
   will_make(path_, "lock");
@@ -38,7 +38,7 @@ RunFolder::RunFolder(const std::string& path) : RunFolder(path, Members()) {
   lock_ = LockFile(path_ + "/lock",
                    {.what = "run.output: " + path_, .remedy = "write another run.output"});
   try_disk();
-  // The lock is ours: a launch that has not said how it ended can no longer do so.
+  // This rank holds the lock, so a launch without a recorded end was killed.
   launch::end_killed_launch(path_);
   earlier_end_ = launch::last_end(path_);
 }
@@ -47,7 +47,7 @@ RunFolder::~RunFolder() {
   if (is_kept_) return;
   lock_ = LockFile();
   for (const std::string& lock : locks_) remove_lock_file(lock);
-  // A folder that holds anything stays.
+  // rmdir() keeps folders that hold anything.
   for (const std::string& folder : made_) rmdir(folder.c_str());
 }
 
@@ -103,11 +103,11 @@ void RunFolder::remove(const char* name) const {
   if (unlink(path.c_str()) != 0 && errno != ENOENT) refuse_path(path, errno);
 }
 
-// How launches ended is on their record.
+// launches.jsonl keeps the ends of launches.
 void RunFolder::forget_error() { remove("error.json"); }
 
 void RunFolder::go_on() {
-  // What is true of an end only, which is yet to come.
+  // A summary is true only of an end, which is yet to come.
   remove("summary.json");
   constexpr const char* kOfAnEarlierEnd[] = {"sample.txt", "trace.json", "model"};
   const std::vector<std::string> outputs = present(kOfAnEarlierEnd);
@@ -119,7 +119,7 @@ void RunFolder::move_away(const std::vector<std::string>& names) {
     moved_to_ = path_ + "/old-" + std::to_string(number);
     return mkdir(moved_to_.c_str(), 0777) == 0;
   };
-  // Whatever has a name already stays.
+  // An existing old-<n>/ is never reused.
   for (int number = 1; !make(number); ++number) {
     if (errno != EEXIST) refuse_path(moved_to_, errno);
   }

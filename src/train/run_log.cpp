@@ -18,15 +18,15 @@
 namespace zero::train {
 namespace {
 
-/// More than any line has, so that a step's report allocates nothing.
+/// Longer than any line, so that reporting a step allocates nothing.
 constexpr size_t kLineBytes = 1024;
 
-/// A JSON number with enough digits to read the same value back.
+/// Appends a JSON number with enough digits to read the same value back.
 void append_number(std::string& line, const char* name, double value) {
   append(line, std::isfinite(value) ? "\"%s\": %.17g, " : "\"%s\": null, ", name, value);
 }
 
-/// What wall_clock_breakdown shows.
+/// The phases in a line of wall_clock_breakdown.
 constexpr run::Phase kShownPhases[] = {run::Phase::forward, run::Phase::backward,
                                        run::Phase::reduce, run::Phase::optimizer,
                                        run::Phase::gather};
@@ -35,7 +35,7 @@ double tokens_per_second(const StepRecord& record) {
   return record.seconds > 0 ? double(record.tokens) / record.seconds : 0;
 }
 
-/// 0 where no peak is known.
+/// Returns 0 if no peak is known.
 double share_of_peak(const StepRecord& record, const LogContext& context) {
   if (context.peak_flops <= 0) return 0;
   return tokens_per_second(record) * context.flops_per_token / context.peak_flops;
@@ -151,7 +151,7 @@ StepLines::StepLines(const std::string& folder, const char* name, int64_t done) 
   if (!cut()) refuse(Exit::kIo, path, ": ", std::strerror(errno));
 }
 
-/// A line that is too long is none of a run.
+/// Stops at an overlong line, which no run wrote.
 void StepLines::read_earlier(const std::string& path, int64_t done) {
   constexpr std::string_view kTime = "\"step_ms\": ";
   std::ifstream lines(path);
@@ -178,7 +178,7 @@ void StepLines::add(const std::string& line) {
     bytes_ += int64_t(line.size());
     return;
   }
-  // Half a line would spoil the next one, for which there may be room again.
+  // Half a line would spoil the next one, for which the disk may have room again.
   const bool is_cut = cut();
   if (std::exchange(warned_, true)) return;
   warn(name_, " lacks steps: ", std::strerror(reason),

@@ -22,8 +22,8 @@ StartNumbers start_of(const models::ModelDescription& description, const std::st
   return start;
 }
 
-/// Returns the newest checkpoint that a run would go on from; "" where it has none that says its
-/// model, of which the start says what is wrong.
+/// Returns the newest checkpoint to go on from. Returns "" if none names its model; the start then
+/// reports the fault.
 std::string own_checkpoint(const RunConfig& config) {
   const bool is_somewhere = !config.run.output.empty() || !config.checkpoint.dir.empty();
   if (config.checkpoint.resume == Resume::never || !is_somewhere) return "";

@@ -37,7 +37,7 @@ void tell_of_disk(Context& context, advise::DiskOutlook& outlook, double compute
   if (!warning.empty()) context.warn(warning);
 }
 
-/// A line of the banner, where there is a limit.
+/// Returns the banner's line on the time limit, or "".
 std::string limit_text(const RunConfig& config, const std::optional<launch::JobEnd>& job_end) {
   if (config.run.walltime > 0) {
     return text("time        ", duration_text(double(config.run.walltime)),
@@ -48,7 +48,7 @@ std::string limit_text(const RunConfig& config, const std::optional<launch::JobE
               job_end->source, ")\n");
 }
 
-/// This rank's, while all ranks measure theirs; 0 where it is not measured.
+/// Returns this rank's peak while all ranks measure theirs; 0 if not measured.
 double product_peak(const Context& context, const Planned& planned, const Opened& opened) {
   const int64_t steps = last_step(planned.config) - opened.done();
   if (!advise::is_worth_a_product_peak(planned.report.forecast.flops * double(steps))) return 0;
@@ -57,7 +57,7 @@ double product_peak(const Context& context, const Planned& planned, const Opened
                                       planned.build.plan.request.compute);
 }
 
-/// What there is when the steps begin.
+/// The values that exist when the steps begin.
 struct Made {
   Context& context;
   const Planned& planned;
@@ -66,14 +66,14 @@ struct Made {
   Live& live;
 };
 
-/// Writes the log and keeps what the summary asks for.
+/// An observer that writes the log and keeps figures for the summary.
 class RunObserver final : public Observer {
  public:
   explicit RunObserver(const Made& run) : run_(run) {}
 
   void on_step(const StepRecord& record) override {
     if (run_.live.log) run_.live.log->step(record);
-    // The second step has touched all that a step touches.
+    // The second step has touched all memory that a step touches.
     if (record.report.step != run_.opened.done() + 2) return;
     run_.live.peak_pss = proportional_set_bytes();
   }
@@ -89,7 +89,7 @@ class RunObserver final : public Observer {
   Made run_;
 };
 
-/// Saves by the run's checkpointer and says what was saved or loaded.
+/// A saver that uses the run's checkpointer and reports saves and loads.
 class RunSaver final : public Saver {
  public:
   explicit RunSaver(const Made& run) : run_(run) {}
@@ -121,10 +121,10 @@ class RunSaver final : public Saver {
 
  private:
   Made run_;
-  int64_t said_ = 0;  ///< the last step that was said to be saved
+  int64_t said_ = 0;  ///< last step reported as saved
 };
 
-/// What the weights after a step answer; its texts lie in generated/ of the run's folder.
+/// Returns the scores of answers after a step. Writes the texts to generated/ of the run's folder.
 state::Evaluation::Texts answer_texts(const Made& run, int64_t step) {
   const Answers answers = answer({.session = run.context.session,
                                   .engine = *run.live.engine,
@@ -133,7 +133,7 @@ state::Evaluation::Texts answer_texts(const Made& run, int64_t step) {
                                   .validation = *run.data.sets.validation,
                                   .tokenizer = *run.data.answer_tokenizer,
                                   .samples = run.planned.config.evaluation.generate_samples});
-  // As with other lines of a log, a full disk costs no training.
+  // A full disk costs no training, as with log lines.
   try {
     if (run.opened.folder) {
       run.opened.folder->write_generated(format("step%08lld.txt", (long long)step), answers.texts);
@@ -145,7 +145,7 @@ state::Evaluation::Texts answer_texts(const Made& run, int64_t step) {
   return answers.figures;
 }
 
-/// The ranks vote on the time, so that one may know for all.
+/// Ranks vote on the time, so one rank may know for all.
 launch::TimeLimit time_limit(const Context& context, const RunConfig& config, const Live& live) {
   if (live.job_end) return {live.job_end->seconds, live.job_end->asked};
   return {double(config.run.walltime), context.order.start};

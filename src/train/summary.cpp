@@ -44,7 +44,7 @@ std::string read_and_written(const state::DiskBytes& bytes) {
               bytes_text(double(bytes.written)));
 }
 
-/// Least, mean and most of one number over the ranks.
+/// The least, mean and most of one number over ranks.
 struct Spread {
   double least = 0, sum = 0, most = 0;
   int count = 0;
@@ -62,7 +62,7 @@ Json disk_json(const state::DiskBytes& bytes) {
   return {{"read_bytes", bytes.read}, {"written_bytes", bytes.written}};
 }
 
-/// What one rank alone knows, as text to be sent to rank 0.
+/// Returns this rank's own figures as text for rank 0.
 std::string own_report(const SummaryParts& parts) {
   Json json = {{"pss", parts.peak_pss_bytes}, {"used_before", parts.engine.device_bytes_before()}};
   for (size_t tier = 0; tier < plan::kTiers; ++tier) {
@@ -103,7 +103,7 @@ Json region_table(const std::vector<Json>& ranks) {
   return json;
 }
 
-/// Busy and waiting seconds, bytes and bytes a busy second of every lane that has worked.
+/// Returns busy and waiting seconds, bytes and bytes a busy second of every lane that has worked.
 Json lane_json(const std::vector<Json>& ranks) {
   Json json = Json::object();
   for (const auto& [lane, line] : ranks.front()["lanes"].items()) {
@@ -120,7 +120,7 @@ Json lane_json(const std::vector<Json>& ranks) {
   return json;
 }
 
-/// Seconds of every phase, evaluations under "none".
+/// Returns the seconds of every phase, evaluations under "none".
 Json phase_table(const std::vector<Json>& ranks) {
   Json json = Json::object();
   for (const auto& [name, seconds] : ranks.front()["phases"].items()) {
@@ -131,7 +131,7 @@ Json phase_table(const std::vector<Json>& ranks) {
   return json;
 }
 
-/// What was in use of the ranks' devices before their arenas; null where the device is the host.
+/// Returns the bytes in use on the ranks' devices before their arenas; null on a host build.
 Json used_before_json(const std::vector<Json>& ranks) {
   Spread used;
   for (const Json& rank : ranks) used.add(rank["used_before"].get<double>());
@@ -161,7 +161,7 @@ Json counts_json(int64_t calls, int64_t elements, int64_t bytes) {
   return {{"calls", calls}, {"elements", elements}, {"bytes", bytes}};
 }
 
-/// Returns what the bodies that ran have sent by their plans, those of texts among them.
+/// Returns the planned traffic of the bodies that ran, texts included.
 plan::CollectiveForecasts planned_traffic(const SummaryParts& parts) {
   plan::CollectiveForecasts sum = parts.engine.planned_of_texts();
   for (int body = 0; body < plan::kBodies; ++body) {
@@ -229,7 +229,7 @@ Json head_json(const SummaryParts& parts) {
             {"eval_seconds", parts.evaluation_seconds}}}};
 }
 
-/// Null where they are left out.
+/// The hashes of the state; null if left out.
 struct StateHashes {
   Json sha256, xxh3;
 };
@@ -278,7 +278,7 @@ std::string disk_text(const DiskReport& report, double seconds) {
               " written a day at this speed\n");
 }
 
-// Read during a step, where nothing allocates: no stream.
+// Uses no stream, because a step calls it and may not allocate.
 int64_t proportional_set_bytes() {
   const int file = open("/proc/self/smaps_rollup", O_RDONLY | O_CLOEXEC);
   if (file < 0) return 0;

@@ -12,26 +12,26 @@
 
 namespace zero::train {
 
-/// What wall_clock_breakdown prints: the time of each region a step, the longest first, on this
-/// rank. Lanes run beside each other, so shares of all busy time are given.
+/// Returns the table of wall_clock_breakdown: the time of each region a step on this rank, longest
+/// first. Shares are of all busy time, because lanes run side by side.
 std::string region_table(std::span<const run::Executor::Profile> regions, int64_t steps);
 
-/// What all ranks have moved to and from their disks.
+/// The bytes that all ranks have moved to and from their disks.
 struct DiskReport {
-  state::DiskBytes planned;  ///< by the bodies that ran
-  state::DiskBytes steps;    ///< the same, counted
-  state::DiskBytes all;      ///< with the start, checkpoints and what else the host reads
-  state::DiskBytes kernel;   ///< by the processes, of whatever they do, as the kernel counts
+  state::DiskBytes planned;  ///< forecast for the bodies that ran
+  state::DiskBytes steps;    ///< counted in these bodies
+  state::DiskBytes all;      ///< with the start, checkpoints and other host transfers
+  state::DiskBytes kernel;   ///< all transfers of the processes, as the kernel counts
 };
 
-/// What the ranks together have moved. Zeros where the plan keeps nothing on disk. Collective.
+/// Returns the bytes that the ranks moved; zeros if the plan keeps nothing on disk. Collective.
 DiskReport disk_report(const launch::Peers& peers, const state::Engine& engine,
                        const plan::Forecast& forecast);
 
-/// One line about the steps for people; "" where nothing is kept on disk.
+/// Returns a line for people on the disk traffic of steps that took `seconds`, or "" without any.
 std::string disk_text(const DiskReport& report, double seconds);
 
-/// Bytes of this process as the kernel shares them out, from /proc/self/smaps_rollup; 0 without it.
+/// Returns this process's proportional set size in bytes, from /proc/self/smaps_rollup, or 0.
 int64_t proportional_set_bytes();
 
 struct SummaryParts {
@@ -40,19 +40,19 @@ struct SummaryParts {
   const advise::PlanReport& plan;
   const Outcome& outcome;
   std::string version;
-  int64_t peak_pss_bytes = 0;  ///< of this rank
-  double start_seconds = 0;    ///< from the start of the program to the first step
-  double train_seconds = 0;    ///< of this launch's steps
-  double earlier_seconds = 0;  ///< of the steps of the launches that it goes on from
+  int64_t peak_pss_bytes = 0;  ///< peak PSS of this rank
+  double start_seconds = 0;    ///< from program start to the first step
+  double train_seconds = 0;    ///< steps of this launch
+  double earlier_seconds = 0;  ///< steps of the launches that it goes on from
   double evaluation_seconds = 0;
-  int64_t done = 0;          ///< the step after which this launch began
-  bool hashes_state = true;  ///< else the hashes are null
+  int64_t done = 0;          ///< step after which this launch began
+  bool hashes_state = true;  ///< false: the hashes are null
 };
 
-/// summary.json: planned and allocated bytes, what was in use of a device before them, peak PSS,
-/// traffic to peers and disks beside its forecast, times and bytes of each lane and times of each
-/// region over ranks, state_sha256 and state_xxh3. steps, updates and train_seconds are of all
-/// launches together, the rest is of this one. Collective; the text is on rank 0, "" elsewhere.
+/// Returns the text of summary.json on rank 0, "" elsewhere. It holds planned and allocated bytes,
+/// device bytes used before them, peak PSS, and traffic to peers and disks beside its forecast. It
+/// also holds lane times and bytes, region times, state_sha256 and state_xxh3. steps, updates and
+/// train_seconds cover all launches together, the rest covers this one. Collective.
 std::string summary_json(const SummaryParts& parts);
 
 }  // namespace zero::train

@@ -20,14 +20,14 @@ using Clock = run::OpTime::Clock;
 
 constexpr int kMostBodies = 8;
 constexpr int64_t kMostOps = int64_t(1) << 17;
-/// After the lanes' threads, one that shows which body runs.
+/// The thread that shows which body runs, after the lanes' threads.
 constexpr int kBodiesThread = plan::kLanes;
 
 int64_t ns_of(Clock::time_point time) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count();
 }
 
-/// Writes one rank's events.
+/// A writer of one rank's events.
 class Writer {
  public:
   explicit Writer(const RankTrace& trace) : trace_(trace) {}
@@ -123,7 +123,7 @@ class Writer {
     plan::Lane from, to;
   };
 
-  /// An arrow from the op that was waited for. Its tail must lie inside that op.
+  /// Adds an arrow from the op that was waited for. Its tail must lie inside that op.
   void write_wait(const Arrow& arrow, const run::OpTime& awaited, const run::OpTime& time) {
     const Clock::time_point tail = std::max(awaited.begin, awaited.end - Clock::duration(1));
     const std::string id = text(trace_.rank, ".", ++arrows_);
@@ -142,7 +142,7 @@ class Writer {
   int64_t arrows_ = 0;
 };
 
-/// What must be added to rank 0's steady clock to make this rank's.
+/// Returns the ns to add to rank 0's steady clock for this rank's.
 int64_t clock_offset(launch::Session& session) {
   constexpr int kMeetings = 5;
   std::string mine = session.host();
@@ -164,14 +164,14 @@ int64_t clock_offset(launch::Session& session) {
   return offsets[offsets.size() / 2];
 }
 
-/// The first moment of all traces, on rank 0's clock.
+/// Returns the first moment of all traces, in ns of rank 0's clock.
 int64_t common_origin(launch::Session& session, std::span<const run::TracedBody> bodies,
                       int64_t offset) {
   const Clock::time_point first = bodies.empty() ? Clock::now() : bodies.front().whole.begin;
   return session.peers().smallest(ns_of(first) - offset);
 }
 
-/// Texts of all ranks, one after the other, in a file that rank 0 writes piece by piece.
+/// A file in which rank 0 joins the texts of all ranks, piece by piece.
 class Joined {
  public:
   static constexpr size_t kPieceBytes = size_t(4) << 20;
@@ -221,7 +221,7 @@ class Joined {
   const std::string path_;
   const launch::Peers& peers_;
   OpenFile file_;
-  int reason_ = 0;  ///< errno of what has failed first
+  int reason_ = 0;  ///< errno of the first failure
   std::vector<float> piece_;
 };
 

@@ -12,14 +12,14 @@
 namespace zero::train {
 namespace {
 
-/// What the optimizer would read of one unit: the gradient operand of its update.
+/// The gradient operand of one unit's update, as the optimizer reads it.
 struct Gradient {
   const plan::Unit* unit;
   Dtype dtype;
   Dtype rounded_to;
   const std::byte* data;
   state::UnitRange range;
-  std::vector<std::byte> copy = {};  ///< what data points to where the host may not look
+  std::vector<std::byte> copy = {};  ///< owns `data` if the host cannot address it
 };
 
 Gradient gradient_of(const state::StateView& view, const plan::PlanOp& update) {
@@ -78,7 +78,8 @@ std::string advice(const RunConfig& config) {
                              : "lower optimizer.lr or gradient_clipping, or look at the data";
 }
 
-/// Votes, of which the greatest counts: what ends a run saves it too. Above them are signals.
+/// Votes, of which the greatest counts. A vote that ends the run also saves it. Signals vote above
+/// kSignals.
 constexpr int32_t kGoOn = 0, kSaves = 1, kTimeIsUp = 2, kStops = 3, kSignals = 16;
 
 std::string reason_of(int32_t vote, const RunConfig& config) {
@@ -165,7 +166,7 @@ Outcome Trainer::run() {
           .out_of_patience = !cut && is_out_of_patience()};
 }
 
-/// Cast as a step begins: whether it is to be the last one or saved, and why.
+/// Returns this rank's vote as a step begins: go on, save, or stop after it, and the cause.
 int32_t Trainer::vote() {
   const launch::TimeLimit::Clock::time_point now = launch::TimeLimit::Clock::now();
   int32_t vote = vote_of(parts_.requests.take(now));
@@ -174,17 +175,18 @@ int32_t Trainer::vote() {
   return signal ? kSignals + signal : vote;
 }
 
-/// What is due between this step and the next one.
+/// Does what is due between this step and the next.
 void Trainer::leave_step(int64_t step, int32_t votes) {
   hear_of_saves(false);
   const bool evaluates = votes <= kSaves && is_evaluation_due(step);
-  // A checkpoint is the best one by its evaluation; else what is safe first is safe sooner.
+  // Evaluate first only if the result chooses the best checkpoint. Otherwise save first, to lose
+  // less in a crash.
   if (evaluates && picks_best(parts_.config)) evaluate_weights(step);
   if (is_save_due(step) || votes == kSaves) save(step);
   if (evaluates && !picks_best(parts_.config)) evaluate_weights(step);
 }
 
-/// What is due after the last step.
+/// Does what is due after the last step.
 void Trainer::end(int64_t step, bool cut) {
   const bool evaluated = evaluation_ && evaluation_->step == step;
   const bool evaluates = !cut && !evaluated && parts_.data.validation;
@@ -211,19 +213,19 @@ void Trainer::attempt(int64_t step) {
   pending_->report.step = step;
   pending_->tokens = inputs.counted_tokens;
   pending_->exposed_seconds = parts_.engine.exposed_seconds();
-  // Nothing is given back in between, so the ends of steps show the most.
+  // Steps free no device memory, so their ends show the peak.
   device_bytes_peak_ = std::max(device_bytes_peak_, used_device_bytes());
   pending_->device_bytes_peak = device_bytes_peak_;
   pending_->phases = parts_.engine.executor().phase_seconds();
   for (size_t i = 0; i < before.size(); ++i) pending_->phases[i] -= before[i];
 }
 
-/// Called when the attempt that follows begins, or what is no attempt: an evaluation, a checkpoint.
+/// Times the pending attempt. Called as the next attempt, an evaluation or a checkpoint begins.
 void Trainer::time_pending() {
   if (pending_) pending_->seconds = std::chrono::duration<double>(Clock::now() - begun_).count();
 }
 
-/// The update of the last attempt, without the forward pass that hides it in the steady state.
+/// Applies the last attempt's update, without the forward pass that hides it in the steady state.
 void Trainer::finish() {
   if (!pending_) return;
   time_pending();
@@ -232,12 +234,13 @@ void Trainer::finish() {
   pending_.reset();
 }
 
-/// Loaded weights are whole on every rank only after a first body, which then was none of a step.
+/// Runs a body outside of steps, because loaded weights are whole on every rank only after a first
+/// body.
 void Trainer::complete_weights(int64_t step) {
   parts_.engine.run(plan::kFinish, loader_.inputs(step));
 }
 
-/// Saving applies the pending update earlier than the next step would, with the same bits.
+/// Saves the state. Applies the pending update sooner than the next step would, with the same bits.
 void Trainer::save(int64_t step) {
   if (!parts_.saver || saved_ == step) return;
   finish();
@@ -260,7 +263,7 @@ void Trainer::evaluate_weights(int64_t step) {
   finish();
   evaluation_ =
       evaluate(parts_.engine, *parts_.data.validation, parts_.session.rank(), loader_.inputs(step));
-  // Weights whose loss is no number write nothing; what becomes of the run is not decided here.
+  // Weights with a non-finite loss write no texts. The run's fate is decided elsewhere.
   if (parts_.answers && std::isfinite(evaluation_->loss)) evaluation_->texts = parts_.answers(step);
   parts_.observer.on_evaluation(*evaluation_);
 }
@@ -269,7 +272,7 @@ bool Trainer::is_out_of_patience() const {
   return parts_.saver && parts_.saver->is_out_of_patience();
 }
 
-/// The decision about the pending attempt is on the device when the next body has run; the
+/// Reports the pending attempt, whose decision is on the device once the next body has run. The
 /// gradients there are then those of `gradients_step`.
 void Trainer::settle(int64_t gradients_step) {
   StepRecord settled = *pending_;

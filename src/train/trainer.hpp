@@ -15,31 +15,31 @@
 
 namespace zero::train {
 
-/// What became of one attempt, and what it took. Evaluations and checkpoints take none of its time,
-/// nor does the update that one of them, or the end of the run, could not leave to a next attempt.
+/// The result and times of one attempt. Evaluations and checkpoints are not counted, nor an update
+/// that they, or the end of the run, must apply before the next attempt.
 struct StepRecord {
   kernels::StepReport report{};
-  int64_t tokens = 0;          ///< of all ranks
-  double seconds = 0;          ///< of the wall from its begin to the next: loading its batch, the
-                               ///< update of the step before and its log line, its forward and
-                               ///< backward, the ranks' vote
-  double exposed_seconds = 0;  ///< compute waited for other lanes
-  run::PhaseSeconds phases{};  ///< of this rank's lanes
-  int64_t device_bytes_peak = -1;  ///< the most so far in use on this rank's device, by all that
-                                   ///< use it; -1: the device is the host
+  int64_t tokens = 0;  ///< tokens of all ranks
+  double seconds = 0;  ///< wall time until the next attempt begins: loading its batch, the update
+                       ///< and log line of the step before, its forward and backward, the ranks'
+                       ///< vote
+  double exposed_seconds = 0;      ///< seconds that compute waited for other lanes
+  run::PhaseSeconds phases{};      ///< seconds of this rank's lanes
+  int64_t device_bytes_peak = -1;  ///< most bytes so far in use on this rank's device, by all
+                                   ///< users; -1 = the device is the host
 };
 
-/// How a run ended.
+/// The end of a run.
 struct Outcome {
   int64_t steps = 0;            ///< attempts made by all launches
-  int64_t saved = 0;            ///< the last step with a committed checkpoint; 0: none
-  std::string stopped_by = {};  ///< what cut it short: "SIGTERM", "run.walltime", "the
-                                ///< job's end", "stop_now"; or ""
-  std::optional<state::Evaluation> evaluation;  ///< the last one
-  bool out_of_patience = false;                 ///< checkpoint.patience has ended the training
+  int64_t saved = 0;            ///< last step with a committed checkpoint; 0 = none
+  std::string stopped_by = {};  ///< cause of an early stop: "SIGTERM", "run.walltime", "the job's
+                                ///< end", "stop_now"; or ""
+  std::optional<state::Evaluation> evaluation;  ///< last evaluation
+  bool out_of_patience = false;                 ///< true if checkpoint.patience ended the training
 };
 
-/// Hears on every rank what a step and an evaluation have come to.
+/// A receiver of each step and evaluation, on every rank.
 class Observer {
  public:
   virtual void on_step(const StepRecord& record) = 0;
@@ -49,8 +49,8 @@ class Observer {
   ~Observer() = default;
 };
 
-/// What saves the state of a run. A run uses save::Checkpointer, whose functions of these names say
-/// more; a test may have less. Every function is collective.
+/// A saver of a run's state. Runs use save::Checkpointer, which documents these functions; a test
+/// may do less. Every function is collective.
 class Saver {
  public:
   virtual void save(const DataCursor& done) = 0;
@@ -62,10 +62,10 @@ class Saver {
   ~Saver() = default;
 };
 
-/// The steps of a run.
+/// The loop over a run's steps.
 class Trainer {
  public:
-  /// All that is named here outlives the trainer.
+  /// The parts of a trainer. REQUIRES: all referenced objects outlive it.
   struct Parts {
     launch::Session& session;
     const RunConfig& config;
@@ -74,20 +74,20 @@ class Trainer {
     state::Engine& engine;
     launch::TimeLimit time_limit;
     Observer& observer;
-    Saver* saver = nullptr;              ///< null: nothing is saved
-    DataCursor done = {};                ///< the steps that the state in the engine has taken
-    launch::UserRequests requests = {};  ///< of rank 0
-    /// What the weights after a step answer to the validation set; none where that is not asked
-    /// for. Collective.
+    Saver* saver = nullptr;              ///< null = nothing is saved
+    DataCursor done = {};                ///< steps that the engine's state has taken
+    launch::UserRequests requests = {};  ///< requests on rank 0
+    /// Returns the scores of answers to the validation set after a step; empty if not asked for.
+    /// Collective.
     std::function<state::Evaluation::Texts(int64_t step)> answers = {};
   };
   explicit Trainer(Parts parts);
 
-  /// Ends after last_step() or when the saver is out of patience. Also ends at the step boundary
-  /// after a signal on any rank or a request, and before the time limit of any. All updates are
-  /// then applied, and the state is saved. The weights are then those of the best evaluation if
-  /// that is asked for. Throws Ended, kNumerics, when training has broken down; any other error is
-  /// this rank's alone, in the middle of communication. Collective.
+  /// Runs to last_step() or until the saver is out of patience. Stops sooner at a step boundary:
+  /// after a signal on any rank or a request, or ahead of any time limit. Then applies all updates
+  /// and saves the state. Unless stopped, loads the best evaluation's weights if asked for. Throws
+  /// Ended, kNumerics, when training has broken down. Any other error is this rank's alone, in the
+  /// middle of communication. Collective.
   Outcome run();
 
  private:
@@ -112,28 +112,28 @@ class Trainer {
 
   Parts parts_;
   BatchLoader loader_;
-  std::optional<StepRecord> pending_;  ///< its gradients wait for the next decision
-  Clock::time_point begun_{};          ///< when that attempt did
+  std::optional<StepRecord> pending_;  ///< gradients await the next decision
+  Clock::time_point begun_{};          ///< start of the pending attempt
   std::optional<state::Evaluation> evaluation_;
-  int64_t saved_;  ///< the last step that is known to be committed
+  int64_t saved_;  ///< last step known to be committed
   int64_t device_bytes_peak_ = -1;
 };
 
-/// The first tensor, in the order of units, whose gradient on this rank holds an infinity or a NaN:
-/// "wte.weight, element 17"; "" if there is none. Judged as the optimizer reads it: of the last
-/// attempt, after the rounding that the plan asks for.
+/// Returns the first tensor, in the order of units, with an infinite or NaN gradient on this rank:
+/// "wte.weight, element 17"; "" if there is none. Reads the last attempt's gradient as the
+/// optimizer does, after the rounding that the plan asks for.
 std::string first_nonfinite_gradient(const state::StateView& view);
 
-/// What was decided about one attempt.
+/// The decision about one attempt.
 struct Decided {
   kernels::StepReport report;
-  int64_t gradients_step;  ///< the attempt whose gradients are in memory by now
+  int64_t gradients_step;  ///< attempt whose gradients are in memory now
 };
 
-/// Throws Ended, kNumerics, on every rank when fp16 overflowed at the lowest loss scale, or when
-/// more than numerics.max_bad_steps attempts in a row were skipped under a constant one. The line
-/// names the first broken tensor and its rank, and the attempt it was seen in where that is a later
-/// one. Collective where it throws.
+/// Throws Ended, kNumerics, on every rank if fp16 overflowed at the lowest loss scale. Throws
+/// likewise if more than numerics.max_bad_steps attempts in a row were skipped under a constant
+/// scale. The line names the first broken tensor, its rank, and the attempt of these gradients if
+/// it is a later one. Collective if it throws.
 void check_health(launch::Session& session, state::Engine& engine, const RunConfig& config,
                   const Decided& decided);
 

@@ -8,19 +8,19 @@
 
 namespace zero::train {
 
-/// The position in the data of the first sample of micro-batch `micro_batch` of a rank, in a step
-/// before which so many were consumed: it is number micro_batch x ranks + rank of the step's
-/// micro-batches.
+/// Returns the position in the data of the first sample of micro-batch `micro_batch` of `rank`. It
+/// is number micro_batch x ranks + rank of the step's micro-batches. The step begins after
+/// `consumed` samples.
 int64_t first_position(const BatchSizes& batch, int ranks, int64_t consumed, int64_t micro_batch,
                        int rank);
 
-/// The samples at positions [first, first + samples) into the inputs of the same names of a graph
-/// of an engine's plan, wherever they lie.
+/// Loads the samples at positions [first, first + samples) into the inputs of the same names of a
+/// graph of the engine's plan.
 void load_samples(state::Engine& engine, int32_t graph, const Dataset& data, int64_t first,
                   int64_t samples);
 
-/// The step inputs of attempt `step`, and this rank's samples of it into the inputs of the plan's
-/// training graph: steps after `done` draw the samples that follow on those which it has consumed.
+/// A loader of step inputs, and of this rank's samples into the plan's training graph. Steps after
+/// `done` draw the samples behind those that it has consumed.
 struct BatchLoader {
   const Dataset& data;
   const BatchSizes& batch;
