@@ -11,14 +11,14 @@
 namespace zero::machine {
 namespace {
 
-/// "NVIDIA H200, 139.81 GiB, 132 multiprocessors, architecture 9.0".
+/// Returns "NVIDIA H200, 139.81 GiB, 132 multiprocessors, architecture 9.0".
 std::string words_of(const DeviceInfo& device) {
   return text(device.name, ", ", bytes_text(double(device.bytes)), ", ",
               counted(device.processors, "multiprocessor"), ", architecture ", device.major, ".",
               device.minor);
 }
 
-/// "4.7.0, OpenMP, 2 threads".
+/// Returns "4.7.0, OpenMP, 2 threads".
 std::string kokkos_words(int threads) {
   return text(train::kokkos_text(), ", ", Kokkos::DefaultExecutionSpace::name(), ", ",
               counted(threads, "thread"));
@@ -75,7 +75,7 @@ std::string card_name(bool drives, const std::vector<DeviceInfo>& devices,
   if (name == "host") {
     refuse(Exit::kUsage, device.name, ": is none of ", plan::card_names(), "; ", kInstead);
   }
-  // A driver may keep a part to itself; cards of one name with half the memory are others.
+  // A driver may reserve a part. A card of this name with half the memory is another model.
   const int64_t known = plan::machine_profile(name, Dtype::bf16).device_bytes;
   if (device.bytes < known / 10 * 9) {
     refuse(Exit::kUsage, device.name, ": has ", bytes_text(double(device.bytes)), ", ", name,

@@ -12,7 +12,7 @@
 namespace zero::machine {
 namespace {
 
-/// Cores' worth of time that the control group may take; 0: no limit.
+/// Returns the cores' worth of time that the control group allows; 0 = no limit.
 double quota_of(const std::string& cpu_max) {
   double quota = 0, period = 0;
   if (std::sscanf(cpu_max.c_str(), "%lf %lf", &quota, &period) != 2 || period <= 0) return 0;
@@ -30,7 +30,7 @@ Finding quota_finding(int allowed) {
           .advice = "start no more ranks x threads than that: set run.threads or OMP_NUM_THREADS"};
 }
 
-/// NUMA nodes that hold any of the cores this process may use, and all there are.
+/// Returns a finding on all NUMA nodes and those with cores that this process may use.
 Finding numa_finding() {
   cpu_set_t allowed;
   CPU_ZERO(&allowed);

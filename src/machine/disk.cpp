@@ -47,7 +47,7 @@ Finding no_scratch(const std::string& folder, const char* what, int error) {
           .stops = Exit::kIo};
 }
 
-/// Writes and syncs kProbeBytes to a file without a name; 0, or the errno of what failed.
+/// Writes and syncs kProbeBytes to `fd`. Returns 0 or the errno of the failure.
 int write_through(int fd) {
   const std::vector<char> block(size_t(1) << 20, 'z');
   for (int64_t done = 0; done < kProbeBytes;) {
@@ -58,7 +58,7 @@ int write_through(int fd) {
   return fsync(fd) == 0 ? 0 : errno;
 }
 
-/// A file in `folder` that vanishes when it is closed.
+/// Opens a file in `folder` that vanishes when it is closed.
 int open_nameless(const std::string& folder) {
   const int fd = open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
   if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR)) return fd;
@@ -70,7 +70,7 @@ int open_nameless(const std::string& folder) {
 
 constexpr double kSeconds = 0.15;
 constexpr int kRounds = 2;
-/// Disks scatter: less is no reason to leave a default.
+/// Least gain worth leaving a default, because disk rates scatter.
 constexpr double kWorthwhile = 1.05;
 
 std::string gigabytes(double bytes_per_second) { return format("%.2f", bytes_per_second / 1e9); }
@@ -85,7 +85,8 @@ std::string rates_text(const SettingTrial& trial) {
               gigabytes(trial.mixed), " GB/s");
 }
 
-/// The best of some rounds over all settings, since a disk may be busy elsewhere in any of them.
+/// Returns the best rates of some rounds over all settings, because a disk may be busy in any
+/// round.
 std::vector<SettingTrial> measure(tiers::DiskProbe& probe, bool has_ring) {
   std::vector<SettingTrial> trials;
   for (const DiskSetting& setting : disk_settings(has_ring)) trials.push_back({setting});
@@ -156,7 +157,7 @@ Findings disk_findings(const launch::Session& session, const std::string& scratc
   std::string why_not;
   aio::make_uring_engine({}, why_not);
   Findings findings = {ring_finding(set_up_ring(), why_not), hdf5_finding()};
-  // Ranks of one node would write to one disk.
+  // Only the first rank of a node writes, because a node's ranks share a disk.
   if (session.leads_node()) findings.push_back(scratch_finding(scratch));
   return findings;
 }
@@ -179,7 +180,7 @@ std::vector<DiskSetting> disk_settings(bool has_ring) {
 const SettingTrial& best_trial(const std::vector<SettingTrial>& trials) {
   const SettingTrial* best = &trials.front();
   for (const SettingTrial& trial : trials) {
-    // No key asks for threads where io_uring works.
+    // No key selects threads if io_uring works.
     const bool can_be_asked_for = trial.setting.uring == best->setting.uring;
     if (can_be_asked_for && trial.mixed > kWorthwhile * best->mixed) best = &trial;
   }

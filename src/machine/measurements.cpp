@@ -25,14 +25,13 @@ namespace zero::machine {
 namespace {
 
 constexpr double kGiga = 1e-9;
-/// Ranks compare integers: so many parts of what is measured.
+/// Ranks compare rates as integers of this fraction.
 constexpr double kParts = 1000;
-/// And so many where a share of a peak rate is compared.
+/// The fraction for shares of a peak rate.
 constexpr double kFineParts = 1e6;
-/// What takes long is repeated so often. As all numbers of repetitions it is odd, so that the one
-/// in the middle is the median.
+/// Repetitions of a slow measurement. Odd like all such numbers, so the middle value is the median.
 constexpr int kFewRepetitions = 3;
-/// The place among a run's communicators of the one that makes sums.
+/// The index of the summing communicator among those of a run.
 constexpr size_t kSumming =
     size_t(std::ranges::find(plan::kCollectiveLanes, plan::Lane::reduce) - plan::kCollectiveLanes);
 
@@ -44,11 +43,11 @@ double seconds_of(const std::function<void()>& work) {
 
 std::string number(double value) { return format(value < 100 ? "%.2f" : "%.0f", value); }
 
-/// A shard of each rank, and what its verbs read and write.
+/// A communicator with the buffers of its collectives, a shard for each rank.
 class Collective {
  public:
   static constexpr int64_t kShardNumel = int64_t(4) << 20;  ///< 8 MiB of bf16
-  static constexpr int64_t kWords = 64;                     ///< of a small one
+  static constexpr int64_t kWords = 64;                     ///< words of a small collective
 
   explicit Collective(std::unique_ptr<comm::Communicator> comm)
       : comm_(std::move(comm)),
@@ -59,7 +58,7 @@ class Collective {
         words_(kWords * int64_t(sizeof(int64_t)), Place::device) {
     full_.touch(1);
     shard_.touch(1);
-    // The first calls make buffers ready.
+    // The first calls set up buffers.
     gather_rate();
     reduce_rate();
   }
@@ -77,7 +76,7 @@ class Collective {
       comm_->reduce_scatter(stream_, reduction, kPiece, full_.data(), shard_.data());
     });
   }
-  /// How often a small one can be called.
+  /// Returns the small collectives a second.
   double calls_per_second() {
     constexpr int kCalls = 200;
     const std::span words(reinterpret_cast<int64_t*>(words_.data()), size_t(kWords));
@@ -103,8 +102,8 @@ class Collective {
   Arena full_, shard_, sums_, words_;
 };
 
-/// One communicator of the ranks that name the same group, which are equally many in every group,
-/// by what a run over several nodes would have. Collective over all ranks.
+/// Returns a communicator of the ranks with the same `part`, by the back end of a run over several
+/// nodes. REQUIRES: all parts have equally many ranks. Collective over all ranks.
 std::unique_ptr<comm::Communicator> make_part(const launch::Session& session, int part) {
   const comm::Backend backend = state::backend_of(session);
   if (backend == comm::Backend::nccl) return comm::make_nccl({.part = part});
@@ -160,7 +159,7 @@ double Measurements::measure(const Row& row, const std::function<double()>& rate
   std::vector<double> values;
   double spent = 0;
   for (int i = 0; i < row.repetitions; ++i) {
-    // All begin together, and know how long the slowest has taken.
+    // The exchange starts all ranks together and tells them the slowest time.
     const int64_t longest = session_.peers().largest(int64_t(spent * kParts));
     if (i == kFewRepetitions && double(longest) > row.enough_seconds * kParts) break;
     double mine = 0;
@@ -204,12 +203,12 @@ plan::Machine Measurements::machine_by(const Type& type,
   return advise::machine_of(figures, type.dtype, figures.host);
 }
 
-/// Beside their forecast by peak rates.
+/// Returns steps with their forecast by peak rates.
 ProbeSteps Measurements::probe_steps(const Type& type, const model::Probe& probe) const {
   return {probe, machine_by(type, figures_), session_.threads(), type.dtype};
 }
 
-/// Steps that are not timed as wholes, which all ranks take together.
+/// Takes a few steps together on all ranks, to time their ops.
 void Measurements::take_few(ProbeSteps& steps) {
   for (int i = 0; i < kFewRepetitions; ++i) {
     session_.peers().largest(0);
@@ -308,7 +307,7 @@ void Measurements::memory() {
 
 double Measurements::copy_rate(const char* what, Place from, Place to) {
   constexpr int64_t kBytes = int64_t(64) << 20;
-  const int copies = drives_devices() ? 8 : 1;  // enough to be long beside what queueing takes
+  const int copies = drives_devices() ? 8 : 1;  // enough to hide the time of queueing
   Arena source(kBytes, from), target(kBytes, to);
   source.touch(1);
   target.touch(1);
@@ -323,7 +322,7 @@ double Measurements::copy_rate(const char* what, Place from, Place to) {
   });
 }
 
-/// On the host the device's memory is the host's, so that either way is a copy by one thread.
+/// On the host, device memory is host memory, so either way is a copy by one thread.
 void Measurements::copies() {
   figures_.h2d = copy_rate("copies, host to device", Place::pinned, Place::device);
   figures_.d2h = copy_rate("copies, device to host", Place::device, Place::pinned);
@@ -355,8 +354,8 @@ double Measurements::link_rate(const char* what, int part) {
                  [&] { return 2 / (1 / collective.gather_rate() + 1 / collective.reduce_rate()); });
 }
 
-/// Within a node all ranks send to each other; between nodes each rank sends to those that have its
-/// place on the others, while all others do the same.
+/// Within a node all ranks send to each other. Between nodes all ranks send at once, each to those
+/// with its place on other nodes.
 void Measurements::links() {
   const NodePosition position =
       position_of(session_.peers().share(session_.host()), session_.rank());

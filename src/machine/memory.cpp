@@ -16,9 +16,9 @@ namespace zero::machine {
 namespace {
 
 constexpr int64_t kMiB = int64_t(1) << 20;
-constexpr double kSeconds = 0.6;  // of the triad
+constexpr double kSeconds = 0.6;  // duration of the triad
 
-/// "madvise" of "always [madvise] never".
+/// Returns "madvise" for "always [madvise] never".
 std::string chosen(const std::string& choices) {
   const size_t begin = choices.find('['), end = choices.find(']');
   if (begin == std::string::npos || end == std::string::npos) return "unknown";
@@ -30,7 +30,7 @@ Finding limit_finding(const launch::Session& session) {
   const advise::MemoryLimit limit = advise::host_limit({}, session.node_ranks());
   Finding finding{.subject = "memory",
                   .found = text(bytes_text(double(whole)), " in the node, a rank may take ",
-                                // Whole GiB, since free bytes differ by moments and ranks.
+                                // Whole GiB, because free bytes differ by moment and rank.
                                 limit.bytes >> 30, " GiB (", limit.source, ")")};
   if (limit.bytes < 1024 * kMiB) {
     finding.verdict = Verdict::warning;
@@ -102,7 +102,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// One thread's bytes a second; a, b and c follow each other.
+/// Returns one thread's bytes a second. `a`, b and c follow each other.
 double triad_of_thread(double* a, double least_seconds) {
   const double* b = a + MemoryRates::kNumel;
   const double* c = b + MemoryRates::kNumel;

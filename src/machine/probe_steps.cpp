@@ -28,7 +28,7 @@ ProbeSteps::ProbeSteps(const model::Probe& probe, const plan::Machine& machine, 
   run::LaneComms lanes{};
   for (const plan::Lane lane : plan::kCollectiveLanes) lanes[size_t(lane)] = comm_.get();
   training_.emplace(plan_, 0, lanes);
-  training_->step();  // the first one makes libraries ready for its shapes
+  training_->step();  // readies libraries for its shapes
 }
 
 int64_t ProbeSteps::ops() const {

@@ -1,5 +1,5 @@
 #pragma once
-/// Steps of a small model, which show what share of its rates a machine reaches.
+/// Steps of a small model show the share of its rates that a machine reaches.
 
 #include <cstdint>
 #include <map>
@@ -16,27 +16,27 @@
 namespace zero::machine {
 
 /// The training steps of a probe on this rank alone, beside their forecast by a machine's rates.
-/// Peaks are those of large products and long streams; steps also hold attention, small products
-/// and functions that memory does not wait for.
+/// The rates hold for large products and long streams. Steps also hold attention, small products
+/// and functions that memory does not limit.
 class ProbeSteps {
  public:
   ProbeSteps(const model::Probe& probe, const plan::Machine& machine, int threads, Dtype compute);
 
-  double expected() const { return expected_; }  ///< seconds of a step by forecast
-  int64_t ops() const;                           ///< of the compute lane in a step
+  double expected() const { return expected_; }  ///< forecast seconds of a step
+  int64_t ops() const;                           ///< ops of the compute lane in a step
 
-  /// Returns the seconds of one step; 0 where it would take longer than a second.
+  /// Returns the seconds of one step; 0 if the forecast is above a second.
   double step();
-  /// Returns the forecast of a step over the seconds of one; 0 likewise.
+  /// Takes a step and returns its forecast over its seconds; 0 if the forecast is above a second.
   double share_of_a_step();
-  /// Returns the same share of each kind of op without exponentials, the median of all steps; 0 of
-  /// what took no time.
+  /// Returns forecast over measured seconds of each op kind without exponentials, by the median of
+  /// all steps; 0 if it took no time.
   std::map<std::string, double> shares_of_kinds() const;
-  /// Returns what each exponential of a kind takes, likewise: the time beyond that of the kind's
-  /// products at the share that "linear" has in `machine`; 0 where there is none.
+  /// Returns the seconds of an exponential of each kind, by the median of all steps: the time
+  /// beyond the kind's products at the share that "linear" has in `machine`, or 0.
   std::map<std::string, double> exponentials_of_kinds(plan::Machine machine) const;
-  /// Returns how many random numbers one step draws in a second of what the kinds of op that draw
-  /// take beyond their forecast; 0 where they take no longer.
+  /// Takes a step and returns its random numbers over the seconds that their op kinds take beyond
+  /// forecast; 0 if they take no longer.
   double draws_a_second();
 
  private:
@@ -47,7 +47,7 @@ class ProbeSteps {
   const double expected_;
   const std::map<std::string, plan::KindForecast, std::less<>> kinds_;
   std::optional<state::TimedSteps> training_;
-  std::map<std::string, std::vector<double>> seconds_;  ///< of each step, by kind of op
+  std::map<std::string, std::vector<double>> seconds_;  ///< [steps] by op kind
 };
 
 }  // namespace zero::machine

@@ -20,8 +20,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kDelay = "OMPI_MCA_odls_base_sigkill_timeout";
-/// Long enough for a step and a save of a small model. mpirun lets it pass twice, once before it
-/// tells the ranks, and does so wherever it ends them.
+/// Seconds for a step and a save of a small model. mpirun waits them twice, once before it tells
+/// the ranks, wherever it ends them.
 constexpr int kGoodDelay = 2;
 
 Finding library_finding() {
@@ -51,7 +51,7 @@ Finding thread_finding(const launch::Session& session) {
 }
 
 constexpr int64_t kMiB = int64_t(1) << 20;
-/// What Open MPI keeps there for each rank (btl_vader_segment_size), with something to spare.
+/// Bytes that Open MPI keeps in /dev/shm for each rank (btl_vader_segment_size), with a margin.
 constexpr int64_t kMpiBytes = 5 * kMiB;
 
 int64_t free_shared_bytes() {
@@ -60,7 +60,7 @@ int64_t free_shared_bytes() {
   return int64_t(status.f_bavail) * int64_t(status.f_frsize);
 }
 
-/// Collectives of a node go through such files, which no mount limits.
+/// Tests memory files, which collectives of a node use. No mount limits them.
 Finding memory_file_finding() {
   return asked(
       "memory files",

@@ -36,7 +36,7 @@ bool agree(const Finding& a, const Finding& b) {
   return a.subject == b.subject && a.verdict == b.verdict && a.found == b.found;
 }
 
-/// Where a finding goes: the line that says the same, or a new one after those of its subject.
+/// Returns the line that says the same, or a new one after those of its subject.
 Line& line_of(std::vector<Line>& lines, const Finding& finding) {
   for (Line& line : lines) {
     if (agree(line.finding, finding)) return line;
@@ -51,7 +51,7 @@ Line& line_of(std::vector<Line>& lines, const Finding& finding) {
 
 std::string number(double value) { return format(value < 100 ? "%.1f" : "%.0f", value); }
 
-/// "12.0 to 13.5 GB/s a rank, 25.5 in all".
+/// Returns "12.0 to 13.5 GB/s a rank, 25.5 in all".
 std::string figures_text(const std::vector<double>& figures, const std::string& unit) {
   if (figures.size() == 1) return text(number(figures[0]), " ", unit);
   const auto [least, most] = std::minmax_element(figures.begin(), figures.end());
@@ -71,7 +71,7 @@ std::string ranks_text(const std::vector<int>& ranks) {
   return out;
 }
 
-/// Below what was found.
+/// Indents lines below their finding.
 std::string indented(const std::string& lines) {
   std::string out = std::string(26, ' ');
   for (const char c : lines) {
@@ -81,14 +81,14 @@ std::string indented(const std::string& lines) {
   return out + "\n";
 }
 
-/// Whether every rank that looked found the same.
+/// True if every rank that looked found the same.
 bool is_common(const std::vector<Line>& lines, const Line& line) {
   return std::count_if(lines.begin(), lines.end(), [&](const Line& other) {
            return other.finding.subject == line.finding.subject;
          }) == 1;
 }
 
-/// Whether every rank has something to compute on.
+/// True if every rank has something to compute on.
 bool can_compute(launch::Session& session) {
   return session.peers().smallest(!drives_devices() || !usable_devices().empty()) != 0;
 }

@@ -17,66 +17,66 @@
 namespace zero::machine {
 
 struct ExaminedFolders {
-  std::string scratch;              ///< where to try writing
-  std::optional<std::string> nvme;  ///< whose disk is measured
+  std::string scratch;              ///< folder to test writing in
+  std::optional<std::string> nvme;  ///< folder whose disk is measured
 };
 
-/// What machine and set-up give a run: findings of all ranks, those that found the same on one
-/// line.
+/// The findings of all ranks on machine and set-up, equal ones joined to a line.
 struct Examination {
   std::string table, json;
-  Exit status;  ///< that of training there; kFinished where nothing stops it
+  Exit status;  ///< status of training there; kFinished if nothing stops it
 };
 
 class ProbeSteps;
 
-/// Every rank comes to each field together, so that what is measured is measured by all at once.
+/// Examines the machine from all ranks. They take each field together, so all measure at once.
 /// Collective.
 Examination examine(launch::Session& session, const ExaminedFolders& folders);
 
-/// By which name `plan --machine` knows the devices of this node; "host" of a build for the host.
-/// Throws Error(exit) where there is none, and Error(kUsage) of devices that no profile describes,
-/// with less memory than theirs among them.
+/// Returns the name by which `plan --machine` knows the devices of this node, or "host" on a host
+/// build. Throws Error(exit) without a device. Throws Error(kUsage) for devices that no profile
+/// describes, and for those with less memory than their profile.
 std::string card_name(bool drives, const std::vector<DeviceInfo>& devices,
                       const std::string& trouble, Exit exit = Exit::kUsage);
 
-/// The measurements of `zeroapp calibrate`, one after the other; each fills its part of the figures
-/// and adds lines to the table. All ranks call each together.
+/// The measurements of `zeroapp calibrate`. Each function fills its part of the figures and adds
+/// lines to the table. All ranks call each together.
 class Measurements {
  public:
-  /// Probes of `families` are what steps() times: the first one's, and the others' for the kinds of
-  /// op that it lacks.
+  /// Lets steps() time a probe of the first family, and those of others for op kinds that it lacks.
   Measurements(launch::Session& session, std::vector<const model::Family*> families);
 
   void products();
-  /// Measures the device's memory, and the host's too where that is another one.
+  /// Measures the device's memory, and the host's too if it is separate.
   void memory();
-  /// Call it after products() and memory().
+  /// Measures the share of the measured rates that steps reach. REQUIRES: products() and memory()
+  /// ran.
   void steps();
   void copies();
   void collectives();
-  /// Over a file of this rank in `folder`.
+  /// Measures the disk of `folder` by a file of this rank there.
   void disk(const std::string& folder);
 
   const advise::MachineFigures& figures() const { return figures_; }
-  /// A line for each figure: what, its median, unit, how many repetitions, least and most.
+  /// Returns a line for each figure: name, median, unit, number of repetitions, least and most.
   const std::string& table() const { return table_; }
 
  private:
   struct Row {
-    const char* what;  ///< "memory, triad"
+    const char* what;  ///< name, "memory, triad"
     const char* unit;
-    double of_unit;  ///< units in one of what is measured
+    double of_unit;  ///< factor from the measured value to `unit`
     int repetitions = 5;
-    /// Where three repetitions have taken longer on any rank, no more follow.
+    /// Seconds: after three repetitions that took longer on any rank, no more follow.
     double enough_seconds = std::numeric_limits<double>::infinity();
   };
-  /// The median of some repetitions of `rate`, a figure of this rank that is 0 where it could not
-  /// be measured; in each repetition the least of all ranks counts. 0 where none could be.
+  /// Returns the median of some repetitions of `rate`, a figure of this rank, or 0 if none was
+  /// measured. Each repetition counts the least of all ranks. `rate` returns 0 if it cannot
+  /// measure.
   double measure(const Row& row, const std::function<double()>& rate);
   double product_rate(const char* what, Dtype dtype);
   struct Type;
-  /// Adds to `found` what steps of a type reach of the figures.
+  /// Adds to `found` the share of the figures that steps of a type reach.
   void add_steps(const Type& type, advise::MachineFigures& found);
   plan::Machine machine_by(const Type& type, const advise::MachineFigures& figures) const;
   ProbeSteps probe_steps(const Type& type, const model::Probe& probe) const;
@@ -88,7 +88,7 @@ class Measurements {
   void add_dropout(advise::MachineFigures& found);
   /// Measures links within nodes and between them.
   void links();
-  /// Sent by a rank among those of its group.
+  /// Returns the bytes a second that a rank sends among the ranks with its `part`.
   double link_rate(const char* what, int part);
   double copy_rate(const char* what, Place from, Place to);
   void add_row(const Row& row, const std::string& words);
