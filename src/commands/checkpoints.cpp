@@ -92,7 +92,7 @@ std::string step_verdict(const save::StepSurvey& step) {
 std::string leftover_lines(const save::Survey& survey) {
   std::string lines;
   for (const save::Leftover& left : survey.leftovers) {
-    // Names of others may hold anything.
+    // Foreign names may hold any bytes.
     const std::string path = escaped_text(left.path, kPathWidth);
     lines += text("LEFTOVER: ", path, ": ", left.what, " - ", left.remedy, "\n");
   }
@@ -131,8 +131,7 @@ void require_verified(const save::Survey& survey) {
          "; a run goes on from another one");
 }
 
-/// Refuses checkpoints that verify, and that a run goes on from, where HDF5 may show something
-/// else.
+/// Refuses checkpoints that verify, and that a run goes on from, if HDF5 may show other tensors.
 void require_structures(const save::Survey& survey) {
   const auto is_other = [](const save::StepSurvey& step) { return !step.other_structures.empty(); };
   const auto first = std::find_if(survey.steps.begin(), survey.steps.end(), is_other);
@@ -147,7 +146,7 @@ void require_structures(const save::Survey& survey) {
 
 namespace {
 
-/// Refuses a folder that no run and no save has made: nothing says that one would.
+/// Refuses a folder without any sign of a run or a save.
 void require_run(const std::string& folder, const save::Survey& survey) {
   if (!survey.steps.empty() || survey.latest || survey.root != folder) return;
   for (const char* name : {"/effective.toml", "/LOCK"}) {

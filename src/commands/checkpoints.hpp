@@ -1,5 +1,5 @@
 #pragma once
-/// What `ls` and `fsck` say of checkpoints.
+/// Texts of `ls` and `fsck` about checkpoints.
 
 #include <string>
 
@@ -7,20 +7,20 @@
 
 namespace zero::commands {
 
-/// The head of a table with a row for each step.
+/// Returns the head of a table with a row for each step.
 std::string step_header();
 std::string step_row(const save::StepSurvey& step, save::SurveyDepth depth);
-/// Where `latest` points, and what a resume would take and why.
+/// Returns the target of `latest`, and the step that a resume would take, with the reason.
 std::string survey_end(const save::Survey& survey);
 
-/// "step00001200: 3 files, 1.2 GiB: verified", with "structure not compared" and why where that is
-/// so; or a line for each damaged file.
+/// Returns "step00001200: 3 files, 1.2 GiB: verified", with "structure not compared" and the reason
+/// if so. Returns a line for each problem of a damaged step.
 std::string step_verdict(const save::StepSurvey& step);
 
-/// A line for everything there that is no checkpoint, and what becomes of it.
+/// Returns a line for each leftover that is no checkpoint, with its remedy.
 std::string leftover_lines(const save::Survey& survey);
 
-/// All of it, as one JSON object.
+/// Returns the survey as one JSON object.
 std::string survey_json(const save::Survey& survey);
 
 }  // namespace zero::commands

@@ -14,7 +14,7 @@
 namespace zero::commands {
 namespace {
 
-/// What may follow an option's name: nothing (bool), a size (int64_t), any word, or one of these.
+/// The value behind an option's name: nothing (bool), a size (int64_t), any word, or one of these.
 template <class Number>
 using Rule = std::optional<Number> GenerationConfig::*;
 using Ids = std::vector<int64_t>;
@@ -39,10 +39,10 @@ struct Option {
       kind;
 };
 
-/// What else than an input a command takes as a word without a name.
+/// The unnamed words that a command takes beside its input.
 enum class Second { settings, required, optional };
 
-/// One command: its word, what it works on ("" = nothing), and its options.
+/// A command: its word, its input ("" = none), and its options.
 struct Syntax {
   std::string_view word;
   Command command;
@@ -79,7 +79,8 @@ std::vector<Syntax> commands_on_checkpoints() {
   };
 }
 
-/// Rules of a search, by Hugging Face's names. What is 0 leaves out what the model's file asks for.
+/// Returns the options of a search, by Hugging Face's names. A 0 cancels what the model's file asks
+/// for.
 std::vector<Option> search_options() {
   using Rules = GenerationConfig;
   const auto tokens = [](Rule<int64_t> place, int64_t low) {
@@ -220,7 +221,7 @@ class Reader {
     }
   }
 
-  /// An input file has an ending, or is there.
+  /// True if a word can only mean a command, because input files have an ending, or exist.
   static bool is_meant_as_command(const std::string& word) {
     const bool plain = !word.empty() && word[0] != '-' && word.find_first_of("./=") == word.npos;
     return plain && look_at(word).kind == PathKind::nothing;
@@ -317,7 +318,7 @@ class Reader {
   void take(const std::string& name, Rule<BeamEnd> place) {
     at(place) = BeamEnd(one_of(name, {"no", "yes", "never"}));
   }
-  /// Ids between commas; none are a list, too.
+  /// Takes ids between commas, or an empty list.
   void take(const std::string& name, Rule<Ids> place) {
     std::string_view word = value(name);
     Ids ids;
@@ -338,7 +339,7 @@ class Reader {
     return line_.generation.*place;
   }
 
-  /// Which of the words follows the option.
+  /// Returns the index of the word behind the option.
   size_t one_of(const std::string& name, const std::vector<std::string_view>& words) {
     const std::string& word = value(name);
     std::string known;
@@ -349,7 +350,7 @@ class Reader {
     refuse_value(name, "is not known; write one of " + known);
   }
 
-  /// Whether the whole word is a number from `low` to `high`.
+  /// True if the whole word is a number from `low` to `high`; reads it.
   template <class Number>
   static bool reads(std::string_view word, Number low, Number high, Number& number) {
     const char* last = word.data() + word.size();

@@ -22,7 +22,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr size_t kTextWidth = 88;
 constexpr int64_t kMostSteps = 1'000'000'000'000;
-constexpr size_t kTokensShown = 6;  // at either end of a sample
+constexpr size_t kTokensShown = 6;  // tokens at either end of a sample
 
 struct Steps {
   int64_t first, last;
@@ -36,7 +36,7 @@ std::optional<int64_t> number_of(std::string_view word) {
   return number;
 }
 
-/// "3" or "1..3".
+/// Reads "3" or "1..3".
 Steps steps_of(std::string_view word) {
   const size_t dots = word.find("..");
   const auto first = number_of(word.substr(0, dots));
@@ -54,7 +54,7 @@ struct SamplePosition {
   int rank;
 };
 
-/// The data that the command line and the input file ask for, opened.
+/// The opened data that the command line and the input file ask for.
 class View {
  public:
   explicit View(const CommandLine& line);
@@ -67,7 +67,7 @@ class View {
   void show_micro_batch(int64_t step, int64_t micro_batch, int rank) const;
   void show_sample(const SamplePosition& at) const;
   std::string text_of(const std::vector<int32_t>& ids) const;
-  /// Samples consumed before a step.
+  /// Returns the samples consumed before a step.
   int64_t consumed(int64_t step) const { return cursor_before(step, done_, batch_.train).samples; }
   double epochs() const {
     return double(consumed(config_.run.steps + 1)) / double(train().samples());
@@ -83,7 +83,7 @@ class View {
   std::unique_ptr<Tokenizer> tokenizer_;
 };
 
-/// Bytes are all that "bytes" can decode.
+/// Opens the tokenizer. Refuses "bytes" for ids beyond bytes.
 std::unique_ptr<Tokenizer> tokenizer_of(const RunConfig& config, const DataSource& source) {
   if (config.data.tokenizer == "bytes" && source.vocab_size() > 256) {
     refuse(Exit::kUsage, "command line: --decode: data.tokenizer = \"bytes\" knows 256 tokens, ",
@@ -93,7 +93,7 @@ std::unique_ptr<Tokenizer> tokenizer_of(const RunConfig& config, const DataSourc
   return open_tokenizer(config.data.tokenizer);
 }
 
-/// Returns how far a run has come that goes on from the checkpoints in a folder.
+/// Returns the cursor of a run that goes on from the checkpoints in a folder.
 DataCursor cursor_in(const std::string& folder) {
   const save::Survey survey =
       save::survey_checkpoints(folder, save::SurveyDepth::manifests, [](const auto&) {});
@@ -217,7 +217,7 @@ std::string ends_of(const std::vector<int32_t>& tokens) {
   return out;
 }
 
-/// Sentinels, which the tokenizer may not know, stand there as numbers.
+/// Decodes ids. Sentinels, which the tokenizer may not know, become numbers.
 std::string View::text_of(const std::vector<int32_t>& ids) const {
   if (config_.data.noise_density == 0) return tokenizer_->decode(ids);
   std::string out;

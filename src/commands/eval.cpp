@@ -30,8 +30,8 @@ struct Model {
   DataSets data;
 };
 
-/// Compiles the evaluation with weights at this home; true if this rank has room for it.
-/// The last home is refused where it has none.
+/// Compiles the evaluation with weights at this home. Returns true if this rank has room for it.
+/// Refuses the last home if texts have no room there.
 bool fits(Session& session, const state::World& world, bool is_last, Model& model) {
   model.build = state::build_evaluation(model.config, world);
   const bool writes = model.config.evaluation.generate;
@@ -41,15 +41,15 @@ bool fits(Session& session, const state::World& world, bool is_last, Model& mode
   const advise::MemoryLimit limit =
       advise::rank_limit(model.config, ranks, session.shares_devices() ? ranks : 1);
   const bool fit = advise::fits(model.build, limit);
-  // Weights alone are tried at the last home, because a limit may be of the training's plan.
+  // For a loss alone, the last home is tried anyway, because a limit may be of the training's plan.
   if (fit || !is_last || !writes) return fit;
   refuse(Exit::kDoesNotFit, "the evaluation needs ", advise::shortage_text(model.build, limit),
          " - write a smaller evaluation.micro_batch_size, or evaluation.generate = false for the "
          "loss alone");
 }
 
-/// The homes that weights may have, the fastest first: where the run had them beside the device
-/// they are there only if the device has no room.
+/// Returns the homes that weights may have, fastest first. Weights that the run kept beside the
+/// device stay there only if the device has no room.
 std::vector<RunConfig> placements(RunConfig config, bool is_written) {
   if (is_written) return {config};
   if (config.offload_param.device != Home::none) config.offload_param.device = Home::automatic;
@@ -58,7 +58,7 @@ std::vector<RunConfig> placements(RunConfig config, bool is_written) {
 
 /// Takes the first home with room on all ranks.
 void place(Session& session, const state::World& world, const CommandLine& line, Model& model) {
-  // A home that the command names is the weights'.
+  // The weights keep a home that the command names.
   const bool is_written = std::ranges::any_of(line.overrides, [](const std::string& setting) {
     return setting.starts_with("zero.offload_param.device=");
   });
@@ -111,10 +111,11 @@ state::Evaluation evaluate(Session& session, const state::Communicators& comms,
   return result;
 }
 
-/// A token that is a byte makes the loss comparable to other compressors of the same text.
+/// Returns bits, comparable to other compressors of the same text if a token is a byte.
 double bits_of(double nats) { return nats / std::log(2.0); }
 
-/// No double holds the perplexity of a loss above 709, and JSON has no word for infinity.
+/// Returns "null" for infinity, which JSON lacks. No double holds the perplexity of a loss above
+/// 709.
 std::string json_perplexity(double loss) {
   const double perplexity = train::perplexity(loss);
   return std::isfinite(perplexity) ? format("%.17g", perplexity) : "null";

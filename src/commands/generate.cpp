@@ -86,11 +86,11 @@ std::unique_ptr<Tokenizer> tokenizer_of(const models::StoredModel& model) {
   return tokenizer;
 }
 
-/// Standard output, character by character, or id by id.
+/// A screen on standard output, which shows characters or ids as they come.
 class Screen {
  public:
   Screen(const Tokenizer& tokenizer, bool ids) : tokenizer_(tokenizer), ids_(ids) {}
-  /// Decodes each token behind the one in front of it, on which its text may depend.
+  /// Decodes each token behind its predecessor, on which its text may depend.
   void show(std::span<const int32_t> tokens) {
     for (const int32_t token : tokens) {
       if (ids_) {
@@ -115,10 +115,10 @@ class Screen {
   const bool ids_;
   bool has_begun_ = false;
   models::CharacterStream characters_;
-  std::vector<int32_t> last_;  ///< the token that was shown last
+  std::vector<int32_t> last_;  ///< token shown last
 };
 
-/// Continues a text token by token, which are shown as they come.
+/// A text that is continued and shown token by token.
 class Stream {
  public:
   Stream(const CommandLine& line, const Writer& writer)
@@ -130,7 +130,7 @@ class Stream {
     models::load_weights(writer.model, decoder_);
   }
 
-  /// The first rank feeds what it chooses; the others follow.
+  /// Lets the first rank feed the tokens that it chooses; the others follow.
   void run(std::span<const int32_t> prompt, Clock::time_point start) {
     if (!writer_.is_first()) return decoder_.follow();
     go_on(prompt, start);
@@ -175,7 +175,7 @@ class Stream {
            " tokens; write ", written ? "more than that" : "--tokens N");
   }
 
-  /// True if a token ends the text and is special: such a one is not shown.
+  /// True if a token ends the text and is special, so it is not shown.
   bool is_silent_end(const models::ScoreRules& rules, int32_t token) const {
     return std::ranges::find(rules.eos_token_id, token) != rules.eos_token_id.end() &&
            writer_.tokenizer.decode({&token, 1}, SpecialTokens::kSkipped).empty();
@@ -210,7 +210,7 @@ void write_what_is_asked(const CommandLine& line, const Writer& writer, Clock::t
   }
 }
 
-/// A model that is open for a writer, with all that has been asked of it.
+/// An open model, with its tokenizer and all that was asked of it.
 struct Opened {
   std::unique_ptr<models::StoredModel> model;
   std::unique_ptr<Tokenizer> tokenizer;
@@ -237,7 +237,7 @@ struct Opened {
 
 int generate_alone(const CommandLine& line, Clock::time_point start) {
   const int threads = int(std::min<int64_t>(launch::allowed_cores().count(), launch::kMostThreads));
-  // OpenMP ends the program where it is refused a thread.
+  // OpenMP ends the program if it is refused a thread.
   std::optional<launch::ThreadTrial>(std::in_place, threads).reset();
   const launch::KernelThreads kernels(threads);
   Opened opened;
@@ -248,7 +248,7 @@ int generate_alone(const CommandLine& line, Clock::time_point start) {
   return int(Exit::kFinished);
 }
 
-/// As ranks of a training at stage 3 hold it.
+/// Returns a request at stage 3, by whose shards ranks hold the model.
 plan::Request request_for(int ranks) {
   plan::Request request;
   request.stage = 3;
@@ -259,7 +259,7 @@ plan::Request request_for(int ranks) {
 int generate_on_ranks(const CommandLine& line, int& argc, char**& argv, Clock::time_point start) {
   launch::Session session(argc, argv);
   session.require_whole_launch();
-  // The others may still wait for this rank through these if it fails alone.
+  // Live outside, because peers may still wait for this rank through these if it fails alone.
   Opened opened;
   state::Communicators comms;
   session.end_all_on_error([&] {

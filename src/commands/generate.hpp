@@ -1,6 +1,6 @@
 #pragma once
-/// What the options of generate and a model's own word ask of texts, as one; and what it does with
-/// whole texts: answers, lines of a file, a talk.
+/// The options of generate completed by those of a model, and the writing of whole texts: answers,
+/// lines of a file, a talk.
 
 #include <cstdint>
 #include <deque>
@@ -17,34 +17,33 @@
 
 namespace zero::commands {
 
-/// Returns the written options, completed by those that the model in `place` says. Texts are drawn
-/// where a temperature above 0 is written, or where none is and the model says so; where nobody
-/// says among how many tokens, a written temperature draws among all. Throws Error(kUsage) for
-/// options that contradict each other or the model, or have no effect; Error(kInput) where the
-/// model contradicts itself.
+/// Returns the written options, completed by those of the model in `place`. Texts are drawn if a
+/// temperature above 0 is written, or if none is and the model draws. A written temperature draws
+/// among all tokens unless top_k is set. Throws Error(kUsage) for options that contradict each
+/// other or the model, or have no effect. Throws Error(kInput) if the model contradicts itself.
 GenerationConfig asked_generation(const CommandLine& line, const GenerationConfig& of_model,
                                   const std::string& place);
 
-/// The rules of what asked_generation() has returned, of texts of up to `new_tokens` more where it
-/// says no length. Throws as models::search_rules(), as Error(kUsage) with the option, or
-/// Error(kInput) where the model says so; likewise where a least length exceeds `new_tokens`, or
-/// is written and no token ends a text.
+/// Returns the rules of `asked`, from asked_generation(), for texts of up to `new_tokens` more if
+/// it sets no length. Throws as models::search_rules(): Error(kUsage) naming the option, or
+/// Error(kInput) if the model sets it. Also throws if a least length exceeds `new_tokens`, or is
+/// written and no token ends a text.
 models::SearchRules asked_rules(const CommandLine& line, const models::StoredModel& model,
                                 const GenerationConfig& asked, int64_t new_tokens);
 
-/// Ranks that hold the model together; the first reads what is asked and shows what is written.
+/// The ranks that hold the model together. The first reads requests and shows texts.
 struct WritingRanks {
   launch::Session& session;
   models::WeightsTogether together;
 };
 
-/// The model that writes, and how.
+/// A model that writes, with its options.
 struct Writer {
   const models::StoredModel& model;
   const Tokenizer& tokenizer;
-  GenerationConfig generation;  ///< as asked_generation() has it
+  GenerationConfig generation;  ///< from asked_generation()
   int threads;
-  const WritingRanks* ranks = nullptr;  ///< null: this process alone
+  const WritingRanks* ranks = nullptr;  ///< null = this process alone
 
   model::DataForm form() const { return model::data_form(model.description().model); }
   /// True if it answers a text, instead of continuing it.
@@ -54,8 +53,8 @@ struct Writer {
   std::optional<models::WeightsTogether> together() const {
     return ranks ? std::optional(ranks->together) : std::nullopt;
   }
-  /// Returns the sources that the first rank is asked, on every rank; one that throws ends all.
-  /// Collective.
+  /// Returns on every rank the sources that `of_first` returns on the first. If it throws, all
+  /// ranks end. Collective.
   std::vector<models::TokenList> asked(
       const std::function<std::vector<models::TokenList>()>& of_first) const;
 };
@@ -63,23 +62,22 @@ struct Writer {
 /// Writes a text for one prompt to standard output.
 void write_text(const CommandLine& line, const Writer& writer, const std::string& prompt);
 
-/// A text for each line of a file, one a line, to a new file or standard output, as soon as it and
-/// those before it have ended; line breaks within a text become blanks. What an error ends stays in
-/// the file's temporary, and a later call says how to go on behind what a killed one has left.
+/// Writes a text for each line of a file, one a line, to a new file or standard output. Each
+/// follows as soon as it and its predecessors have ended. Line breaks within a text become blanks.
+/// After an error, texts stay in the file's temporary. A later call tells how to go on behind those
+/// of a killed one.
 void write_lines(const CommandLine& line, const Writer& writer);
 
 using Turns = std::deque<std::string>;
 
-/// Returns the text that a model reads of a talk, but for its end: what it is told of itself, where
-/// that is not "", and turns, of which the last one was said to it, the one in front of that by it,
-/// and so on.
+/// Returns the text that a model reads of a talk, without its end: the persona, unless "", and the
+/// turns. The last turn was said to the model, the one in front of it by the model, and so on.
 std::string text_of_talk(const model::TalkForm& form, const std::string& persona,
                          const Turns& turns);
 
-/// Reads what is said from standard input, line by line, and answers each to standard output. What
-/// was said before is read again each time, as much of its end as the model has room for, after
-/// what it is told of itself. A line that the model has no room for is passed over with a warning.
-/// Throws Error(kUsage) where what it is told leaves no room at all.
+/// Reads lines from standard input, and answers each to standard output. For each answer the model
+/// reads the persona and as many of the latest turns as it has room for. A line beyond that room is
+/// skipped with a warning. Throws Error(kUsage) if the persona leaves no room.
 void talk(const CommandLine& line, const Writer& writer);
 
 }  // namespace zero::commands

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::string_view kSection = "generation.";
 
-/// The settings that are written: a temperature says whether texts are drawn.
+/// Returns the written settings. A temperature decides if texts are drawn.
 GenerationConfig written_in(const CommandLine& line) {
   GenerationConfig written = line.generation;
   if (!written.temperature) return written;
@@ -19,7 +19,7 @@ GenerationConfig written_in(const CommandLine& line) {
   return written;
 }
 
-/// "--min-length" of "min_length"; "" where there is no option.
+/// Returns "--min-length" for "min_length"; "" without an option.
 std::string option_of(std::string_view name) {
   if (name == "max_new_tokens") return "--tokens";
   if (name == "do_sample") return "--temperature";
@@ -29,7 +29,7 @@ std::string option_of(std::string_view name) {
   return option;
 }
 
-/// "write min_length = 5" is "write --min-length 5" on a command line.
+/// Turns "write min_length = 5" into "write --min-length 5", for a command line.
 std::string with_options(std::string problem, const std::vector<std::string>& names) {
   for (const std::string& name : names) {
     const std::string setting = name + " = ";
@@ -39,7 +39,7 @@ std::string with_options(std::string problem, const std::vector<std::string>& na
   return problem;
 }
 
-/// Says it of the option that is written, else of the model.
+/// Refuses the written option at fault, else the model.
 [[noreturn]] void refuse_as_asked(const GenerationConfig& written, const std::string& place,
                                   const SettingsError& error) {
   std::vector<std::string> names;
@@ -56,7 +56,7 @@ std::string with_options(std::string problem, const std::vector<std::string>& na
          option.empty() ? "" : "; what is written with " + option + " wins");
 }
 
-/// Beams that draw: each side of it may be written, or said by the model.
+/// Refuses beams that draw. The command line or the model may set either.
 void require_no_drawn_beams(const GenerationConfig& written, const GenerationConfig& all,
                             const std::string& place) {
   if (all.num_beams.value_or(1) == 1 || !all.do_sample.value_or(false)) return;
@@ -76,7 +76,7 @@ void require_no_drawn_beams(const GenerationConfig& written, const GenerationCon
          "write --num-beams 1, or --temperature 0");
 }
 
-/// Two options of which one would take the place of the other.
+/// Refuses two options if one would replace the other.
 void require_one_of_two(const GenerationConfig& written) {
   if (written.max_new_tokens && written.max_length) {
     refuse(Exit::kUsage, "command line: --tokens and --max-length: both say how long a text ",
@@ -88,7 +88,7 @@ void require_one_of_two(const GenerationConfig& written) {
   }
 }
 
-/// Where nothing ends a text but its length, none ends before.
+/// Refuses a least length if no token ends a text, because no text then ends early.
 void require_ends(const GenerationConfig& written, const std::string& place,
                   const models::ScoreRules& rules) {
   if (!rules.eos_token_id.empty()) return;
@@ -101,7 +101,7 @@ void require_ends(const GenerationConfig& written, const std::string& place,
   }
 }
 
-/// The default gives way to no option.
+/// Refuses a least length above the default, which no option raises.
 void require_default_length(const GenerationConfig& asked, int64_t new_tokens) {
   if (asked.max_length || asked.max_new_tokens) return;
   const int64_t least = asked.min_new_tokens.value_or(0);
@@ -111,7 +111,7 @@ void require_default_length(const GenerationConfig& asked, int64_t new_tokens) {
                   " as well");
 }
 
-/// Options that act only among beams, or only where texts are drawn.
+/// Refuses options that act only among beams, or only on drawn texts, if they do nothing.
 void require_effect(const CommandLine& line, const GenerationConfig& written,
                     const GenerationConfig& all) {
   const bool beams = all.num_beams.value_or(1) > 1, draws = all.do_sample.value_or(false);

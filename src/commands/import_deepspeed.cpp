@@ -13,7 +13,7 @@
 namespace zero::commands {
 namespace {
 
-/// As a shell reads it back: quoted, where it would read more than a word.
+/// Quotes a word if a shell would read more than a word.
 std::string shell_word(const std::string& word) {
   constexpr std::string_view kPlain =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./=,:+-";
@@ -23,7 +23,7 @@ std::string shell_word(const std::string& word) {
   return quoted + "'";
 }
 
-/// What is still open, and the command that would fill it.
+/// Prints the open keys, and the command that would fill them.
 void print_needs(const CommandLine& line, const DeepSpeedImport& result) {
   if (result.needs.empty()) return;
   const bool to_file = !line.output.empty();

@@ -22,7 +22,7 @@ constexpr size_t kFactWidth = 100;
 constexpr size_t kShownDifferences = 20;
 constexpr const char* kConfiguration = "configuration";
 
-/// On one line; the numbers that are kept to the bit as people read them.
+/// Returns a fact on one line, with numbers that are kept to the bit as people read them.
 std::string shown_fact(const std::string& value) {
   if (value.starts_with("0x")) return text(std::strtod(value.c_str(), nullptr));
   const std::string quoted = escaped_text(value, kFactWidth);
@@ -32,13 +32,13 @@ std::string shown_fact(const std::string& value) {
 void print_facts(const TensorSource& source) {
   std::printf("%s\n", source.path().c_str());
   for (const auto& [name, value] : source.facts()) {
-    // Whole files are better read where they lie.
+    // Facts that are whole files are better read there.
     if (value.find('\n') != value.npos) continue;
     std::printf("  %-28s %s\n", name.c_str(), shown_fact(value).c_str());
   }
 }
 
-/// "optimizer/momentum/": what stands before a tensor's own name.
+/// Returns the prefix of a tensor's own name: "optimizer/momentum/".
 std::string part_of(const std::string& name) { return name.substr(0, name.rfind('/') + 1); }
 
 void print_tensor(const Tensor& tensor, const models::TensorStatistics& found) {
@@ -80,11 +80,11 @@ void show_json(const TensorSource& source) {
   print_json(json);
 }
 
-/// What two sources have in common, and where they differ.
+/// The differences of two sources, and the number of equal tensors.
 struct Comparison {
   struct Differing {
     std::string name;
-    std::string how;  ///< where the extents differ, in words
+    std::string how;  ///< differing extents, in words
     models::TensorDifference values;
   };
   int64_t equal = 0;

@@ -29,7 +29,7 @@ void require_new_file(const std::string& path) {
   }
 }
 
-/// What can be refused before anything is measured.
+/// Refuses a bad file or folder before anything is measured.
 void check(const CommandLine& line, const std::string& file, const launch::Session& session) {
   if (session.is_first()) require_new_file(file);
   if (line.nvme) tiers::DiskFiles({.folders = {*line.nvme}});
@@ -70,12 +70,12 @@ int doctor(const CommandLine& line, int& argc, char**& argv) {
     return 0;
   }
   const launch::Launch launch = launch::current_launch();
-  // MPI itself would end them without a word that helps.
+  // MPI itself would end these ranks without a helpful word.
   launch::require_joined_launch(launch);
   launch::Session session(argc, argv);
-  // Where every task became a job of its own, the first one speaks for all.
+  // If every task became a job of its own, the first speaks for all.
   if (launch.tasks > session.ranks() && launch.task > 0) return int(Exit::kUsage);
-  // A folder that is none is a mistake on the command line and no finding.
+  // A missing folder is a mistake on the command line and no finding.
   session.on_every_rank([&] {
     if (line.nvme && session.leads_node()) tiers::DiskFiles({.folders = {*line.nvme}});
   });

@@ -30,7 +30,7 @@ ModelWriter::Options options_of(const CommandLine& line, const CheckpointModel& 
   return options;
 }
 
-/// What becomes infinite was finite before.
+/// Refuses finite weights that fp16 makes infinite.
 void require_range(const std::string& parameter, std::span<const float> values, Dtype dtype) {
   if (dtype != Dtype::f16) return;
   for (const float value : values) {

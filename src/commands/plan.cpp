@@ -18,7 +18,7 @@
 namespace zero::commands {
 namespace {
 
-/// Ranks of a node: what was typed, or as many as the machine has GPUs for; else all.
+/// Returns the ranks of a node: as typed, or as many as the machine has GPUs for; else all.
 int64_t node_ranks(const CommandLine& line, const plan::Machine& machine) {
   const int64_t node = line.ranks_per_node;
   if (node == 0) return plan::ranks_on_a_node(machine, line.ranks);
@@ -37,30 +37,30 @@ int64_t node_ranks(const CommandLine& line, const plan::Machine& machine) {
 bool is_this_host(const CommandLine& line) {
   return line.machine.empty() || line.machine == "host";
 }
-/// Whether ranks compute on hosts, this one or a measured one.
+/// True if ranks compute on hosts, this one or a measured one.
 bool is_host(const CommandLine& line) {
   return is_this_host(line) || advise::is_machine_file(line.machine);
 }
 
-/// How many ranks a refusal may advise: no more than the program then takes.
+/// Returns the most ranks that a refusal may advise; a dry run cannot have more.
 int most_ranks(const CommandLine& line) {
   return line.dry_run ? int(line.ranks) : comm::kMostRanks;
 }
 
-/// What is planned for.
+/// The machine that is planned for.
 struct Target {
   plan::Machine machine;
-  int64_t threads = 1;  ///< of a rank, where the configuration does not say
+  int64_t threads = 1;  ///< per rank, unless configured
 };
 
-/// A run on this host, where nothing else is asked for, goes by the rates of run.machine.
+/// Returns the rates of --machine, else of run.machine, else of this host.
 advise::MachineRates rates_of(const CommandLine& line, const RunConfig& config) {
   if (!line.machine.empty()) return advise::rates_of_option(line.machine, config, line.ranks);
   if (!config.run.machine.empty()) return advise::rates_of_key(config, line.ranks);
   return advise::rates_of_option("host", config, line.ranks);
 }
 
-/// A profile describes a node as it is mostly sold; one with more GPUs is the user's to state.
+/// Accepts more GPUs a node than a profile has, because it describes a common node. Warns.
 void take_typed_gpus(const CommandLine& line, plan::Machine& machine) {
   const bool is_profile = !is_host(line);
   if (!is_profile || line.ranks_per_node <= machine.gpus_per_node) return;
@@ -77,14 +77,14 @@ void warn_of_unknown_link(const plan::Machine& machine, int64_t ranks) {
        "calibrate on several, or write node_link_gb");
 }
 
-/// Returns the threads that a run here would start of each of a node's ranks.
+/// Returns the threads that a run here would start for each of a node's ranks.
 int64_t threads_here(int64_t node_ranks) {
   const int64_t asked = launch::threads_asked(std::getenv);
   if (asked > 0) return asked;
   return std::min<int64_t>(launch::allowed_cores().count() / node_ranks, launch::kMostThreads);
 }
 
-/// A device needs no scratch for each thread of its host.
+/// Refuses --threads on devices, which need no scratch for each thread of their host.
 void require_host_for_threads(const CommandLine& line, const plan::Machine& machine) {
   const bool on_host = !machine.has_memory && !(is_this_host(line) && drives_devices());
   if (line.threads == 0 || on_host) return;
@@ -130,8 +130,8 @@ bool rests_in_host_memory(const RunConfig& config) {
          config.offload_activations.home() != Home::none || config.checkpoint.async;
 }
 
-/// The ranks of each node of a change, where they have to be typed: more ranks on the same node
-/// would share the same memory.
+/// Returns the ranks a node that a change must have typed, or 0: more ranks on the same node would
+/// share the same memory.
 int64_t node_ranks_to_type(const CommandLine& line, const plan::Machine& machine,
                            const advise::Change& change) {
   const int64_t now = node_ranks(line, machine);
@@ -170,14 +170,14 @@ void print_report(const advise::PlanReport& report, bool json) {
   std::fputs(advise::time_table(report).c_str(), stdout);
 }
 
-/// A plan is made without data, which alone says how many steps an epoch has.
+/// Returns a note on run.epochs: only the data, which a plan lacks, give the steps of an epoch.
 std::string length_text(const RunConfig& config) {
   if (config.run.epochs == 0) return "";
   return text("run.epochs = ", config.run.epochs,
               ": the steps come from the data; zeroapp data INPUT counts them\n");
 }
 
-/// The same of the pairs of lengths, which are seldom written.
+/// Returns a line on the pairs of lengths, which are seldom written.
 std::string pairs_text(const DataConfig& data) {
   if (data.length_buckets == "none") return "";
   const bool chooses = chooses_lengths(data);

@@ -14,7 +14,8 @@ namespace {
 
 int answer(const char* text) { return std::fputs(text, stdout) < 0 ? 1 : 0; }
 
-/// What is done with files by one process, whatever number a launcher has started.
+/// Returns the function of a command on files, or null. A single process runs it, whatever number a
+/// launcher has started.
 int (*work_on_files(Command command))(const CommandLine&) {
   switch (command) {
     case Command::ls:
@@ -35,12 +36,12 @@ int (*work_on_files(Command command))(const CommandLine&) {
 }
 
 int run(int argc, char** argv, const model::Catalogue& catalogue) {
-  // 1. What is asked for.
+  // 1. Read the command line.
   CommandLine line = read_command_line({argv + 1, argv + argc});
   line.program = argv[0];
   line.catalogue = &catalogue;
 
-  // 2. Questions that need no peers.
+  // 2. Answer questions that need no peers.
   if (line.command == Command::help) return answer(help_text(catalogue).c_str());
   if (line.command == Command::version) {
     return answer(("zeroapp " + version() + "\n").c_str());
@@ -53,8 +54,7 @@ int run(int argc, char** argv, const model::Catalogue& catalogue) {
   }
   if (line.dry_run) return dry_run(line);
 
-  // 3. Training, what was trained, or a look at where it would run, in an environment that their
-  // libraries read before they start.
+  // 3. Train, evaluate or examine, in an environment that libraries read before they start.
   launch::prepare_environment(argv);
   if (line.command == Command::doctor) return doctor(line, argc, argv);
   if (line.command == Command::calibrate) return calibrate(line, argc, argv);
@@ -68,17 +68,17 @@ int run(int argc, char** argv, const model::Catalogue& catalogue) {
 int run_program(int argc, char** argv, const model::Catalogue& catalogue) {
   launch::occupy_standard_files();
   launch::spare_addresses();
-  // A file beyond the limit of its size (ulimit -f) is an error of the write, with words, and no
-  // end without any.
+  // A write beyond the limit of a file's size (ulimit -f) fails with words, and does not kill the
+  // process silently.
   std::signal(SIGXFSZ, SIG_IGN);
   try {
     launch::require_stack();
     return run(argc, argv, catalogue);
   } catch (const launch::Ended& ended) {
-    // 4. A failure that one rank has printed for all.
+    // 4. Return the status of a failure that one rank has printed for all.
     return int(ended.exit);
   } catch (...) {
-    // 5. One that only this process knows of.
+    // 5. Print an error that only this process knows of.
     const launch::Failure failure = launch::failure_of(std::current_exception());
     std::fputs(launch::error_line(failure).c_str(), stderr);
     return int(failure.exit);

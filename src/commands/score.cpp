@@ -29,7 +29,7 @@ void require_utf8(const std::string& path, size_t number, std::string_view line)
     refuse(Exit::kInput, path, ": line ", number, ": ends inside a character of UTF-8");
 }
 
-/// The lines of a file, one at a time, without their ends; the last one may lack its own.
+/// A reader of a file's lines, one at a time, without their ends. The last line may lack its end.
 class Lines {
  public:
   explicit Lines(const std::string& path)
@@ -43,7 +43,7 @@ class Lines {
     require_utf8(path_, ++number_, line);
     return true;
   }
-  /// Blank lines up to the end; none where a text follows.
+  /// Returns the number of blank lines up to the end; none if a text follows.
   std::optional<int64_t> blank_rest() {
     const std::string_view rest = std::string_view(content_).substr(at_);
     if (rest.find_first_not_of(text(kBlanks, '\n')) != rest.npos) return std::nullopt;
@@ -62,7 +62,7 @@ class Lines {
   size_t at_ = 0, number_ = 0;
 };
 
-/// True if nothing but blank lines follows the last line that has one beside it.
+/// True if nothing but blank lines is left of the longer file. Warns of them.
 bool passes_over(Lines& longer, std::string_view line) {
   const std::optional<int64_t> rest = longer.blank_rest();
   if (!rest || !is_blank(line)) return false;

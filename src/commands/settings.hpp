@@ -6,9 +6,8 @@
 
 namespace zero::commands {
 
-/// Reads the input file and the settings of a command line, with the numbers of the model that a
-/// run of them begins with. `start` holds that model then. Prints warnings. Throws as
-/// read_config_file().
+/// Reads the input file and the settings of a command line, with the numbers of the model that such
+/// a run begins with. `start` then holds that model. Prints warnings. Throws as read_config_file().
 ConfigInput read_settings(const CommandLine& line, train::StartModel& start);
 
 }  // namespace zero::commands

@@ -13,7 +13,7 @@ int train(const CommandLine& line, int& argc, char**& argv) {
   std::signal(SIGPIPE, SIG_IGN);
   const launch::StopSignal signals;
 
-  // The ranks, and how they end together.
+  // Join the ranks, which end together.
   launch::require_joined_launch(launch::current_launch());
   launch::Session session(argc, argv);
   session.require_whole_launch();

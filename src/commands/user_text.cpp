@@ -17,10 +17,10 @@
 namespace zero::commands {
 namespace {
 
-constexpr int kPatience = 10'000;  // milliseconds for somebody who writes to come
+constexpr int kPatience = 10'000;  // milliseconds to wait for a writer
 
-/// The next bytes, however long a writer takes for them; 0 at the end of the last writer, and -1
-/// with errno, which is ETIMEDOUT where none has come.
+/// Reads the next bytes, however long a writer takes. Returns 0 at the end of the last writer, and
+/// -1 with errno, which is ETIMEDOUT if none has come.
 ssize_t read_next(const OpenFile& pipe, std::string& bytes) {
   pollfd asked{.fd = pipe.descriptor(), .events = POLLIN, .revents = 0};
   for (;;) {
@@ -33,7 +33,7 @@ ssize_t read_next(const OpenFile& pipe, std::string& bytes) {
   }
 }
 
-/// The bytes of the whole character that `bytes` begins with; 0 if there is none.
+/// Returns the bytes of the whole character that `bytes` begins with; 0 without one.
 size_t character_length(std::string_view bytes) {
   Utf8Checker utf8;
   for (size_t i = 0; i < bytes.size(); ++i) {
@@ -70,7 +70,7 @@ bool stands_for_itself(char byte) {
 std::string read_file_or_pipe(const std::string& path, int64_t limit) {
   std::error_code unknown;
   if (!std::filesystem::is_fifo(path, unknown)) return read_whole(path, limit);
-  // A pipe that nobody writes into would make open() wait for ever.
+  // open() would wait for ever on a pipe without a writer.
   const OpenFile pipe(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!pipe) refuse(Exit::kInput, path, ": ", path_advice(errno));
   std::string content, piece(size_t(1) << 16, '\0');

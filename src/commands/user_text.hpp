@@ -7,14 +7,13 @@
 
 namespace zero::commands {
 
-/// The whole of what a command line names: of a regular file, or of a pipe up to its end, as
-/// /dev/stdin after `|` is one, and what a shell makes of <(command). A writer may take its time.
-/// Throws Error(kInput) where there is neither, more than `limit` bytes, nobody who writes into a
-/// pipe within ten seconds, or what cannot be read.
+/// Returns the whole of a regular file, or of a pipe up to its end: /dev/stdin after `|`, or
+/// <(command) in a shell. A writer may pause. Throws Error(kInput) if `path` is neither, cannot be
+/// read, has more than `limit` bytes, or is a pipe that nobody writes into within ten seconds.
 std::string read_file_or_pipe(const std::string& path, int64_t limit);
 
-/// `bytes` on one line between quotes: \n, \t, \r, \" and \\ are escaped, and as \x1f any other
-/// control byte and what is no UTF-8. What would take more than `width` characters ends in "...".
+/// Returns `bytes` on one line between quotes. Escapes \n, \t, \r, \" and \\, and other control
+/// bytes and bytes that are not UTF-8 as \x1f. Replaces text beyond `width` characters by "...".
 std::string escaped_text(std::string_view bytes, size_t width);
 
 }  // namespace zero::commands

@@ -23,12 +23,12 @@ using models::TokenList;
 
 constexpr int64_t kMostBytes = int64_t(4) << 30;
 constexpr int64_t kDefaultTokens = 200, kDefaultBatch = 8;
-/// Batches that ranks write between two times that texts are shown: few wait long for the others.
+/// Batches that a rank writes before texts are shown, so many that few ranks wait long.
 constexpr int64_t kRankBatches = 8;
 
-/// Returns the rules of a call. If nobody says what ends a text, the tokenizer does. Without a word
-/// of a length each text has the default number of tokens after its own beginning, if there is
-/// room: the last one of all takes no position.
+/// Returns the rules of a call. If no option ends a text, the tokenizer's end does. Without a
+/// length, each text has the default number of tokens after its beginning, if there is room. The
+/// very last token takes no position.
 models::SearchRules rules_for(const CommandLine& line, const Writer& writer) {
   GenerationConfig asked = writer.generation;
   const int64_t positions = writer.form().positions;
@@ -43,7 +43,7 @@ models::SearchRules rules_for(const CommandLine& line, const Writer& writer) {
   return rules;
 }
 
-/// The number of sources that come at a time, and the tokens of the longest.
+/// The number of sources at a time, and the tokens of the longest.
 struct Extents {
   int64_t count, longest;
 };
@@ -54,7 +54,7 @@ std::string ids_text(std::span<const int32_t> ids) {
   return all;
 }
 
-/// The plans that write for sources.
+/// A writer of texts for sources.
 class Texts {
  public:
   using Show = std::function<void(std::string)>;
@@ -67,8 +67,8 @@ class Texts {
     models::load_weights(writer.model, generator_);
   }
 
-  /// Gives the text of each source to `show`, in their order and as soon as it can. The first one
-  /// is the number `first` of those that the seed draws.
+  /// Gives the text of each source to `show`, in order and as soon as it can. `first` is the number
+  /// of the first text among those that the seed draws.
   void write(std::span<const TokenList> sources, int64_t first, const Show& show) {
     if (!writer_.ranks) return write_alone(sources, first, show);
     const launch::Peers& peers = writer_.ranks->session.peers();
@@ -122,7 +122,7 @@ class Texts {
   models::TextGenerator generator_;
 };
 
-/// As in training, what is answered ends.
+/// Returns the tokens of a source. If it is answered, it ends as in training.
 TokenList source_of(const Writer& writer, std::string_view text) {
   TokenList source = writer.tokenizer.encode(text);
   if (writer.answers()) source.push_back(int32_t(writer.form().end));
@@ -176,7 +176,7 @@ void show(const Writer& writer, const std::string& text) {
   if (!shown || std::fflush(stdout) != 0) refuse(Exit::kIo, "standard output: is closed or full");
 }
 
-/// Says of texts that a killed process has left how to go on behind them.
+/// Warns of texts that a killed process left, and how to go on behind them.
 void tell_of_left(const std::string& output) {
   for (const std::string& left : left_files(output)) {
     std::ifstream file(left, std::ios::binary);
@@ -200,7 +200,7 @@ class WrittenLines {
     tell_of_left(line.output);
     file_.emplace(line.output, first_);
   }
-  /// Leaves the texts that an error has ended, and says how to go on.
+  /// Keeps the texts so far after an error, and says how to go on.
   ~WrittenLines() {
     if (!file_ || count_ == 0) return;
     warn(file_->leave(), ": holds the ", counted(count_, "text"), " that were written before; ",
@@ -278,7 +278,7 @@ void write_text(const CommandLine& line, const Writer& writer, const std::string
 }
 
 void write_lines(const CommandLine& line, const Writer& writer) {
-  // A name that cannot be had is known before hours of work.
+  // The file is made first, to refuse a bad name before hours of work.
   std::optional<WrittenLines> lines;
   const std::vector<TokenList> sources = writer.asked([&] {
     std::vector<TokenList> read = sources_of(line, writer);
@@ -292,7 +292,7 @@ void write_lines(const CommandLine& line, const Writer& writer) {
 }
 
 void talk(const CommandLine& line, const Writer& writer) {
-  // A talk has an end if positions have none.
+  // Most tokens of a talk, because positions may have no limit.
   constexpr int64_t kMostTokens = 2048;
   const int64_t most = std::min(writer.form().positions, kMostTokens);
   require_persona(writer, line.persona, most);
