@@ -35,7 +35,7 @@ struct Builder {
     return graph::linear(out, x, weight, bias);
   }
 
-  /// Makes `parts` of queries, keys and values.
+  /// Projects `x` to queries (1 part), keys and values (2), or all three (3).
   TensorId heads_of(TensorId x, const std::string& name, int64_t parts) {
     return linear(x, name, {model.width, parts * model.width});
   }
@@ -170,7 +170,7 @@ Tables tables(const Blenderbot& model, GraphBuilder& out) {
   return {tokens, bias};
 }
 
-/// Parameters of one layer of each kind, its norm included.
+/// The parameter counts of one layer of each kind, including its norm.
 struct LayerCounts {
   explicit LayerCounts(const Blenderbot& model)
       : attention(4 * model.width * model.width + 6 * model.width),

@@ -10,7 +10,7 @@ namespace zero::model {
 namespace {
 
 constexpr int64_t kPad = 0, kStart = 1, kEnd = 2;
-constexpr double kUsualDropout = 0.1;  // of the class in Transformers
+constexpr double kUsualDropout = 0.1;  // default of the class in Transformers
 constexpr std::string_view kBias = "final_logits_bias";
 
 Blenderbot of(const Architecture& model) {
@@ -34,8 +34,8 @@ std::string numbers_of(const Blenderbot& model) {
               ", ", model.vocabulary, " tokens, ", counted(model.positions, "position"));
 }
 
-/// The class has defaults of another size, so every number must be written. The hub's files say
-/// what the class no longer asks for.
+/// Refuses a network that blenderbot() does not build. The class defaults to another size, so files
+/// must write every number. The hub's files hold keys that the class does not read.
 void require_same_network(const HubConfig& config) {
   if (config.word_or("activation_function", "gelu") != "gelu") {
     config.fail("activation_function", "only \"gelu\"");
@@ -102,8 +102,8 @@ std::vector<HubEntry> to_hub(const Blenderbot& model, std::string_view dtype) {
           {"dropout", text(model.dropout)}};
 }
 
-/// Queries, keys and values of Hugging Face's files stand side by side in one parameter, and its
-/// Linear layers hold their weights transposed; what is added to logits is one row there.
+/// Returns the form in Hugging Face's files: queries, keys and values are separate tensors, weights
+/// of Linear layers are transposed, and final_logits_bias is one row.
 StoredForm stored_form_of(const Architecture&, std::string_view parameter) {
   const std::string name(parameter);
   if (name == kBias) return {.names = {name}, .one_row = true};
@@ -137,7 +137,7 @@ std::vector<Rule> rules() {
        .example = {"model.name = \"blenderbot-400M-distill\"", "data.sequence_length = 256"}}};
 }
 
-/// Sources of the sizes: the public checkpoints.
+/// Returns the keys of [model], with the public checkpoints' sizes.
 ModelFamily settings() {
   const Range count{.low = 1, .high = 1 << 20, .automatic = true};
   const Range layers{.low = 1, .high = 10000, .automatic = true};
@@ -223,7 +223,7 @@ const Family& blenderbot_family() {
                    {"decoder_layerdrop", 0, false}},
       .data = "pairs",
       // Sources: the chat template of Transformers' BlenderbotTokenizer; ParlAI's
-      // blended_skill_talk, whose personas are lines that begin so.
+      // blended_skill_talk, whose lines of a persona begin like this.
       .talk = {.persona = "your persona: ", .said = " "},
       .forward = [](const Architecture& model,
                     const ForwardOptions& options) { return blenderbot(of(model), options); },

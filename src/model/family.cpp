@@ -23,7 +23,7 @@ std::string joined(const Catalogue& catalogue, std::string_view Family::*member,
   return all;
 }
 
-/// What Transformers reads of a config.json of every family, and what is not built of any.
+/// Refuses settings that Transformers reads for every family and no family here builds.
 void require_plain_weights(const HubConfig& config) {
   for (const char* key : {"quantization_config", "compression_config"}) {
     config.require_none(key,
@@ -73,7 +73,7 @@ double flops_per_token(const Architecture& model, const graph::MicroBatch& micro
 
 DataForm data_form(const Architecture& model) { return row(model).data_form(model); }
 
-/// Checkpoints have never named a constant that is as usual in its family.
+/// Omits constants with the family's usual value, as the checkpoint format does.
 std::string fact(const Architecture& model) {
   std::string words = row(model).fact(model);
   for (const auto& [name, usual] : row(model).constants) {

@@ -13,7 +13,8 @@ bool meets(const std::string& pattern, const std::string& name) {
   return fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
 }
 
-/// A parameter's own name as checkpoints show it, and as Hugging Face's files have it.
+/// True if the pattern matches the parameter's name, also with the family's prefix and behind
+/// model/.
 bool meets_any(const Architecture& model, const std::string& pattern, std::string_view name) {
   const std::string_view prefix = model.family->stored.prefix;
   return meets(pattern, std::string(name)) || meets(pattern, text(prefix, name)) ||
@@ -22,7 +23,7 @@ bool meets_any(const Architecture& model, const std::string& pattern, std::strin
 
 using Names = std::vector<std::string>;
 
-/// A copy that is a parameter of its own in this model, as an untied classifier, is none.
+/// True if the pattern matches the copy. An untied classifier is a parameter, and so no copy.
 bool meets_copy(const Architecture& model, const std::string& pattern, const StoredCopy& copy,
                 const Names& names) {
   return meets_any(model, pattern, copy.copy) && std::ranges::find(names, copy.copy) == names.end();
@@ -35,8 +36,8 @@ bool meets_copy_of(const Architecture& model, const std::string& pattern, const 
   });
 }
 
-/// True if a pattern means a parameter. It may hold several tensors of Hugging Face's, side by
-/// side, of which either all are meant or none.
+/// True if the pattern matches a parameter. Throws Error(kUsage) if it matches some but not all of
+/// the parameter's tensors in Hugging Face's files.
 bool means(const Architecture& model, const std::string& pattern, const std::string& name,
            const Names& names) {
   if (meets_any(model, pattern, name) || meets_copy_of(model, pattern, name, names)) return true;

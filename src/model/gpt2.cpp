@@ -15,7 +15,7 @@ using graph::Init;
 using graph::TensorId;
 
 constexpr float kDeviation = 0.02f;
-constexpr double kUsualDropout = 0.1;  // of the class in Transformers, in every place
+constexpr double kUsualDropout = 0.1;  // default of the class in Transformers, everywhere
 
 struct Builder {
   const Gpt2& model;
@@ -38,7 +38,7 @@ struct Builder {
     return graph::linear(out, x, weight, bias);
   }
 
-  /// Adds attention between its two products.
+  /// Adds attention with the products before and after it.
   TensorId attention(TensorId x, const std::string& name) {
     const int64_t width = model.width;
     const TensorId qkv = linear(x, name + ".c_attn", {width, 3 * width}, kDeviation);
@@ -46,8 +46,8 @@ struct Builder {
     return linear(mixed, name + ".c_proj", {width, width}, residual_deviation());
   }
 
-  /// Deviation of a projection into the residual stream: the sum of all of them keeps its size
-  /// whatever the depth.
+  /// Returns the deviation of a projection into the residual stream. The sum of all of them then
+  /// has the same size at every depth.
   float residual_deviation() const {
     return float(kDeviation / std::sqrt(2.0 * double(model.layers)));
   }
@@ -66,7 +66,7 @@ struct Builder {
     return graph::dropout_add(out, projected, middle, dropout, name);
   }
 
-  /// From tokens to the final norm.
+  /// The result of the layers from tokens to the final norm.
   struct Trunk {
     TensorId table, last;
   };
@@ -109,7 +109,7 @@ Gpt2 of(const Architecture& model) {
           .epsilon = float(numbers.rate("epsilon"))};
 }
 
-/// As checkpoints have said it from the first on.
+/// Returns the description in checkpoints. Its words are a file format.
 std::string fact_of(const Gpt2& model) {
   return text("gpt2 of ", model.layers, " layers of ", model.width, " with ", model.heads,
               " heads, ", model.vocabulary, " tokens, ", model.positions, " positions");
@@ -149,7 +149,7 @@ ModelNumbers from_hub(const HubConfig& config) {
 }
 
 std::vector<HubEntry> to_hub(const Gpt2& model, std::string_view dtype) {
-  // fp32 numbers as they were written: 1e-05 and not 9.99999974e-06.
+  // text() writes fp32 numbers in their shortest form: 1e-05, not 9.99999974e-06.
   return {{"architectures", R"(["GPT2LMHeadModel"])"},
           {"model_type", R"("gpt2")"},
           {"n_layer", text(model.layers)},
@@ -177,8 +177,8 @@ std::string long_sequence(const RunConfig& config) {
               counted(positions, "position"), "; write sequence_length = ", positions, " or less");
 }
 
-/// Sources of the sizes: the public checkpoints; DeepSpeed's ZeRO tutorial for the last two, whose
-/// vocabulary Megatron pads to 50304.
+/// Returns the keys of [model]. Sources of the sizes: the public checkpoints; DeepSpeed's ZeRO
+/// tutorial for the last two, whose vocabulary Megatron pads to 50304.
 ModelFamily settings() {
   const auto bytes = [](const RunConfig&) -> int64_t { return 256; };
   const auto length = [](const RunConfig& config) { return config.data.sequence_length; };
@@ -209,7 +209,7 @@ ModelFamily settings() {
           .blocks = {"layers"}};
 }
 
-/// On a host a block of the smallest one under a short table.
+/// Returns a probe. A host's is one block of the smallest model with a short table.
 Probe probe(ProbeSize size) {
   switch (size) {
     case ProbeSize::brief:

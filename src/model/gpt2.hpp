@@ -4,7 +4,7 @@
 
 namespace zero::model {
 
-/// Its row of functions.
+/// Returns GPT-2's row of functions.
 const Family& gpt2_family();
 
 struct Gpt2 {
@@ -13,33 +13,33 @@ struct Gpt2 {
   int64_t heads;
   int64_t vocabulary;     ///< real classes; the table is padded to a multiple of 64
   int64_t positions;      ///< rows of the position table
-  float dropout = 0.0f;   ///< of embeddings, attention probabilities and residuals
-  float epsilon = 1e-5f;  ///< of layer norms
+  float dropout = 0.0f;   ///< rate for embeddings, attention probabilities and residuals
+  float epsilon = 1e-5f;  ///< term in layer norms
 
   operator Architecture() const;
 };
 
 int64_t padded_vocabulary(const Gpt2& model);
 
-/// Parameters without the padding of the vocabulary.
+/// Returns the number of parameters without the vocabulary's padding.
 int64_t parameter_count(const Gpt2& model);
 
-/// Forward graph with loss. Parameter names are Hugging Face's without "transformer.":
-/// wte.weight, wpe.weight, h.0.ln_1.weight, h.0.attn.c_attn.weight [width, 3 width], ...
-/// Unit "embedding" holds wte, wpe and ln_f; each block is one of its own. Initialisation N(0,
-/// 0.02), the two projections into the residual stream by 1 / sqrt(2 layers) smaller. Throws
-/// Error(kUsage) where heads do not divide width or length exceeds positions. Source: Radford et
-/// al. 2019; Hugging Face modeling_gpt2.py for names and shapes.
+/// Returns the forward graph with its loss. Parameter names are Hugging Face's without
+/// "transformer.": wte.weight, wpe.weight, h.0.ln_1.weight, h.0.attn.c_attn.weight [width, 3
+/// width], ... Unit "embedding" holds wte, wpe and ln_f. Each block is a unit. Initialisation N(0,
+/// 0.02); the two projections into the residual stream are smaller by 1 / sqrt(2 layers). Throws
+/// Error(kUsage) if heads do not divide width or length exceeds positions. Source: Radford et al.
+/// 2019; Hugging Face modeling_gpt2.py for names and shapes.
 graph::Graph gpt2(const Gpt2& model, const ForwardOptions& options);
 
-/// Graph that continues texts by the tokens of a chunk and gives logits after them: the same
-/// parameters in the same order, with a cache of keys and values a block and text. Throws
-/// Error(kUsage) where heads do not divide width or the context exceeds positions.
+/// Returns the graph that continues texts by the tokens of a chunk and gives logits after them. Has
+/// gpt2()'s parameters in their order, and a cache of keys and values for each block and text.
+/// Throws Error(kUsage) if heads do not divide width or the context exceeds positions.
 graph::Graph gpt2_decode(const Gpt2& model, const graph::Chunk& chunk, Dtype compute);
 
-/// Floating-point operations of one token's forward and backward pass: 6 N + 6 L C T. N is
-/// parameter_count(), where the tied table stands once, for the head's product (looking a token up
-/// costs none); attention is causal; recompute is not counted.
+/// Returns the floating-point operations of one token, forward and backward: 6 N + 6 layers width
+/// length. N is parameter_count(), where the tied table counts once, for the head's product (a
+/// lookup costs nothing). Attention is causal. Recompute is not counted.
 double flops_per_token(const Gpt2& model, int64_t length);
 
 }  // namespace zero::model

@@ -31,7 +31,7 @@ std::string shown_json(const JsonScalar& value) {
   return number ? text(*number) : "null";
 }
 
-/// Rows and columns of one of the tensors, as the parameter has them.
+/// The extents of one tensor, not transposed.
 struct Part {
   int64_t rows, columns;
 };
@@ -45,7 +45,7 @@ Part part_of(const StoredForm& form, std::span<const int64_t> shape) {
   return {.rows = shape.size() == 2 ? shape[0] : 1, .columns = shape.back() / parts};
 }
 
-/// Calls `visit` with the place of each element in the tensors and in the parameter.
+/// Calls `visit` with the index of each element in the tensors and in the parameter.
 template <class Visit>
 void for_elements(const StoredForm& form, std::span<const int64_t> shape, const Visit& visit) {
   const auto [rows, columns] = part_of(form, shape);

@@ -8,13 +8,13 @@
 namespace zero::model {
 namespace {
 
-/// DataParallel, torch.compile, PEFT, and a member that holds the model.
+/// Prefixes by DataParallel, torch.compile, PEFT and a member that holds the model.
 constexpr std::string_view kWrappers[] = {"module.", "_orig_mod.", "base_model.model.", "model.",
                                           "transformer."};
-constexpr int kMostWrappers = 3;  // in each other
+constexpr int kMostWrappers = 3;  // maximum nesting
 
-/// Keys of GenerationConfig (Transformers 4.57) that nothing here goes by, each with the value that
-/// asks for nothing. An empty text stands for null alone.
+/// Keys of GenerationConfig (Transformers 4.57) that this program does not implement, with their
+/// neutral values. "" stands for null alone.
 const std::map<std::string, TomlValue, std::less<>> kUnmet = {
     {"assistant_confidence_threshold", 0.4},
     {"assistant_early_exit", ""},

@@ -22,7 +22,7 @@ graph::Graph unaltered(const Architecture& model, Purpose purpose, const GraphSi
               .chunk_rows = sizes.chunk_rows});
 }
 
-/// Returns the graph with what Hugging Face's files make of its parameters.
+/// Adds the family's prefix and each parameter's number of tensors in Hugging Face's files.
 graph::Graph with_stored(const Architecture& model, graph::Graph graph) {
   graph.prefix = model.family->stored.prefix;
   for (graph::Parameter& parameter : graph.parameters) {

@@ -14,7 +14,7 @@ double flops_per_target(const StackCounts& counts, const graph::MicroBatch& micr
   const auto target = double(micro.length), source = double(source_length(micro));
   const auto attended = double(counts.attended), width = double(counts.width);
   const auto layers = double(counts.layers), decoder_layers = double(counts.decoder_layers);
-  const double cross = 2 * width * attended;  // keys and values are made of the source
+  const double cross = 2 * width * attended;  // keys and values come from the source
   const double decoder = double(2 * counts.attention + counts.decoder_feed_forward) - cross;
   const double products =
       source * (layers * double(counts.attention + counts.feed_forward) + decoder_layers * cross) +

@@ -14,14 +14,14 @@ using graph::Init;
 using graph::ParameterSpec;
 using graph::TensorId;
 
-/// 1 / sqrt(n): what keeps the size of a sum of n products.
+/// Returns 1 / sqrt(n), the factor that keeps the size of a sum of n products.
 float shrink(int64_t n) { return float(1 / std::sqrt(double(n))); }
 
 struct Builder {
   const T5& model;
   GraphBuilder& out;
   float dropout;                         ///< 0 in evaluation
-  int64_t source_length, target_length;  ///< of a text; where texts are continued, at most
+  int64_t source_length, target_length;  ///< tokens of a text; maximum if texts are continued
 
   int64_t attended() const { return model.heads * model.head_width; }
 
@@ -66,7 +66,7 @@ struct Builder {
                                  .bidirectional = bidirectional});
   }
 
-  /// A layer's branch joins the residual stream.
+  /// Adds a layer's branch to the residual stream.
   TensorId join(TensorId branch, TensorId x, const std::string& name) {
     return graph::clamp_f16(out, graph::dropout_add(out, branch, x, dropout, name));
   }
@@ -130,7 +130,7 @@ struct Builder {
     return {.heads = model.heads, .dropout = dropout, .causal = false, .divisor = 1};
   }
 
-  /// The end of a stack.
+  /// Ends a stack with its norm.
   TensorId finish(TensorId x, const std::string& stack) {
     out.unit("shared");
     return drop(norm(x, stack + ".final_layer_norm"), stack + ".final");
@@ -171,7 +171,7 @@ struct Builder {
     return finish(x, "decoder");
   }
 
-  /// The table of the classifier.
+  /// Returns the classifier's table.
   TensorId head(TensorId tokens) {
     if (model.tied) return tokens;
     out.unit("lm_head");
@@ -190,7 +190,7 @@ void check(const T5& model) {
          "behind a query and half of those for single distances, so write a multiple of 4");
 }
 
-/// Parameters of one layer of each kind, its norm included.
+/// The parameter counts of one layer of each kind, including its norm.
 struct LayerCounts {
   explicit LayerCounts(const T5& model)
       : attention(model.width + 4 * model.width * model.heads * model.head_width),

@@ -10,20 +10,20 @@
 namespace zero::model {
 namespace {
 
-constexpr int64_t kUngated = 1, kGated = 2;  // model.feed_forward
-// model.classifier: whether it is the table of tokens, and whether its input is scaled as with a
-// tied one
+constexpr int64_t kUngated = 1, kGated = 2;  // values of model.feed_forward
+// Values of model.classifier: tied to the table of tokens or not. "Unscaled" and "scaled" reverse
+// the usual scaling of its input.
 constexpr int64_t kTied = 1, kUntied = 2, kTiedUnscaled = 3, kUntiedScaled = 4;
 constexpr int64_t kPad = 0, kEnd = 1;  // a decoder begins with padding
-constexpr double kUsualDropout = 0.1;  // of the class in Transformers
+constexpr double kUsualDropout = 0.1;  // default of the class in Transformers
 
 constexpr std::string_view kEncoderTable = "encoder.embed_tokens.weight";
 constexpr std::string_view kDecoderTable = "decoder.embed_tokens.weight";
 constexpr std::string_view kHead = "lm_head.weight";
 
-constexpr int64_t kMostBuckets = 128;  // as relative_bias() takes them
+constexpr int64_t kMostBuckets = 128;  // limit of relative_bias()
 
-/// A distance is no position: texts have any length that data have.
+/// Position limit: any, because a T5 sees distances instead.
 constexpr int64_t kNoLimit = 1 << 24;
 
 bool is_tied(int64_t classifier) { return classifier == kTied || classifier == kTiedUnscaled; }
@@ -60,9 +60,9 @@ std::string numbers_of(const T5& model) {
               model.scales_otherwise ? model.tied ? " unscaled" : " scaled" : "", " classifier");
 }
 
-/// A key that has its usual value may be missing. Transformers 5 says of every T5 that its tables
-/// are tied, and beside that whether the classifier's input is scaled; before, only a tied one had
-/// it scaled.
+/// Reads config.json. Keys with their usual value may be missing. Transformers 5 calls the tables
+/// of every T5 tied, and a key of its own says if the classifier's input is scaled. Transformers 4
+/// scales the input of a tied classifier only.
 ModelNumbers from_hub(const HubConfig& config) {
   const std::string activation = config.word_or("feed_forward_proj", "relu");
   if (activation != "relu" && activation != "gated-gelu") {
@@ -94,8 +94,7 @@ ModelNumbers from_hub(const HubConfig& config) {
   return Architecture(model).numbers;
 }
 
-/// A head that is stored beside the table of tokens is one of its own, whatever Transformers 5 says
-/// of it.
+/// Unties a head that files store beside the table of tokens. Transformers 5 may call it tied.
 void settle(ModelNumbers& numbers, const Stores& stores) {
   int64_t& classifier = numbers.counts.find("classifier")->second;
   const bool has_table = stores("shared.weight") || stores(kEncoderTable) || stores(kDecoderTable);
@@ -130,8 +129,8 @@ std::vector<HubEntry> to_hub(const T5& model, std::string_view dtype) {
   return entries;
 }
 
-/// Queries, keys and values of Hugging Face's files stand side by side in one parameter, and its
-/// Linear layers hold their weights transposed; tables and norms are as they are.
+/// Returns the form in Hugging Face's files: queries, keys and values are separate tensors, and
+/// weights of Linear layers are transposed. Tables and norms are unchanged.
 StoredForm stored_form_of(const Architecture&, std::string_view parameter) {
   constexpr std::string_view kWeight = ".weight";
   const std::string name(parameter);
@@ -181,7 +180,7 @@ std::vector<Rule> rules() {
                        "model.width = 32", "model.heads = 2", "model.relative_buckets = 6"}}};
 }
 
-/// Sources of the sizes: the public checkpoints. FLAN-T5 has those of 1.1.
+/// Returns the keys of [model], with the public checkpoints' sizes. FLAN-T5 has those of 1.1.
 ModelFamily settings() {
   const Range count{.low = 1, .high = 1 << 20, .automatic = true};
   const auto first = [](const RunConfig&) -> int64_t { return 1; };
@@ -260,7 +259,7 @@ const Family& t5_family() {
                  .copies = {{kEncoderTable, "shared.weight", kWhy},
                             {kDecoderTable, "shared.weight", kWhy},
                             {kHead, "shared.weight", kWhy}},
-                 // The first T5s hold a table that their network never had.
+                 // The first T5 checkpoints hold a table that their network lacks.
                  .ends = {".EncDecAttention.relative_attention_bias.weight"},
                  .form = stored_form_of},
       .dropouts = {{"dropout_rate", kUsualDropout}},

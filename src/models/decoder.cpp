@@ -12,7 +12,7 @@
 namespace zero::models {
 namespace {
 
-/// Tokens of a text's beginning that go through the model together: their weights are read once.
+/// Tokens of a text's beginning in one chunk, for which weights are read once.
 constexpr int64_t kChunk = 64;
 
 int64_t context_of(const model::Architecture& model, const Decoder::Options& options) {
@@ -32,10 +32,10 @@ RowDecoder::Options rows_of(const model::Architecture& model, const Decoder::Opt
           .lent = options.lent};
 }
 
-/// The order to a rank that follows; such a rank says the least itself.
+/// An order to ranks that follow, which contribute the least value.
 enum class Call : int64_t { none, end, decode, prefill };
 
-constexpr uint64_t kStream = 0x67656e6572617465;  // no other numbers are drawn with this key
+constexpr uint64_t kStream = 0x67656e6572617465;  // key of these draws alone
 constexpr const char* kReplacement = "\xEF\xBF\xBD";
 
 }  // namespace
@@ -72,7 +72,7 @@ struct Decoder::Parts {
              {.rows = chunk, .logits = std::span(&last, 1)});
   }
 
-  /// Tells all ranks, and returns what one of them has said.
+  /// Sends an order to all ranks. Returns the largest order of all.
   Call call(Call own) const { return largest ? Call(largest(int64_t(own))) : own; }
 
   int64_t context;
@@ -134,7 +134,7 @@ int32_t choose_token(std::span<const float> scores, const TokenChoice& choice, u
   if (!choice.draws) return int32_t(std::ranges::max_element(scores) - scores.begin());
   std::vector<float> left(scores.begin(), scores.end());
   narrow(*choice.draws, left);
-  // A text's number is no part of the key: seed s + 1 would draw what s draws of the next text.
+  // The text's number is not added to the key. Else seed s + 1 would repeat the draws of s.
   const uint32_t low = uint32_t(choice.text), high = uint32_t(choice.text >> 32);
   const PhiloxBlock bits = philox({{number, low, high, 0}}, choice.seed ^ kStream);
   return int32_t(draw(left, (bits.word[0] + 0.5) / 4294967296.0));

@@ -35,7 +35,7 @@ Dtype dtype_of_torch(const std::string& name) {
   return Dtype::f32;
 }
 
-/// Says nothing of texts: where the file comes from, and how a program may go about it.
+/// Keys that affect no text: a file's origin and options of programs.
 const std::set<std::string, std::less<>> kPassedOver = {
     "_from_model_config",   "transformers_version", "use_cache",     "bos_token_id",
     "output_hidden_states", "output_attentions",    "output_scores", "return_dict_in_generate"};
@@ -45,7 +45,7 @@ struct ReadValue {
   bool is_null = false;
 };
 
-/// Values by their keys; of what is nested only that it is there.
+/// The values by their keys. A nested value is only marked as present.
 class Values : public JsonSink {
  public:
   void open(Path path, bool is_array) override {
@@ -78,7 +78,7 @@ class Values : public JsonSink {
   std::map<std::string, ReadValue> values_;
 };
 
-/// The id that a family says under Hugging Face's name; -1 of other names, or where it says none.
+/// Returns the family's id under Hugging Face's name; -1 for other names or undefined ids.
 int64_t id_of_family(const model::DataForm& form, std::string_view name) {
   if (name == "pad_token_id") return form.pad;
   return name == "decoder_start_token_id" ? form.start : -1;
@@ -96,14 +96,14 @@ void require_id(const model::Architecture& model, const std::string& name, const
          " has ", wanted, " there; write ", wanted);
 }
 
-/// All ranks read the same file.
+/// Warns on one rank, because all read the same file.
 template <class... Parts>
 void warn_once(const Parts&... parts) {
   if (launch::current_launch().task <= 0) warn(parts...);
 }
 
-/// Drops ids that the model has none of. Ids that are forced stay, and are refused where texts are
-/// asked for.
+/// Drops ids beyond the model's vocabulary. Forced ids stay, and are refused when texts are asked
+/// for.
 void drop_foreign_ids(const model::Architecture& model, const std::string& name,
                       GenerationConfig& config) {
   const int64_t vocabulary = model::data_form(model).vocabulary;
@@ -123,7 +123,7 @@ void drop_foreign_ids(const model::Architecture& model, const std::string& name,
   }
 }
 
-/// Keys and values of a file, as [generation] takes them.
+/// The keys and values of a file, as for [generation].
 using Settings = std::map<std::string, ReadValue>;
 
 Settings settings_in(std::string_view content, const std::string& name) {
@@ -143,7 +143,7 @@ GenerationConfig generation_of(const model::Architecture& model, const Settings&
     if (wrong && !wrong->empty())
       warn_once(name, ": ", shown(key), ": ", *wrong, "; it is passed over");
   }
-  // As Transformers, which warns of it.
+  // max_new_tokens comes first, as in Transformers, which warns.
   if (config.max_new_tokens) config.max_length.reset();
   drop_foreign_ids(model, name, config);
   if (!unmet.empty()) {
@@ -153,7 +153,7 @@ GenerationConfig generation_of(const model::Architecture& model, const Settings&
   return config;
 }
 
-/// Reads what a config.json says of texts; ids of the family have been checked.
+/// Returns a config.json's settings for texts. REQUIRES: ids of the family are checked.
 GenerationConfig generation_in_config(const model::Architecture& model, std::string_view content,
                                       const std::string& name) {
   Settings settings = settings_in(content, name);
@@ -169,7 +169,7 @@ Json json_of(const TomlValue& value) {
     for (const TomlScalar& item : *list) {
       std::visit([&](const auto& one) { json.push_back(one); }, item);
     }
-    // One id may stand alone, as Hugging Face writes it.
+    // A single id stands without a list, as Hugging Face writes it.
     return json.size() == 1 ? json[0] : json;
   }
   Json json;

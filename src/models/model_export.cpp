@@ -7,7 +7,7 @@ namespace zero::models {
 
 ModelDescription describe_model(const RunConfig& config, const state::Build& build,
                                 const DataSets& data) {
-  // A token file brings a vocabulary of its own, whose tokenizer only the user knows.
+  // A token file has a vocabulary of its own, whose tokenizer only the user knows.
   const bool unknown = config.data.tokenizer == "bytes" && data.train_source->vocab_size() > 256;
   return {.model = build.recipe.model,
           .compute = build.plan.request.compute,

@@ -22,7 +22,7 @@ constexpr size_t kFilesMax = 1000;
 constexpr size_t kShownMismatches = 5;
 constexpr int64_t kPieceNumel = 1 << 20;
 
-/// The file of each tensor, as model.safetensors.index.json says it.
+/// The file of each tensor in model.safetensors.index.json.
 class Index : public JsonSink {
  public:
   explicit Index(const std::string& path) : path_(path) {
@@ -33,7 +33,7 @@ class Index : public JsonSink {
   void value(Path path, const JsonScalar& value) override {
     if (path.size() != 2 || path[0] != "weight_map") return;
     const std::string* file = std::get_if<std::string>(&value);
-    // A path that leads out of the folder would open what its owner did not mean to give.
+    // A path out of the folder could open a file that its owner did not share.
     if (!file || file->empty() || file->find('/') != file->npos || file->starts_with('.')) {
       refuse(Exit::kInput, path_, ": \"", shown(path[1]), "\": names no file of this folder");
     }
@@ -47,7 +47,7 @@ class Index : public JsonSink {
   std::map<std::string, std::vector<std::string>> files_;
 };
 
-/// Refuses a folder whose weights are in another form than safetensors.
+/// Refuses a folder whose weights are not safetensors.
 void require_safetensors(const std::string& folder, std::string_view hub_class) {
   if (is_there(folder + "/model.h5")) {
     refuse(Exit::kInput, folder,
@@ -111,7 +111,7 @@ ModelFolder::ModelFolder(const model::Catalogue& catalogue, const std::string& p
   find_shared();
   match();
   for (const model::StoredCopy& copy : description_.model.family->stored.copies) {
-    // A model may have a parameter of its own where others of its family have a copy.
+    // A copy in other models of the family may be a parameter of this one.
     if (!by_parameter_.contains(copy.copy)) match(copy);
   }
 }
@@ -197,11 +197,10 @@ const ModelFolder::FoundTensor& ModelFolder::found_tensor(std::string_view store
 }
 
 StoredModel::Settings ModelFolder::settings() const {
-  // A run leaves its model under this name alone; beside another folder the settings are a
-  // stranger's.
+  // Only a run's model has this name; settings beside another folder may be a stranger's.
   std::error_code unknown;
   fs::path folder = fs::path(path_ + "/").lexically_normal().parent_path();
-  // "." and ".." say no name.
+  // "." and ".." are not names.
   if (folder.empty() || folder.filename() == "." || folder.filename() == "..")
     folder = fs::weakly_canonical(path_, unknown);
   const fs::path run = (folder / "..").lexically_normal();
@@ -216,7 +215,7 @@ StoredModel::Settings ModelFolder::settings() const {
 Dtype ModelFolder::dtype_of(std::string_view parameter) const {
   const std::vector<std::string>& names = expected(parameter).form.names;
   const Dtype first = *found_tensor(names[0]).tensor->usable;
-  // fp32 holds what two types of 16 bits hold.
+  // fp32 holds the values of both 16-bit types.
   const bool same = std::ranges::all_of(
       names, [&](const std::string& name) { return *found_tensor(name).tensor->usable == first; });
   return same ? first : Dtype::f32;

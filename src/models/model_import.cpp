@@ -51,7 +51,7 @@ std::vector<SlicePlan> slices_of(const StoredModel& model) {
   return slices;
 }
 
-/// The values are of this type exactly.
+/// Narrows values that T holds exactly.
 template <class T>
 std::span<const std::byte> narrowed(std::span<const float> values, std::vector<std::byte>& room) {
   room.resize(values.size() * sizeof(T));
@@ -110,7 +110,7 @@ void make_place(const std::string& root) {
 
 void import_model(const StoredModel& model, const std::string& root, const std::string& program) {
   make_place(root);
-  // Two of them at once would be in each other's way: each has a folder of its own.
+  // Two imports at a time must not share a folder.
   NewFolder made(root);
   {
     Store store({.root = made.temporary(), .writes = true});

@@ -27,7 +27,7 @@ void write_new_file(const std::string& path, const std::string& content) {
   file.publish();
 }
 
-/// True of a file in `folder`, all links resolved in both, and of a blob that a snapshot of the
+/// True if the file lies in `folder`, with links resolved, or is a blob that a snapshot of the
 /// hub's cache links to: <model>/snapshots/<commit> and <model>/blobs.
 bool belongs_to(const fs::path& file, const fs::path& folder) {
   const fs::path snapshots = folder.parent_path(), place = file.parent_path();
@@ -35,8 +35,8 @@ bool belongs_to(const fs::path& file, const fs::path& folder) {
   return place == folder || (is_cached && place == snapshots.parent_path() / "blobs");
 }
 
-/// Copies what a tokenizer was read from. A link that leads out of its folder would publish what
-/// its owner did not mean to give; the user who names one file means that one.
+/// Copies the tokenizer's files. A link out of its folder could publish a file unintentionally, but
+/// a file that the user named is copied.
 void copy_tokenizer(const NewFolder& folder, const std::string& tokenizer) {
   for (const TokenizerFile& file : tokenizer_files(tokenizer)) {
     std::error_code unknown;
@@ -53,7 +53,7 @@ void copy_tokenizer(const NewFolder& folder, const std::string& tokenizer) {
   }
 }
 
-/// The weight of a master, as the optimizer made it.
+/// Returns the weight of a master, rounded as by the optimizer.
 bf16 weight_of(float master, bf16) {
   int16_t low;
   return kernels::split_master(master, low);
@@ -73,14 +73,14 @@ int64_t numel_of(const std::vector<int64_t>& shape) {
   return numel;
 }
 
-/// One file of weights.
+/// A file of weights.
 struct Part {
   std::string name;
   std::vector<Tensor> tensors;
   int64_t numel = 0;
 };
 
-/// Neighbouring tensors file by file, as many as `most` elements allow and at least one.
+/// Groups neighbouring tensors into files of at most `most` elements, or of one tensor.
 std::vector<Part> parts_of(const std::vector<Tensor>& tensors, int64_t most) {
   std::vector<Part> parts;
   for (const Tensor& tensor : tensors) {
@@ -155,9 +155,9 @@ struct ModelWriter::Parts {
     }
   }
 
-  /// The file that the next element goes to.
+  /// Opens the file of the next element.
   void open_next() {
-    // Without a format of its own the hub's reader takes no file.
+    // The hub's reader refuses a file without a format.
     const SafetensorsWriter::Content content{.dtype = options.description.compute,
                                              .tensors = files[next].tensors,
                                              .metadata = {{"format", "pt"}}};
@@ -182,7 +182,7 @@ struct ModelWriter::Parts {
     }
   }
 
-  /// The next elements of the tensors, in the files' order.
+  /// Appends elements of the tensors, in the files' order.
   void append(std::span<const float> masters) {
     while (!masters.empty()) {
       if (left == 0) open_next();
@@ -194,8 +194,8 @@ struct ModelWriter::Parts {
     }
   }
 
-  /// The next elements of the parameter that comes; how many of them belong to it. One that is not
-  /// plain is collected whole.
+  /// Takes elements of the current parameter and returns their number. Collects a parameter whole
+  /// if it is not plain.
   size_t take(std::span<const float> masters) {
     ZERO_REQUIRE(parameter < parameters.size(), options.folder, ": ", masters.size(),
                  " elements more than the model has");
@@ -223,12 +223,12 @@ struct ModelWriter::Parts {
   const Options options;
   NewFolder folder;
   const std::vector<StoredParameter> parameters;
-  size_t parameter = 0;      ///< that comes next
-  int64_t taken = 0;         ///< of its elements
-  std::vector<float> whole;  ///< what has come of one that is not plain
+  size_t parameter = 0;      ///< index of the current one
+  int64_t taken = 0;         ///< elements of it that have come
+  std::vector<float> whole;  ///< elements of a parameter that is not plain
   std::vector<Part> files;
-  size_t next = 0;   ///< of files, to be opened
-  int64_t left = 0;  ///< elements that the open file lacks
+  size_t next = 0;   ///< index of the next file
+  int64_t left = 0;  ///< elements missing in the open file
   std::unique_ptr<TensorWriter> file;
   std::vector<bf16> bf16_room;
   std::vector<f16> f16_room;

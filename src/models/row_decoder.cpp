@@ -32,7 +32,7 @@ plan::Plan compile(const model::Architecture& model, const RowDecoder::Options& 
   return plan::compile_decode(request, graph_of(options.decode), graph_of(options.prefill));
 }
 
-/// Weights that some op of either graph reads in panels.
+/// Calls `set` for weights that some op of the graph reads in panels.
 void find_panels(const graph::Graph& graph, const auto& set) {
   const std::vector<int32_t> parameter_of = graph::parameter_index(graph);
   for (const graph::Op& op : graph.ops) {
@@ -43,7 +43,7 @@ void find_panels(const graph::Graph& graph, const auto& set) {
   }
 }
 
-/// [parameters]
+/// Returns the layouts, [parameters].
 template <class Layout>
 std::vector<Layout> find_layouts(const plan::Plan& plan) {
   std::vector<Layout> layouts(plan.graphs[0].parameters.size());
@@ -59,7 +59,7 @@ std::vector<Layout> find_layouts(const plan::Plan& plan) {
   return layouts;
 }
 
-/// None where it is too small.
+/// Returns the lent part, or an empty arena if it is too small.
 Arena lent_arena(const plan::Plan& plan, const LentMemory& lent) {
   const int64_t bytes = plan.arena_bytes[size_t(plan::Tier::device)];
   if (lent.arena == nullptr || lent.arena->bytes() - lent.begin < bytes) return {};
@@ -101,8 +101,7 @@ RowDecoder::RowDecoder(const model::Architecture& model, const Options& options)
 
 RowDecoder::~RowDecoder() = default;
 
-/// Padding of weights, and what caches have not been given yet, are zeros, also in memory that is
-/// lent.
+/// Zeros padding of weights and unwritten cache entries, also in lent memory.
 void RowDecoder::clear() {
   constexpr int64_t kPiece = 1 << 20;
   const std::vector<std::byte> zeros(static_cast<size_t>(kPiece));

@@ -1,6 +1,6 @@
 #pragma once
-/// A compiled plan that continues several texts by rows: each row is a token of any of them. The
-/// owner of the texts says where each row stands and what moves between caches.
+/// A compiled plan that continues several texts by rows. Each row is a token of any of them. The
+/// owner of the texts places the rows and moves cache entries.
 
 #include <array>
 #include <cstdint>
@@ -21,7 +21,7 @@
 
 namespace zero::models {
 
-/// A token, and where it stands.
+/// A token and its place.
 struct TokenRow {
   int32_t token;
   kernels::ChunkRow place;
@@ -33,7 +33,7 @@ class RowDecoder {
     Dtype compute = Dtype::f32;
     int threads = 1;
     graph::Chunk decode;   ///< rows that continue texts by a token each
-    graph::Chunk prefill;  ///< rows of beginnings, or of sources that an encoder reads
+    graph::Chunk prefill;  ///< rows of beginnings, or of sources for an encoder
     std::optional<WeightsTogether> together = {};
     LentMemory lent = {};
   };
@@ -48,23 +48,23 @@ class RowDecoder {
   void set_parameter(int32_t index, int64_t first, std::span<const float> values);
 
   struct Chunk {
-    std::span<const TokenRow> rows = {};             ///< at most the body's; may be none
-    std::span<const kernels::CacheMove> moves = {};  ///< as kernels::cached_attention() has them
-    std::span<const int32_t> logits = {};            ///< rows whose logits are wanted
+    std::span<const TokenRow> rows = {};             ///< at most the body's; may be empty
+    std::span<const kernels::CacheMove> moves = {};  ///< as kernels::cached_attention() takes them
+    std::span<const int32_t> logits = {};            ///< rows that need logits
   };
-  /// Runs kDecode or kPrefill. Allocates nothing. Collective where ranks hold the weights together.
+  /// Runs kDecode or kPrefill. Allocates nothing. Collective if ranks hold the weights together.
   void run(plan::BodyId body, const Chunk& chunk);
-  /// The logits of the last run, [chunk.logits, vocabulary], valid until the next one.
+  /// Returns the last run's logits, [chunk.logits, vocabulary], valid until the next run.
   std::span<const float> logits();
 
   int64_t vocabulary() const { return vocabulary_; }
 
  private:
-  /// The place of a parameter, and its order.
+  /// A parameter's place and order of elements.
   struct ParameterLayout;
   struct Inputs {
-    int32_t tokens = -1, rows = -1, moves = -1, logits = -1;  ///< buffers; -1: there is none
-    int64_t room = 0;                                         ///< rows
+    int32_t tokens = -1, rows = -1, moves = -1, logits = -1;  ///< buffers; -1 if absent
+    int64_t room = 0;                                         ///< maximum rows
   };
   Inputs find_inputs(int32_t graph) const;
   void clear();
@@ -73,7 +73,7 @@ class RowDecoder {
   plan::Plan plan_;
   std::vector<ParameterLayout> layouts_;
   std::vector<Inputs> inputs_;  ///< [graphs]
-  /// Collectives of each body, and the sum that they are added to; null where nobody asks.
+  /// Collectives of each body, and the caller's sum of them; null if not wanted.
   std::array<plan::CollectiveForecasts, plan::kBodies> sends_{};
   plan::CollectiveForecasts* planned_ = nullptr;
   run::Executor executor_;
@@ -81,7 +81,7 @@ class RowDecoder {
   int rank_ = 0;
   int32_t logits_buffer_;
   int64_t wanted_ = 0;          ///< rows of logits
-  std::vector<float> fetched_;  ///< logits of a device; empty where the host reads them in place
+  std::vector<float> fetched_;  ///< a device's logits; empty if the host reads in place
 };
 
 }  // namespace zero::models

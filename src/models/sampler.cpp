@@ -12,8 +12,7 @@ namespace {
 
 constexpr const char* kKey = "evaluation.show_samples";
 
-/// Returns the token that a sample follows: a newline or, where that is no token, the end of a
-/// text.
+/// Returns the token before a sample: a newline, or a text's end if the tokenizer has none.
 std::vector<int32_t> start_of(const Tokenizer& tokenizer) {
   const std::vector<int32_t> newline = tokenizer.encode("\n");
   if (!newline.empty()) return newline;
@@ -47,7 +46,7 @@ std::string samples(Decoder& decoder, int64_t context, const Tokenizer& tokenize
   return text;
 }
 
-/// Positions after a training sample's last one were never trained.
+/// Returns the context. Positions behind a training sample's last one are untrained.
 int64_t context_of(int64_t sequence_length, const SampleOptions& options) {
   return std::min(sequence_length, options.tokens + 1);
 }
@@ -59,8 +58,8 @@ Decoder::Options decoder_options(int64_t sequence_length, const SampleOptions& o
           .lent = options.lent};
 }
 
-/// As generate has rules for a prompt: known tokens alone, to the tokenizer's end unless another
-/// one is named. `stuck` counts texts that rules leave no token.
+/// Returns options as for a prompt of generate: known tokens alone, to the tokenizer's end unless
+/// another is named. `stuck` counts texts that rules leave no token.
 GenerationOptions search_options(const SampleOptions& options, const model::Architecture& model,
                                  const Tokenizer& tokenizer,
                                  std::atomic<int64_t>* stuck = nullptr) {
@@ -95,7 +94,7 @@ std::string searched_samples(const state::StateView& view, const launch::Peers& 
   return all;
 }
 
-/// Rank 0 joins the whole model and samples, while the others hear that it lives.
+/// Joins the whole model and samples on rank 0, while the others receive signs of life.
 std::string sample_alone(const state::StateView& view, const launch::Peers& peers,
                          const model::Architecture& model, const Tokenizer& tokenizer,
                          const SampleOptions& options) {

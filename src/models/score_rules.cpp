@@ -16,14 +16,14 @@ constexpr float kForbidden = -std::numeric_limits<float>::infinity();
 
 using Tokens = std::span<const int32_t>;
 
-/// Ids beyond the scores, which no model of this vocabulary writes, are passed over.
+/// Forbids tokens. Ignores ids beyond the scores, which no such model writes.
 void forbid(Tokens tokens, std::span<float> scores) {
   for (const int32_t token : tokens) {
     if (token >= 0 && size_t(token) < scores.size()) scores[size_t(token)] = kForbidden;
   }
 }
 
-/// Only these are left, and none is likelier than another.
+/// Makes these tokens equally likely and forbids all others.
 void force(Tokens tokens, std::span<float> scores) {
   std::ranges::fill(scores, kForbidden);
   for (const int32_t token : tokens) {
@@ -31,7 +31,7 @@ void force(Tokens tokens, std::span<float> scores) {
   }
 }
 
-/// A token counts once, however often it stands there.
+/// Penalises each token once, however often it occurs.
 void penalise(Tokens tokens, double penalty, std::span<float> scores) {
   std::vector<int32_t> once(tokens.begin(), tokens.end());
   std::ranges::sort(once);
@@ -44,14 +44,13 @@ void penalise(Tokens tokens, double penalty, std::span<float> scores) {
   }
 }
 
-/// Follows where some tokens stand in others, in time by the length of both, whatever they are
-/// (Knuth, Morris and Pratt 1977).
+/// A search for tokens in others, in time linear in both lengths (Knuth, Morris and Pratt 1977).
 class Follower {
  public:
   explicit Follower(Tokens wanted) : wanted_(wanted), borders_(wanted.size()) {
     for (size_t i = 1; i < wanted.size(); ++i) borders_[i] = longer(borders_[i - 1], wanted[i]);
   }
-  /// True if the last tokens that were added are the wanted ones.
+  /// True if the last added tokens are the wanted ones.
   bool is_at_end() const { return found_ == wanted_.size(); }
   void add(int32_t token) {
     if (wanted_.empty()) return;
@@ -59,18 +58,18 @@ class Follower {
   }
 
  private:
-  /// The most of the first tokens that end with `token`, behind `begun` of them.
+  /// Returns the length of the longest prefix that ends with `token`, behind `begun` tokens.
   size_t longer(size_t begun, int32_t token) const {
     while (begun > 0 && wanted_[begun] != token) begun = borders_[begun - 1];
     return begun + size_t(wanted_[begun] == token);
   }
 
   Tokens wanted_;
-  std::vector<size_t> borders_;  // [i]: the longest end of the first i + 1 that also begins them
+  std::vector<size_t> borders_;  // [i]: longest end of the first i + 1 that also begins them
   size_t found_ = 0;
 };
 
-/// Forbids what would end an n-gram of `seen` that begins as `tokens` end.
+/// Forbids tokens that would complete an n-gram of `seen` that the end of `tokens` begins.
 void forbid_repeats(Tokens seen, Tokens tokens, int64_t size, std::span<float> scores) {
   const size_t n = size_t(size);
   if (tokens.size() + 1 < n || seen.size() < n) return;
@@ -103,13 +102,13 @@ void force_ends(const ScoreRules& rules, const WrittenText& text, std::span<floa
   }
 }
 
-/// Where a forced first token follows the beginning, what is directly after it comes one later.
+/// True if the next token directly follows the beginning, or a forced first token behind it.
 bool is_at_begin(const ScoreRules& rules, const WrittenText& text) {
   const bool forced = text.beginning <= 1 && rules.forced_bos_token_id.has_value();
   return int64_t(text.tokens.size()) == text.beginning + int64_t(forced);
 }
 
-/// Forbids all below the k-th largest.
+/// Forbids tokens below the k-th largest score.
 void keep_largest(int64_t k, std::span<float> scores) {
   if (k >= int64_t(scores.size())) return;
   std::vector<float> sorted(scores.begin(), scores.end());
@@ -119,7 +118,7 @@ void keep_largest(int64_t k, std::span<float> scores) {
   }
 }
 
-/// Forbids the least likely ones that together have at most 1 - p. The likeliest stays.
+/// Forbids the least likely tokens that together have at most 1 - p, but not the likeliest.
 void keep_mass(double p, std::span<float> scores) {
   const std::vector<double> share = probabilities(scores);
   std::vector<int32_t> order(scores.size());
@@ -133,7 +132,7 @@ void keep_mass(double p, std::span<float> scores) {
   }
 }
 
-/// Maxima and sums run in so many lanes.
+/// Number of lanes in which maxima and sums run.
 constexpr size_t kLanes = 16;
 
 float largest(std::span<const float> scores) {
@@ -147,14 +146,14 @@ float largest(std::span<const float> scores) {
   return *std::ranges::max_element(lanes);
 }
 
-/// exp of what is not above 0, to 3e-7 relative; 0 below -87. A loop of it, inline, is vectors,
-/// which one of std::exp is not.
+/// Returns exp(x) for x <= 0, to 3e-7 relative; 0 below -87. A loop of it is vectorised, unlike one
+/// of std::exp.
 [[gnu::always_inline]] inline float near_exp(float x) {
   constexpr float kToInteger = 12582912.0f;  // 1.5 * 2^23: the sum's low bits are the integer
   const float log2 = x * 1.44269504f;
   const float clamped = log2 < -125.0f ? -125.0f : log2;
   const float shifted = clamped + kToInteger;
-  // The remainder is exact: one product without rounding, and what its factor lacks.
+  // The remainder is exact: a product without rounding, and the rest of the factor.
   const float rest = std::fma(x, 1.44269504f, -(shifted - kToInteger)) + x * 1.92596299e-8f;
   float p = 1.5353362e-4f;
   p = std::fma(p, rest, 1.3398874e-3f);
@@ -191,7 +190,7 @@ void apply_rules(const ScoreRules& rules, const WrittenText& text, std::span<flo
 
 void narrow(const DrawRules& rules, std::span<float> scores) {
   if (rules.temperature != 1) {
-    // The largest becomes 0, so that no temperature is too low.
+    // The largest becomes 0, so no temperature is too low.
     const double most = *std::ranges::max_element(scores);
     for (float& score : scores) score = float((double(score) - most) / rules.temperature);
   }
@@ -224,7 +223,7 @@ namespace {
 
 using Ids = std::vector<int32_t>;
 
-/// Ids of a key, which the model has all.
+/// Returns the ids of a key. Refuses ids beyond the vocabulary.
 Ids ids_of(const char* key, const std::vector<int64_t>& ids, const model::DataForm& form) {
   for (const int64_t id : ids) {
     if (id < form.vocabulary) continue;
@@ -240,10 +239,10 @@ Ids ids_of(const char* key, const std::optional<std::vector<int64_t>>& ids,
   return ids ? ids_of(key, *ids, form) : Ids();
 }
 
-/// Tokens of a text, at most, where the model sets no bound: each of them looks back at all others.
+/// Maximum tokens of a text without a bound of the model, because each attends to all.
 constexpr int64_t kMostTokens = 1 << 16;
 
-/// A decoder reads all tokens of a text but the last one.
+/// Refuses texts beyond the positions. A decoder reads all tokens but the last.
 void require_positions(const GenerationConfig& generation, int64_t length,
                        const model::DataForm& form) {
   const int64_t most = std::min(form.positions, kMostTokens);
@@ -259,7 +258,7 @@ void require_positions(const GenerationConfig& generation, int64_t length,
 }
 
 DrawRules draws_of(const GenerationConfig& generation) {
-  constexpr int64_t kLikeliest = 50;  // as Hugging Face's default
+  constexpr int64_t kLikeliest = 50;  // Hugging Face's default
   return {.temperature = generation.temperature.value_or(1),
           .top_k = generation.top_k.value_or(kLikeliest),
           .top_p = generation.top_p.value_or(1)};

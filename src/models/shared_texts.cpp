@@ -12,10 +12,10 @@
 namespace zero::models {
 namespace {
 
-/// Bytes that go from rank to rank at a time.
+/// Maximum bytes shared between ranks.
 constexpr int64_t kMostShared = int64_t(1) << 30;
 
-/// Lengths and tokens, one text after the other.
+/// Returns lengths and tokens, one text after the other.
 std::string to_bytes(std::span<const TokenList> texts) {
   std::string bytes;
   const auto add = [&](const int32_t* first, size_t count) {
@@ -29,7 +29,7 @@ std::string to_bytes(std::span<const TokenList> texts) {
   return bytes;
 }
 
-/// Puts what rank `first` of `step` has written in its places.
+/// Puts the texts of rank `first` of `step` in their places.
 void from_bytes(std::string_view bytes, size_t first, size_t step, std::span<TokenList> texts) {
   const auto take = [&](int32_t* to, size_t count) {
     ZERO_REQUIRE(bytes.size() >= count * sizeof(int32_t), "texts of rank ", first, " are cut off");
@@ -44,7 +44,7 @@ void from_bytes(std::string_view bytes, size_t first, size_t step, std::span<Tok
   }
 }
 
-/// Ranks that end earlier wait for the others, and hear that they live.
+/// Writes this rank's texts. Ranks that end earlier receive signs of life of the others.
 std::vector<TokenList> write_alone(TextGenerator& generator, const launch::Peers& peers,
                                    std::span<const TokenList> sources,
                                    std::span<const int64_t> numbers) {

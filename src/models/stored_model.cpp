@@ -19,7 +19,7 @@ namespace {
 
 constexpr int64_t kPieceNumel = 1 << 20;
 
-/// Fills what `view` holds of each unit, of which `is_sharded` says whether that is a shard.
+/// Fills the part of each unit in `view`: this rank's shard if `is_sharded`, else all.
 template <class IsSharded>
 void load(const StoredModel& model, const state::StateView& view, const IsSharded& is_sharded) {
   const graph::Graph& graph = view.plan->graphs[0];
@@ -61,7 +61,7 @@ ModelDescription description_of(const model::Catalogue& catalogue,
   return description;
 }
 
-/// The string that the command line gives a key; "" if it does not.
+/// Returns the string of a key on the command line, or "".
 std::string override_of(std::span<const std::string> overrides, const std::string& key) {
   for (const std::string& setting : overrides) {
     if (!setting.starts_with(key + "=")) continue;
@@ -75,8 +75,8 @@ std::string override_of(std::span<const std::string> overrides, const std::strin
   return "";
 }
 
-/// An input file for a model without a run. Training data must be named in any; where only
-/// validation data are, they are named twice.
+/// Returns an input file for a model without a run. Names validation data twice if training data,
+/// which an input file must name, are missing.
 std::string composed_input(const ModelDescription& description,
                            std::span<const std::string> overrides) {
   const auto& [family, numbers] = description.model;
@@ -110,7 +110,7 @@ std::string composed_input(const ModelDescription& description,
   return input;
 }
 
-/// A run's tokenizer may be gone where its files lie beside the model that it left.
+/// True if the run's tokenizer is gone while the model has its own.
 bool is_tokenizer_gone(const std::string& settings, const ModelDescription& description) {
   if (description.tokenizer.empty() || description.tokenizer == "bytes") return false;
   for (const TomlEntry& entry : parse_toml(settings).entries) {
@@ -120,8 +120,8 @@ bool is_tokenizer_gone(const std::string& settings, const ModelDescription& desc
   return false;
 }
 
-/// A file named for this evaluation takes the place of what the run held out, and a compute type
-/// may be named that the run's gradients could not travel in.
+/// Adds settings to overrides. A validation file replaces the run's held-out fraction. The
+/// communication type follows a compute type, which the run's may not fit.
 std::vector<std::string> for_this_evaluation(std::span<const std::string> overrides) {
   std::vector<std::string> settings(overrides.begin(), overrides.end());
   const bool file = !override_of(overrides, "data.validation").empty();
@@ -133,7 +133,7 @@ std::vector<std::string> for_this_evaluation(std::span<const std::string> overri
   return settings;
 }
 
-/// No step is taken: what belongs to steps alone must not cost memory, nor forbid a rank count.
+/// Drops settings of steps, which must neither cost memory nor forbid a rank count.
 void drop_training(RunConfig& config, int64_t evaluation_micro) {
   if (config.evaluation.micro_batch_size == 0) {
     const int64_t known =
@@ -177,7 +177,7 @@ std::unique_ptr<StoredModel> open_model(const model::Catalogue& catalogue,
 std::unique_ptr<StoredModel> open_model(launch::Session& session, const model::Catalogue& catalogue,
                                         const std::string& folder) {
   std::string found;
-  // A run that is still alive may save meanwhile.
+  // Rank 0 alone chooses, because a live run may save meanwhile.
   session.on_every_rank([&] {
     if (session.is_first()) found = find_model(catalogue, folder);
   });
@@ -198,7 +198,7 @@ void read_pieces(const StoredModel& model, std::string_view parameter, int64_t b
 }
 
 void load_weights(const StoredModel& model, const state::StateView& view) {
-  // A rank that holds a shard of the weights holds no more of what completes them.
+  // A rank with a shard of the weights has only a shard of the low parts.
   load(model, view, [](const plan::Unit& unit) { return unit.weight_sharded; });
 }
 

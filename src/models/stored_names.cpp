@@ -14,7 +14,7 @@ bool is_passed_over(const model::StoredNames& stored, std::string_view name) {
                      [&](std::string_view end) { return name.ends_with(end); });
 }
 
-/// The name without the family's prefix.
+/// Returns the name without the family's prefix.
 std::string_view short_name(const model::StoredNames& stored, std::string_view name) {
   return name.starts_with(stored.prefix) ? name.substr(stored.prefix.size()) : name;
 }
@@ -33,14 +33,14 @@ void ModelFolder::expect() {
     known_.insert(std::string(stored.copy));
 }
 
-/// Takes the tensors by their short names, and those that the files name as another name of one.
+/// Takes the tensors by their short names, and those that the files' metadata call aliases.
 void ModelFolder::take(const Found& found) {
   const model::StoredNames& stored = description_.model.family->stored;
   std::vector<std::string_view> names;
   for (const auto& [name, entry] : found) names.push_back(name);
   const std::string wrapper = model::wrapper_of(
       names, [&](std::string_view name) { return known_.contains(short_name(stored, name)); });
-  // All ranks read the same file.
+  // All ranks read the same file, so one warns.
   if (!wrapper.empty() && launch::current_launch().task <= 0) {
     warn(path_, ": the names of its tensors begin with \"", wrapper,
          "\", which is a wrapper's, and are read without it");
@@ -63,7 +63,7 @@ void ModelFolder::take(const Found& found) {
   }
 }
 
-/// Any of the names of a shared table may be the one that is stored.
+/// Finds each shared table under any of its names.
 void ModelFolder::find_shared() {
   for (const model::StoredCopy& stored : description_.model.family->stored.copies) {
     const auto copy = tensors_.find(stored.copy);

@@ -90,7 +90,7 @@ void for_pieces(const Tensor& tensor, const Visit& visit) {
   }
 }
 
-/// Count, mean and sum of squared deviations of values, of which two can be joined.
+/// The count, mean and sum of squared deviations of values. join() adds another's.
 struct Moments {
   int64_t count = 0;
   double mean = 0, squares = 0;

@@ -11,18 +11,18 @@ namespace zero::models {
 namespace {
 
 constexpr int64_t kDefaultNewTokens = 20;
-/// Rows of beginnings, or of sources, that go through a model together.
+/// Rows of beginnings, or of sources, in one chunk.
 constexpr int64_t kPrefillRows = 64, kSourceRows = 256;
-/// Logits of a step from which on threads share the searches out.
+/// Logits of a step from which on threads share the searches.
 constexpr size_t kSharedLogits = 1 << 16;
 
-/// What a rank would run next. Ranks that hold the weights together run the last of these that any
-/// of them would: then none waits for long to begin, and rows that wait meanwhile change no bit.
+/// A rank's next run. Ranks that hold the weights together run the last value that any wants. So
+/// none waits long to begin, and waiting rows change no bit.
 enum class Turn : int64_t { none, decode, prefill };
 
 bool has_encoder(const model::DataForm& form) { return form.start >= 0; }
 
-/// Tokens of a text that begins with so many, at most.
+/// Returns the maximum tokens of a text with a beginning of this length.
 int64_t most_tokens(const SearchRules& rules, int64_t beginning) {
   const int64_t whole = rules.scores.max_length, added = rules.max_new_tokens;
   if (whole == 0) return beginning + (added > 0 ? added : kDefaultNewTokens);
@@ -35,7 +35,7 @@ void require_positions(const model::DataForm& form, int64_t length, const char* 
          form.positions, " positions; ask for shorter ones");
 }
 
-/// Tokens that the cache of a text holds: nobody asks what follows the last one.
+/// Returns the tokens in a text's cache, which never needs the last one.
 int64_t context_of(const model::DataForm& form, const GenerationOptions& options) {
   const int64_t source = options.longest_source;
   ZERO_REQUIRE(source > 0 && options.batch > 0, "a batch of ", options.batch, " sources of ",
@@ -70,7 +70,8 @@ RowDecoder::Options rows_of(const model::Architecture& model, const GenerationOp
 
 }  // namespace
 
-/// Searches come and go while others go on, so each step has as many rows as there is room for.
+/// The searches and plans of a generator. Searches begin and end at any time, so each step has as
+/// many rows as fit.
 struct TextGenerator::Parts {
   Parts(const model::Architecture& model, const GenerationOptions& of)
       : form(model::data_form(model)), options(of), sizes(rows_of(model, of)), rows(model, sizes) {
@@ -94,7 +95,7 @@ struct TextGenerator::Parts {
     }
   }
 
-  /// Gives sources that wait to searches that are free.
+  /// Gives waiting sources to free searches.
   void admit(std::span<const TokenList> sources, std::span<const int64_t> numbers, size_t& next) {
     for (CachedSearch& search : searches) {
       if (!search.is_free() || next == sources.size()) continue;
@@ -109,7 +110,7 @@ struct TextGenerator::Parts {
     }
   }
 
-  /// Sources are read, and beginnings continued, ahead of the texts that have begun.
+  /// Returns this rank's next run. Sources and beginnings go before running texts.
   Turn wanted() const {
     const auto any = [&](const auto& is) { return std::ranges::any_of(searches, is); };
     if (!any([](const CachedSearch& search) { return !search.is_free(); })) return Turn::none;
@@ -124,7 +125,7 @@ struct TextGenerator::Parts {
     return together && together->largest ? Turn(together->largest(int64_t(own))) : own;
   }
 
-  /// Runs the body of a turn, with rows where it is this rank's too.
+  /// Runs the body of a turn, with rows if it is this rank's turn, too.
   void run(Turn turn, Turn own) {
     chunk.clear();
     moves.clear();
@@ -135,7 +136,7 @@ struct TextGenerator::Parts {
     go_on(body, turn == Turn::prefill ? sizes.prefill.length : sizes.decode.length);
   }
 
-  /// As many whole sources as there is room for.
+  /// Reads as many whole sources as fit.
   void read_sources() {
     for (CachedSearch& search : searches) {
       const int64_t room = sizes.prefill.length - int64_t(chunk.size());
@@ -145,7 +146,7 @@ struct TextGenerator::Parts {
     rows.run(plan::kPrefill, {.rows = chunk});
   }
 
-  /// One run of a body for the searches of its kind: those that have not begun alone, or all.
+  /// Runs a body for its searches: prefill for those that have not begun, decode for all.
   void go_on(plan::BodyId body, int64_t room) {
     std::vector<CachedSearch*> taking;
     for (CachedSearch& search : searches) {
@@ -193,7 +194,7 @@ struct TextGenerator::Parts {
   std::vector<CachedSearch> searches;
   std::vector<TokenRow> chunk;
   std::vector<kernels::CacheMove> moves;
-  std::vector<int32_t> logits;  ///< rows whose logits are wanted
+  std::vector<int32_t> logits;  ///< rows that need logits
 };
 
 plan::TierBytes TextGenerator::bytes(const model::Architecture& model,

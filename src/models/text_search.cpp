@@ -13,9 +13,9 @@
 namespace zero::models {
 namespace {
 
-/// Lowers the score of beams that do not count; any log probability is closer to 0.
+/// Score of beams that do not count, below any log probability.
 constexpr float kFar = -1e9f;
-/// The score of what may not follow.
+/// Score of a forbidden token.
 constexpr float kNone = -std::numeric_limits<float>::infinity();
 
 using Tokens = std::vector<int32_t>;
@@ -24,7 +24,7 @@ bool holds(std::span<const int32_t> tokens, int32_t token) {
   return std::ranges::find(tokens, token) != tokens.end();
 }
 
-/// The part that both kinds of search know of their text.
+/// The common part of both searches.
 class Search : public TextSearch {
  public:
   Search(const SearchRules& rules, std::span<const int32_t> source,
@@ -41,14 +41,14 @@ class Search : public TextSearch {
   bool ended() const override { return ended_; }
 
  protected:
-  /// False where the rules leave the text no token, which is to end there.
+  /// False if the rules leave the text no token, so it ends.
   bool apply(const Tokens& tokens, std::span<float> scores) const {
     const WrittenText text{.source = source_, .tokens = tokens, .beginning = beginning_};
     if (rules_.stuck != nullptr) return try_rules(rules_.scores, text, scores);
     apply_rules(rules_.scores, text, scores);
     return true;
   }
-  /// True if a text of so many tokens, of which `last` is the last, goes on no further.
+  /// True if a text of this length with this last token ends.
   bool ends(int64_t length, int32_t last) const {
     return holds(rules_.scores.eos_token_id, last) || length >= rules_.scores.max_length;
   }
@@ -62,7 +62,7 @@ class Search : public TextSearch {
   bool ended_ = false;
 };
 
-/// The likeliest token each time, or one drawn.
+/// A search that takes the likeliest token, or a drawn one.
 class Path : public Search {
  public:
   Path(const SearchRules& rules, std::span<const int32_t> source,
@@ -90,18 +90,18 @@ class Path : public Search {
 
 /// A row and a token that may follow it.
 struct Candidate {
-  float score;  ///< of all tokens after the beginning together
+  float score;  ///< sum over all tokens after the beginning
   int32_t row, token;
 };
 
-/// The `count` largest in front, from the largest on; of equals the first ones.
+/// Keeps the `count` largest in descending order, the first of equals.
 template <class Item>
 void keep_best(std::vector<Item>& items, size_t count) {
   std::ranges::stable_sort(items, std::ranges::greater{}, &Item::score);
   if (items.size() > count) items.resize(count);
 }
 
-/// Keeps the `count` largest of what is offered, from the largest on; of equals the first ones.
+/// The `count` largest candidates offered, in descending order, the first of equals.
 class BestOf {
  public:
   explicit BestOf(size_t count) : count_(count) {}
@@ -113,7 +113,7 @@ class BestOf {
     best_.insert(place, candidate);
     if (best_.size() > count_) best_.pop_back();
   }
-  /// What is no larger would not be kept.
+  /// Returns the score that a new candidate must exceed.
   float least() const { return best_.size() < count_ ? kNone : best_.back().score; }
   bool is_full() const { return best_.size() == count_; }
   std::vector<Candidate> take() { return std::move(best_); }
@@ -131,7 +131,7 @@ class Beams : public Search {
     const Tokens begun(beginning.begin(), beginning.end());
     rows_.assign(beams(), begun);
     finished_.assign(beams(), {.tokens = begun, .score = kFar});
-    // All rows are the same yet: what follows the first one counts.
+    // All rows are equal, so only the first one's candidates count.
     scores_.assign(beams(), kFar);
     scores_[0] = 0;
     parents_.resize(beams());
@@ -154,7 +154,7 @@ class Beams : public Search {
   struct Finished {
     Tokens tokens;
     float score;
-    bool is_text = false;   ///< else its place is still free
+    bool is_text = false;   ///< false: a free place
     bool is_stuck = false;  ///< ended because the rules left no token
   };
 
@@ -165,12 +165,13 @@ class Beams : public Search {
     return float(std::pow(double(new_tokens), rules_.length_penalty));
   }
 
-  /// So many that as many as there are beams go on, whatever ends.
+  /// Returns the number of candidates that suffices for all beams, whatever ends.
   size_t candidates() const {
     return std::max<size_t>(2, 1 + rules_.scores.eos_token_id.size()) * beams();
   }
 
-  /// A row that the rules leave no token has candidates too, which are no better than any.
+  /// Returns the best candidates. Candidates of a row without an allowed token rank below all
+  /// others.
   std::vector<Candidate> best_candidates(std::span<const float> logits) {
     const size_t vocabulary = logits.size() / beams();
     BestOf best(candidates());
@@ -196,7 +197,7 @@ class Beams : public Search {
     return tokens;
   }
 
-  /// As many as there are beams may end at a time; the others would only have been kept to go on.
+  /// Ends at most as many texts as there are beams. Further candidates only serve to go on.
   void finish(const std::vector<Candidate>& best) {
     const bool is_closed =
         !may_improve_ || (all_finished() && rules_.early_stopping == BeamEnd::yes);
@@ -235,7 +236,7 @@ class Beams : public Search {
     rows_ = std::move(rows);
   }
 
-  /// True if a running text can still become better than the worst that has ended.
+  /// Updates may_improve_: true while a running text can beat the worst ended one.
   void look_ahead() {
     const bool longest = rules_.early_stopping == BeamEnd::never && rules_.length_penalty > 0;
     const int64_t length = longest ? rules_.scores.max_length - beginning_ : written_;
@@ -245,8 +246,8 @@ class Beams : public Search {
   }
 
   std::vector<float> scores_;       ///< [rows]
-  std::vector<size_t> stuck_;       ///< rows that the rules left no token now
-  std::vector<Finished> finished_;  ///< from the best on
+  std::vector<size_t> stuck_;       ///< rows without an allowed token now
+  std::vector<Finished> finished_;  ///< best first
   int64_t written_ = 0;             ///< tokens after the beginning
   bool may_improve_ = true;
 };
@@ -325,7 +326,7 @@ void CachedSearch::place_rows() {
     return std::span<const int32_t>(texts[row]).first(texts[row].size() - 1);
   };
   moves_.clear();
-  // The first row that goes on from a cache keeps it, so none is both read and overwritten.
+  // The first row that continues a cache keeps it, so no cache is read and overwritten.
   for (size_t row = 0; row < next.size(); ++row) {
     const int32_t slot = slots_[size_t(parents[row])];
     if (taken[size_t(slot)]) continue;
@@ -345,7 +346,7 @@ void CachedSearch::place_rows() {
   slots_ = std::move(next);
 }
 
-/// What both caches hold of the same tokens has the same bits, and stays.
+/// Copies to a slot the tokens that differ. Equal tokens have equal bits in both caches.
 void CachedSearch::fill_slot(int32_t slot, int32_t from, std::span<const int32_t> tokens) {
   std::vector<int32_t>& held = held_[size_t(slot)];
   const auto [here, there] = std::ranges::mismatch(held, tokens);

@@ -1,6 +1,6 @@
 #pragma once
-/// One text while it is generated: scores of what may follow go in, tokens come out. The owner of
-/// the model and its caches asks for rows, gives their logits and moves the caches.
+/// A text during its generation, which takes scores and yields tokens. The owner of the model and
+/// its caches asks for rows, passes their logits and moves the caches.
 
 #include <cstdint>
 #include <memory>
@@ -16,39 +16,38 @@ class TextSearch {
  public:
   virtual ~TextSearch() = default;
 
-  /// Texts that go on, with their beginning; all of one length, 1 or num_beams of them. They are of
-  /// no use once the search has ended.
+  /// Returns the running texts with their beginning: 1 or num_beams, all of one length. Meaningless
+  /// after the search has ended.
   virtual std::span<const std::vector<int32_t>> rows() const = 0;
 
-  /// Takes the logits after each of rows(), [rows, vocabulary], and appends a token to each.
-  /// Where the rules leave a text no token it ends as it is, or throws Error(kUsage): see
-  /// SearchRules::stuck.
+  /// Takes the logits after each of rows(), [rows, vocabulary], and appends a token to each. A text
+  /// without an allowed token ends as it is, or throws Error(kUsage): see SearchRules::stuck.
   virtual void advance(std::span<const float> logits) = 0;
 
-  /// The row before the last advance() that each row goes on from: whose caches it needs.
+  /// Returns, for each row, the row before the last advance() whose text and caches it continues.
   virtual std::span<const int32_t> parents() const = 0;
 
   virtual bool ended() const = 0;
 
-  /// The text, with its beginning and, where one ended it, its end token.
+  /// Returns the text with its beginning and, if one ended it, its end token.
   virtual const std::vector<int32_t>& best() const = 0;
 };
 
-/// `source` and `beginning` as WrittenText has them; `beginning` is not empty, and shorter than
-/// rules.scores.max_length. Sources: Graves 2012 (arXiv:1211.3711), section 3.2, for beams; Wu et
-/// al. 2016 (arXiv:1609.08144), section 7, for the penalty; ends as Hugging Face's generate() has
-/// them.
+/// Returns a search; `source` and `beginning` are as in WrittenText. REQUIRES: `beginning` is not
+/// empty and shorter than rules.scores.max_length. Sources: Graves 2012 (arXiv:1211.3711), section
+/// 3.2, for beams; Wu et al. 2016 (arXiv:1609.08144), section 7, for the penalty; Hugging Face's
+/// generate() for ends.
 std::unique_ptr<TextSearch> search_text(const SearchRules& rules, std::span<const int32_t> source,
                                         std::span<const int32_t> beginning);
 
-/// The search for one text, and the caches of a RowDecoder that its rows go on from.
+/// The search for one text, with the caches of a RowDecoder that its rows continue.
 class CachedSearch {
  public:
-  /// The caches of `beams` texts are its own, and that of one source: the number `place` of each
-  /// kind.
+  /// Owns the caches of `beams` texts and of one source: number `place` of each kind.
   CachedSearch(int32_t place, int32_t beams) : place_(place), beams_(beams) {}
 
-  /// Takes on a search that has just begun, the number `index` of its caller. `source` outlives it.
+  /// Takes a search that has just begun, the caller's number `index`. REQUIRES: `source` outlives
+  /// it.
   void begin(int64_t index, std::unique_ptr<TextSearch> search, std::span<const int32_t> source);
   void free() { search_.reset(); }
   bool is_free() const { return search_ == nullptr; }
@@ -56,20 +55,20 @@ class CachedSearch {
   const TextSearch& search() const { return *search_; }
   std::span<const int32_t> source() const { return source_; }
 
-  /// True if an encoder has still to read the source, whose rows these are.
+  /// True if an encoder must still read the source, whose rows add_source() appends.
   bool wants_reading() const { return !is_free() && !is_read_; }
   void add_source(std::vector<TokenRow>& rows);
 
-  /// True if scores after the beginning have come.
+  /// True if scores after the beginning have arrived.
   bool has_begun() const { return begun_; }
-  /// The next tokens, that their caches lack: one of each row or, of a beginning, `most`.
+  /// Adds the next tokens, which the caches lack: one a row, or at most `most` of a beginning.
   void add_rows(int64_t most, std::vector<TokenRow>& rows);
-  /// Returns how many of the rows added last have logits that take() wants; they stand at the end.
+  /// Returns the number of rows, the last of those added, whose logits take() needs.
   int64_t wanted() const;
-  /// Copies that come before those rows.
+  /// Returns the cache copies to make before the added rows run.
   std::span<const kernels::CacheMove> moves() const { return moves_; }
 
-  /// The logits, [wanted(), vocabulary], which advance the search.
+  /// Advances the search by the logits, [wanted(), vocabulary].
   void take(std::span<const float> logits);
 
  private:
@@ -83,8 +82,8 @@ class CachedSearch {
   std::unique_ptr<TextSearch> search_;
   std::span<const int32_t> source_;
   bool is_read_ = false, begun_ = false;
-  size_t fed_ = 0;                          ///< tokens of the beginning that have been added
-  std::vector<int32_t> slots_;              ///< [rows] of the search: whose cache is its own
+  size_t fed_ = 0;                          ///< added tokens of the beginning
+  std::vector<int32_t> slots_;              ///< [rows] slot of each row's cache
   std::vector<std::vector<int32_t>> held_;  ///< [slots] tokens in the cache
   std::vector<kernels::CacheMove> moves_;
 };

@@ -8,18 +8,18 @@
 
 namespace zero::save {
 
-/// What went wrong on one rank, known to all of them.
+/// A fault on one rank, known to all of them.
 struct Problem {
   Exit exit = Exit::kFinished;
-  std::string what;  ///< "" if nothing did
+  std::string what;  ///< "" for no fault
   int rank = 0;
 
   explicit operator bool() const { return !what.empty(); }
 };
 
-/// Runs `work`, which must not communicate, on every rank, and tells all the problem of the first
-/// rank that throws Error. Errors of the program itself pass through. A rank whose disk is slow is
-/// waited for; one whose work is in vain may stop. Collective.
+/// Runs `work` on every rank, and returns on all the problem of the first rank that throws Error.
+/// Errors of the program itself pass through. Waits for ranks with slow disks; a rank whose work is
+/// in vain may stop. Collective. REQUIRES: `work` does not communicate.
 Problem first_problem(const launch::Peers& peers, const launch::DiskWork& disk,
                       const std::function<void()>& work);
 

@@ -41,7 +41,7 @@ void load_state(const checkpoint::Store& store, const checkpoint::Manifest& mani
   in_team(threads, [&](int member) {
     checkpoint::TensorReader reader(store, manifest, ledger);
     std::vector<float> room;
-    // Neighbours in the file by one thread, which finds the block that they share in memory.
+    // A thread reads neighbours in the file, and so finds their common block in memory.
     const int64_t first = numel * member / threads, last = numel * (member + 1) / threads;
     int64_t begin = 0;
     for (const state::SavedSlice& piece : pieces) {
@@ -56,7 +56,7 @@ namespace {
 using checkpoint::BlockLedger;
 using checkpoint::ShardReader;
 
-/// One rank's part in it.
+/// A rank's part in a check.
 class Check {
  public:
   Check(const launch::Peers& peers, int threads, const checkpoint::Store& store,
@@ -89,8 +89,8 @@ class Check {
     return first_problem(peers_, disk_, work);
   }
 
-  /// For the files' own digests, up to format 3: one rank reads a file from its first byte to its
-  /// last.
+  /// Checks the files' own digests, of formats up to 3. A single rank reads a file from its first
+  /// byte to its last.
   void check_whole_files() {
     for (int32_t file = peers_.rank(); file < files(); file += peers_.ranks()) {
       ShardReader(folder_->descriptor(), name_, manifest_.files[size_t(file)], digests_)
@@ -98,7 +98,7 @@ class Check {
     }
   }
 
-  /// What no rank's state is made of.
+  /// Checks the blocks that no rank's state needs.
   Problem check_rest() {
     const auto rank = int32_t(peers_.rank());
     std::vector<int32_t> claims = ledger_.claims(rank);

@@ -9,15 +9,14 @@
 
 namespace zero::save {
 
-/// Fills the optimizer state and the weights that the view's rank holds of them, by so many
-/// threads, and notes in the ledger what it reads. Throws as TensorReader::read.
+/// Fills the optimizer state and the weights that the view's rank holds, by `threads` threads, and
+/// notes the reads in the ledger. Throws as TensorReader::read.
 void load_state(const checkpoint::Store& store, const checkpoint::Manifest& manifest,
                 const state::StateView& view, int threads, checkpoint::BlockLedger& ledger);
 
-/// Holds every block of a checkpoint's files against its digests, each read by one of the ranks.
-/// With a `view` this rank fills its state by the same reads, with so many threads: what it holds
-/// when something is wrong is of no use. Returns the first problem, on every rank the same.
-/// Collective.
+/// Checks every block of a checkpoint's files against its digest, each on one rank. With a `view`,
+/// fills this rank's state by the same reads, with `threads` threads. The state is undefined after
+/// a problem. Returns the first problem, on every rank. Collective.
 Problem check_checkpoint(const launch::Peers& peers, int threads, const checkpoint::Store& store,
                          const checkpoint::Manifest& manifest, const state::StateView* view);
 

@@ -17,7 +17,7 @@
 namespace zero::save {
 namespace {
 
-/// Far from the end of 64 bits, whatever is drawn after them.
+/// Maximum samples, far from the end of 64 bits whatever is drawn later.
 constexpr int64_t kMostSamples = int64_t(1) << 53;
 constexpr const char *kDataFact = "data", *kArithmeticFact = "arithmetic",
                      *kOrderFact = "sample_order", *kNormsFact = "norms";
@@ -30,7 +30,7 @@ constexpr const char *kPatienceMetric = "patience.metric", *kPatienceMerit = "pa
 
 bool is_count(int64_t number) { return 0 <= number && number <= kMostRunSteps; }
 
-/// Keys of which no trained number depends, or only its last bits where training is not
+/// True for keys on which no trained number depends, or only its last bits in training that is not
 /// reproducible.
 bool is_free(const std::string& key) {
   constexpr std::string_view kSections[] = {"zero.",       "activation_checkpointing.",
@@ -48,7 +48,7 @@ bool is_free(const std::string& key) {
          std::find(std::begin(kKeys), std::end(kKeys), key) != std::end(kKeys);
 }
 
-/// Keys on which it depends whether steps after a streak are finite again.
+/// True for keys that decide if steps after a streak are finite again.
 bool may_end_streak(const std::string& key) {
   return key == "optimizer.lr" || key == "gradient_clipping" || key.starts_with("scheduler.");
 }
@@ -59,14 +59,14 @@ const std::string& fact(const Facts& facts, const std::string& name) {
   return found == facts.end() ? kNone : found->second;
 }
 
-/// How samples are grouped, which their order follows from.
+/// Returns the grouping of samples, which decides their order.
 std::string order_of_samples(const Facts& facts) {
   const auto found = facts.find(kOrderFact);
   return found == facts.end() ? "by no length" : found->second;
 }
 
-/// Says what norms an optimizer has taken now and not before, between two trainings of one
-/// optimizer; "" if nothing changed.
+/// Returns a note on norms that an optimizer takes now and not in the checkpoint, for two trainings
+/// of one optimizer; "" if nothing changed.
 std::string other_norms(const Facts& saved, const Facts& now) {
   const bool others = now.contains(kNormsFact) && !saved.contains(kNormsFact) &&
                       fact(saved, "optimizer") == fact(now, "optimizer");
@@ -76,9 +76,9 @@ std::string other_norms(const Facts& saved, const Facts& now) {
               "Face's files, as q, k and v are; updates differ from here on");
 }
 
-/// The batch of a configuration that other rules than today's may have allowed.
+/// Returns the batch of a configuration, which the present rules may not allow.
 int64_t batch_of(const std::string& configuration, int ranks) {
-  constexpr int64_t kMost = int64_t(1) << 20;  // of which any three may be multiplied
+  constexpr int64_t kMost = int64_t(1) << 20;  // any three may be multiplied
   RunConfig config;
   const std::pair<const char*, int64_t*> keys[] = {
       {"train_batch_size", &config.train_batch_size},
@@ -93,7 +93,7 @@ int64_t batch_of(const std::string& configuration, int ranks) {
   return resolve_batch(config, ranks).train;
 }
 
-/// Samples of its steps, as many in each; none where there are too many to count.
+/// Returns the samples of a checkpoint's steps, of equal batches; none if too many to count.
 std::optional<int64_t> samples_by_batch(const checkpoint::Manifest& manifest) {
   int64_t samples = 0;
   const int64_t batch = batch_of(fact(manifest.facts, kConfigurationFact), manifest.ranks);
@@ -146,7 +146,7 @@ double merit_of(const state::Evaluation& evaluation, BestMetric metric) {
   constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
   switch (metric) {
     case BestMetric::validation_loss:
-    case BestMetric::perplexity:  // which falls as the loss does, and may be too large for a double
+    case BestMetric::perplexity:  // falls as the loss does, and may be too large for a double
       return std::isfinite(evaluation.loss) ? -evaluation.loss : kNone;
     case BestMetric::bleu:
       return evaluation.texts ? evaluation.texts->bleu : kNone;
@@ -230,8 +230,8 @@ bool has_stored_norms(const plan::Plan& plan) {
          std::ranges::any_of(parameters, [](const auto& one) { return one.tensors > 1; });
 }
 
-/// Where a library computes attention, it is named too, in which order it adds gradients where that
-/// is any, and that what follows products is fused.
+/// Returns the record of arithmetic. Names a library of attention, an arbitrary order of its
+/// gradients' sums, and fused products, if there are any.
 std::string arithmetic_text(const FactParts& parts) {
   const std::string attention = kernels::attention_library();
   const bool fuses = state::fuses_products(parts.config, kernels::fuses_products());
@@ -274,7 +274,7 @@ std::string fingerprint_text(const std::string& fact) {
 
 namespace {
 
-/// "a.txt, b.txt, fingerprint 0123456789abcdef": what a training learnt from.
+/// Returns the data of a training: "a.txt, b.txt, fingerprint 0123456789abcdef".
 std::string data_text(const Facts& facts) {
   std::string words;
   for (const TomlEntry& entry : parse_toml(fact(facts, kConfigurationFact)).entries) {

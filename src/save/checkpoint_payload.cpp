@@ -50,9 +50,9 @@ state::StateView FrozenDisk::view(int rank, Failed failed) {
 
 namespace {
 
-/// A slice begins at a multiple of so many bytes.
+/// Alignment of slices in bytes.
 constexpr int64_t kSliceAlignment = 64;
-/// What is joined and copied at a time: 256 KiB, which stay in the cache of a core.
+/// Elements to join and copy at a time: 256 KiB, which stay in the cache of a core.
 constexpr int64_t kJoinedNumel = 1 << 16;
 
 std::span<const std::byte> copied_in_memory(const state::StateView& view,
@@ -79,7 +79,7 @@ bool is_beside_host(const plan::Plan& plan, const plan::Unit& unit, state::Saved
   return tier == plan::Tier::nvme || (tier == plan::Tier::device && drives_devices());
 }
 
-/// A device copies some four times as fast into pinned memory.
+/// Returns pinned for copies from a device, which are some four times as fast.
 Place place_of_copies(const plan::Plan& plan, std::span<const state::SavedPart> parts) {
   const auto is_from_device = [&](const plan::Unit& unit, state::SavedPart part) {
     if (!state::is_copied(plan, unit, part)) return false;
@@ -94,7 +94,7 @@ Place place_of_copies(const plan::Plan& plan, std::span<const state::SavedPart> 
   return Place::host;
 }
 
-/// Memory that cannot be pinned serves as well, and slower.
+/// Takes memory of `place`, or slower memory if the system refuses to pin it.
 Arena take(int64_t bytes, Place place, int threads = 1) {
   if (place == Place::pinned) {
     try {
@@ -183,7 +183,7 @@ void LivePayload::append_to(checkpoint::ShardWriter& file, size_t index) {
   }
 }
 
-/// Whether all that a piece is made of is in memory. A disk is asked for much at a time.
+/// True if all sources of a piece are in memory. Disks want larger reads.
 bool LivePayload::is_near(const state::SavedSlice& piece) const {
   const plan::Unit& unit = *piece.held.unit;
   return piece.part == state::SavedPart::master && !view_.is_far(unit.weight) &&
@@ -194,7 +194,7 @@ PayloadCopy::PayloadCopy(const plan::Plan& plan, std::span<const state::SavedPar
                          int threads)
     : memory_(take(state::saved_copy_bytes(plan, parts), place_of_copies(plan, parts), threads)),
       threads_(threads) {
-  // Training waits for copies, and not the first one for page faults.
+  // Training waits for copies, so the first one must not wait for page faults.
   memory_.touch(threads);
   if (!state::saved_on_disk(plan, parts).empty()) reader_.take_memory();
 }
@@ -238,7 +238,7 @@ void PayloadCopy::lay_out(const LivePayload& live) {
   }
 }
 
-/// Nobody reads it soon, so that it need not pass through caches.
+/// Copies a piece past the caches, because nobody reads it soon.
 void PayloadCopy::copy(const LivePayload& live, size_t index) {
   const std::span<std::byte> to = kept_[index].bytes;
   if (to.empty()) return;
@@ -261,7 +261,7 @@ void PayloadCopy::append_to(checkpoint::ShardWriter& file, size_t index) {
   if (!kept.is_split) {
     return kept.bytes.empty() ? file.append(whole(kept)) : file.append_resting(kept.bytes);
   }
-  // A disk is asked for much at a time.
+  // Disks want larger reads.
   const bool is_near = !kept.bytes.empty() && !kept.weight.empty();
   const int64_t numel = kept.slice.held.numel(), most = is_near ? kJoinedNumel : state::kPieceNumel;
   for (int64_t first = 0; first < numel; first += most) {

@@ -1,5 +1,5 @@
 #pragma once
-/// The bytes that a rank writes into its file, as the state has them now or as it had them.
+/// The bytes that a rank writes into its file: of the state now, or of a copy.
 
 #include <cstddef>
 #include <cstdint>
@@ -18,62 +18,63 @@
 
 namespace zero::save {
 
-// What a save beside training reads of the states that rest on disk: they stay there, as they were
-// when it began, while steps write to their second slots.
+// A save beside training reads states on disk in place, as they were when it began. Steps write to
+// their second slots meanwhile.
 
 /// A rank's disk for the thread that saves.
 class FrozenDisk {
  public:
-  /// Takes that memory where the plan, which outlives it, has any of these parts on disk. Throws
-  /// Error(kDoesNotFit).
+  /// Takes memory if the plan has any of these parts on disk. Throws Error(kDoesNotFit). REQUIRES:
+  /// `plan` outlives it.
   FrozenDisk(const plan::Plan& plan, std::span<const state::SavedPart> parts);
   ~FrozenDisk() { thaw(); }
   FrozenDisk(const FrozenDisk&) = delete;
   FrozenDisk& operator=(const FrozenDisk&) = delete;
 
-  /// Between bodies, and not twice without thaw(). Nothing where no part is on the disk.
+  /// Freezes the disk, if a part is on it. REQUIRES: no body runs, and thaw() ended the last
+  /// freeze().
   void freeze(std::shared_ptr<state::Disk> disk);
   void thaw();
-  /// A view of what is on disk alone, as freeze() has found it, for one thread; until thaw().
-  /// What could not be read, or reads back as other bytes, goes to `failed`, which does not return:
-  /// a disk to be trusted no more is no failure of a save.
+  /// Returns a view of the frozen disk alone, for one thread, until thaw(). Bytes that cannot be
+  /// read, or read back wrong, go to `failed`, which does not return: a disk without trust is worse
+  /// than a failed save.
   using Failed = std::function<void(const std::exception_ptr&)>;
   state::StateView view(int rank, Failed failed);
 
  private:
   const plan::Plan& plan_;
   Arena memory_;
-  std::shared_ptr<state::Disk> disk_;  ///< while it is frozen
+  std::shared_ptr<state::Disk> disk_;  ///< set while it is frozen
   std::optional<run::DiskWindow> window_;
 };
 
-/// What a rank's file holds, in pieces of at most 4 MiB and in the order of the file.
+/// The content of a rank's file, in pieces of at most 4 MiB, in the order of the file.
 class Payload {
  public:
   virtual ~Payload() = default;
   virtual size_t pieces() const = 0;
-  /// Elements of all pieces, each of at most 4 bytes.
+  /// Returns the elements of all pieces, each of at most 4 bytes.
   virtual int64_t numel() const = 0;
-  /// Stays until the next call.
+  /// Returns a piece, valid until the next call.
   virtual std::span<const std::byte> piece(size_t index) = 0;
-  /// The next piece of a file; what rests in memory stays as it is until the file is finished.
+  /// Appends the next piece. Pieces in memory stay unchanged until the file is finished.
   virtual void append_to(checkpoint::ShardWriter& file, size_t index) = 0;
 };
 
-/// Reads pieces of a state into memory of its own. It takes that memory with the first piece that
-/// does not lie in the view.
+/// A reader of pieces into its own memory, which it takes for the first piece that does not lie in
+/// the view.
 class PieceReader {
  public:
-  /// A device copies faster into memory of the place `pinned`.
+  /// Reads into memory of `place`. A device copies faster into `pinned`.
   explicit PieceReader(Place place = Place::host) : place_(place) {}
-  /// True if some piece of these parts is not read where it lies.
+  /// True if some piece of these parts cannot be read in place.
   static bool is_needed(const plan::Plan& plan, std::span<const state::SavedPart> parts);
   /// Takes the memory ahead of the first piece. Throws Error(kDoesNotFit).
   void take_memory();
-  /// The bytes of a piece, which stay until the next call.
+  /// Returns the bytes of a piece, valid until the next call.
   std::span<const std::byte> read(const state::StateView& view, const state::SavedSlice& piece);
-  /// A split master, which stays until the next call. It is made of its weight and its low bits as
-  /// they were copied; where a copy is empty, the view has them.
+  /// Returns a split master, valid until the next call, joined from copies of its weight and its
+  /// low bits. Reads the view instead of an empty copy.
   std::span<const std::byte> join(const state::StateView& view, const state::HeldSlice& held,
                                   std::span<const std::byte> weight,
                                   std::span<const std::byte> low);
@@ -85,10 +86,10 @@ class PieceReader {
   Arena memory_;
 };
 
-/// Out of a state that rests meanwhile.
+/// A payload from a state that rests meanwhile.
 class LivePayload final : public Payload {
  public:
-  /// `reader` outlives it, and reads for nobody else meanwhile.
+  /// REQUIRES: `reader` outlives it, and reads for nobody else meanwhile.
   LivePayload(state::StateView view, std::span<const state::SavedPart> parts, PieceReader& reader);
   size_t pieces() const override { return pieces_.size(); }
   int64_t numel() const override;
@@ -105,15 +106,14 @@ class LivePayload final : public Payload {
   PieceReader& reader_;
 };
 
-/// Out of a second buffer of what rests in memory, and of what is frozen on disk, so that training
-/// may go on.
+/// A payload from a copy of the state in memory, and from a frozen disk. Training may go on.
 class PayloadCopy final : public Payload {
  public:
-  /// Takes the memory for the copies of one rank of this plan, which so many threads make. Throws
+  /// Takes the memory for one rank's copies, which `threads` threads make. Throws
   /// Error(kDoesNotFit).
   PayloadCopy(const plan::Plan& plan, std::span<const state::SavedPart> parts, int threads = 1);
-  /// Replaces what is there. `frozen` is of what is on disk, which stays there as it is now until
-  /// the last piece is read; unset where nothing is.
+  /// Replaces the copy. `frozen` views the parts on disk, which stay as they are now until the last
+  /// piece is read; unset if there are none.
   void copy(const LivePayload& live, state::StateView frozen = {});
 
   size_t pieces() const override { return kept_.size(); }
@@ -122,18 +122,18 @@ class PayloadCopy final : public Payload {
   void append_to(checkpoint::ShardWriter& file, size_t index) override;
 
  private:
-  /// Where a piece is kept: spans are empty of what is on disk.
+  /// The place of a piece. Spans are empty for parts on disk.
   struct KeptSlice {
     state::SavedSlice slice;
     std::span<std::byte> bytes;
-    std::span<const std::byte> weight;  ///< of a split master, whose low bits `bytes` are
+    std::span<const std::byte> weight;  ///< weight of a split master, whose low bits are `bytes`
     bool is_split;
   };
   void lay_out(const LivePayload& live);
   void copy(const LivePayload& live, size_t index);
-  /// All of a piece that is no split master.
+  /// Returns all of a piece that is not a split master.
   std::span<const std::byte> whole(const KeptSlice& kept);
-  /// Elements [first, first + numel) of a split master, until the next call.
+  /// Returns elements [first, first + numel) of a split master, valid until the next call.
   std::span<const std::byte> joined(const KeptSlice& kept, int64_t first, int64_t numel);
 
   Arena memory_;

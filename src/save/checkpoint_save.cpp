@@ -12,14 +12,14 @@
 namespace zero::save {
 namespace {
 
-/// Thrown on every rank alike when a save has failed on any.
+/// An error on every rank when a save has failed on any.
 struct SaveFailed {
   std::string what;
 };
 
-/// What a rank tells of its file; the manifest is written by the first. Fields are separated by
-/// blanks, so that none may be empty or hold one. Digests come last, so that the beginning of a
-/// damaged line shows the others.
+/// Returns a rank's words on its file, for rank 0's manifest. Blanks separate the fields, which are
+/// never empty and hold none. Digests come last, so the beginning of a damaged line shows the
+/// others.
 std::string to_text(const checkpoint::ShardWriter::Written& written) {
   std::string words = text(written.file.name, " ", written.file.bytes, " ",
                            int(written.refuses_direct), " ", written.offsets.size(), " ");
@@ -53,11 +53,11 @@ class Save {
     } catch (const SaveFailed& failed) {
       problem = failed.what;
     }
-    // Every rank waits for it here and not in a collective of the next step.
+    // Every rank waits here and not in a collective of the next step.
     if (problem.empty()) {
       agree([&] { retain(); });
     } else {
-      // A file system of a network keeps open files in their folder, so every rank closes its own.
+      // A network's file system keeps open files in their folder, so every rank closes its own.
       peers_.share("");
       agree([&] { problem += abandon(); });
     }
@@ -65,8 +65,7 @@ class Save {
   }
 
  private:
-  /// Runs work that does not communicate on every rank; where it fails on any, the save has failed
-  /// on all.
+  /// Runs work that does not communicate on every rank. If it fails on any, the save fails on all.
   void agree(const std::function<void()>& work) const {
     const Problem problem = first_problem(peers_, disk_, work);
     if (problem) throw SaveFailed{text("rank ", problem.rank, ": ", problem.what)};
@@ -80,15 +79,15 @@ class Save {
     publish(write_shards());
   }
 
-  /// Layouts do not change from save to save.
+  /// Returns the structure of this rank's file, which is equal in all saves.
   const checkpoint::ShardStructure& structure() const {
     std::optional<checkpoint::ShardStructure>& kept = order_.kept.structure;
     if (!kept) kept.emplace(state::slice_plans(order_.plan, rank_, order_.parts));
     return *kept;
   }
 
-  /// Writes this rank's file. What every rank tells of its own is on rank 0. Ranks agree when each
-  /// has room, and when each has its file on the disk; between that no rank waits for another.
+  /// Writes this rank's file. Returns all ranks' words on rank 0. Ranks agree when each has room,
+  /// and when each has its file on the disk; between that no rank waits for another.
   std::vector<std::string> write_shards() {
     OpenFile folder;
     std::unique_ptr<checkpoint::ShardWriter> file;
@@ -104,7 +103,7 @@ class Save {
         if (is_in_vain_) return;
         payload_.append_to(*file, i);
       }
-      // While the disk takes the last ones.
+      // The disk takes the last pieces meanwhile.
       if (is_first_) write_index(folder);
       told = to_text(file->finish());
     });
@@ -135,7 +134,7 @@ class Save {
     return *kept;
   }
 
-  /// What the manifest says before anything is written.
+  /// Returns the manifest as it is before anything is written.
   checkpoint::Manifest described() const {
     std::optional<checkpoint::Manifest>& kept = order_.kept.described;
     if (!kept) state::describe_slices(order_.plan, peers_.ranks(), order_.parts, kept.emplace());
@@ -178,7 +177,7 @@ class Save {
          "will not have passed by: saves are slower and take memory from others");
   }
 
-  /// What cannot be removed costs room, not the run.
+  /// Removes old checkpoints. A failure costs room, not the run.
   void retain() const {
     if (!is_first_) return;
     try {

@@ -14,17 +14,17 @@
 
 namespace zero::save {
 
-/// What a save leaves to the next ones of its run, of the same parts.
+/// The objects that a save leaves to later saves of the same parts in a run.
 struct KeptOfSaves {
-  std::optional<Arena> staging;                         ///< of kStagingBytes
-  std::optional<PieceReader> reader;                    ///< of the state itself
-  std::optional<checkpoint::ShardStructure> structure;  ///< of this rank's files
-  std::optional<checkpoint::DigestForm> digests;        ///< of all ranks' files
+  std::optional<Arena> staging;                         ///< kStagingBytes
+  std::optional<PieceReader> reader;                    ///< reads the state itself
+  std::optional<checkpoint::ShardStructure> structure;  ///< for this rank's files
+  std::optional<checkpoint::DigestForm> digests;        ///< for all ranks' files
   std::optional<checkpoint::Manifest> described;        ///< on rank 0: without places and files
   std::optional<checkpoint::IndexStructure> index;      ///< on rank 0
-  bool has_warned = false;  ///< of a file system that will not have the page cache passed by
+  bool has_warned = false;  ///< a file system refused to bypass the page cache
 
-  /// Takes the memory that every save of these parts stages bytes in. Throws Error(kDoesNotFit).
+  /// Takes the memory in which every save of these parts stages bytes. Throws Error(kDoesNotFit).
   void take_memory(const plan::Plan& plan, std::span<const state::SavedPart> parts);
 };
 
@@ -33,26 +33,26 @@ struct SaveOrder {
   const plan::Plan& plan;
   std::span<const state::SavedPart> parts;
   int64_t step;
-  Facts facts;  ///< of the launch and of the state after the step
+  Facts facts;  ///< facts of the launch and of the state after the step
   checkpoint::Store::Retention retention;
   KeptOfSaves& kept;
 };
 
-/// The commit protocol: what is acknowledged, by an empty text, survives a loss of power; then old
-/// checkpoints go. Otherwise the text says what failed and on which rank, the same on all of them,
-/// and nothing half-written stays. Counts the pieces that are written, so that a save that stands
-/// still shows. Collective among `peers`.
+/// Runs the commit protocol. Returns "" for a checkpoint that survives a loss of power; then old
+/// checkpoints go. Otherwise returns the fault and its rank, on all ranks, and leaves nothing
+/// half-written. Counts the written pieces, to show a save that stands still. Collective among
+/// `peers`.
 std::string save_checkpoint(const SaveOrder& order, const launch::Peers& peers, Payload& payload,
                             std::atomic<int64_t>& pieces);
 
-/// One warning for each of Store::take_warnings().
+/// Warns of each of Store::take_warnings().
 void warn_of_leftovers(checkpoint::Store& store);
 
-/// Saves beside training: on a thread and over a channel of its own, from a copy of what rests in
-/// memory, and from what is on disk as the save found it.
+/// A save beside training, on a thread and a channel of its own. It reads a copy of the state in
+/// memory, and the disk as it was at the beginning.
 struct Checkpointer::Background {
  public:
-  /// Takes the memory of the copy. Throws Ended where a rank has not the memory. Collective.
+  /// Takes the memory of the copy. Throws Ended if a rank lacks the memory. Collective.
   Background(launch::Session& session, const plan::Plan& plan,
              std::span<const state::SavedPart> parts);
   /// Waits for a save that is under way.
@@ -60,12 +60,12 @@ struct Checkpointer::Background {
   Background(const Background&) = delete;
   Background& operator=(const Background&) = delete;
 
-  /// Copies and freezes the state and begins; none may be under way. A peer that hangs in the save
-  /// ends all ranks after the engine's patience. Collective.
+  /// Copies and freezes the state and begins a save. A peer that hangs in it ends all ranks after
+  /// the engine's patience. Collective. REQUIRES: no save is under way.
   void begin(const LivePayload& live, SaveOrder order, const state::Engine& engine);
-  /// Whether the save that was begun is over.
+  /// True if the save is over.
   bool ended() const { return ended_; }
-  /// Between bodies: waits until it is and returns what failed; "" if nothing did.
+  /// Waits for the save and returns its fault, or "". REQUIRES: no body runs.
   std::string end();
 
  private:

@@ -29,7 +29,7 @@ using checkpoint::Store;
 
 constexpr std::string_view kStepWord = "step";
 
-/// The step whose folder has this name.
+/// Returns the step whose folder has this name.
 std::optional<int64_t> step_of(const std::string& name) {
   if (!name.starts_with(kStepWord)) return {};
   int64_t step = 0;
@@ -39,12 +39,12 @@ std::optional<int64_t> step_of(const std::string& name) {
   return step;
 }
 
-/// The key that says where checkpoints are.
+/// Returns the key that says where checkpoints are.
 const char* place_of(const RunConfig& config) {
   return config.checkpoint.dir.empty() ? "run.output" : "checkpoint.dir";
 }
 
-/// What checkpoint.dir was in a run; "" if `folder` is none, or the run has named nothing.
+/// Returns checkpoint.dir of a run; "" if `folder` is not a run, or the key is not set.
 std::string named_folder(const std::string& folder, Exit exit) {
   const std::string settings = folder + "/effective.toml";
   if (!is_there(settings, exit)) return "";
@@ -58,9 +58,9 @@ std::string named_folder(const std::string& folder, Exit exit) {
 }  // namespace
 
 CheckpointFolder find_checkpoints(const std::string& folder, Exit exit) {
-  // Messages keep the user's words, unless a link has another name than the step that it leads to.
+  // Messages keep the user's words, unless a link has another name than its step.
   const fs::path words = fs::path(folder + "/").lexically_normal().parent_path();
-  std::error_code unknown;  // then what the words name will say so
+  std::error_code unknown;  // reading the folder will report it
   for (const fs::path& path : {words, fs::weakly_canonical(folder, unknown)}) {
     const std::optional<int64_t> step = step_of(path.filename());
     if (step) return {path.has_parent_path() ? path.parent_path() : ".", step};
@@ -118,7 +118,7 @@ std::optional<Start> Checkpointer::find_start() {
   return out_of_streak(std::move(*start), steps);
 }
 
-/// Its manifest, and whether its files are there, by each rank some.
+/// Reads the manifest, and checks that its files exist, some on each rank. Returns the problem.
 std::string Checkpointer::look_at(Start& start, int64_t step) {
   const Problem problem = first_problem(session_.peers(), {}, [&] {
     const OpenFile folder = start.store->open_step(step);
@@ -141,7 +141,7 @@ std::string Checkpointer::problem_of(const Start& start, state::Engine* engine) 
                                     start.manifest, view ? &*view : nullptr));
 }
 
-/// What is wrong with a checkpoint; "" if nothing is.
+/// Returns the fault of a checkpoint, or "".
 std::string Checkpointer::damage_in(const Problem& problem) {
   if (!problem || problem.exit == Exit::kInput) return problem.what;
   session_.on_every_rank([&] {
@@ -169,7 +169,7 @@ void Checkpointer::pass_over(const Store& store, int64_t step, const std::string
   damaged_[{&store, step}] = problem;
 }
 
-/// Ranks may see a network folder at different times, so all take the first rank's list of steps.
+/// Returns the first rank's steps, because ranks may see a network folder at different times.
 std::vector<int64_t> Checkpointer::shared_steps(const Store& store) {
   std::string words;
   session_.on_every_rank([&] {
@@ -233,7 +233,7 @@ bool Checkpointer::load(const Start& start, state::Engine& engine) {
   take_state(start, engine);
   if (start.store != store_.get()) return true;
   best_ = best_in(start.manifest.facts);
-  // Under another metric an earlier evaluation may have no number to be compared.
+  // Under another metric, an earlier evaluation may have no score.
   const BestMetric metric = config_.checkpoint.best_metric;
   if (best_ && metric != BestMetric::none && std::isnan(merit_of(*best_, metric))) best_.reset();
   patience_ = patience_in(start.manifest.facts, metric);
@@ -269,7 +269,7 @@ void Checkpointer::take_state(const Start& start, state::Engine& engine) {
       state.scaler_iteration = fresh.scaler_iteration;
       state.last_overflow = fresh.last_overflow;
     }
-    if (config_.fp16.loss_scale > 0) state.loss_scale = fresh.loss_scale;  // one that was chosen
+    if (config_.fp16.loss_scale > 0) state.loss_scale = fresh.loss_scale;  // a chosen scale
     if (changes.may_end_streak) state.skipped_in_row = 0;
     engine.set_state(state);
   });

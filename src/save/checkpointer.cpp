@@ -20,7 +20,7 @@ int mode_of(Permissions permissions) {
   return kModes[size_t(permissions)];
 }
 
-/// The bytes of one checkpoint, but for a few KiB.
+/// Returns the bytes of one checkpoint, but for a few KiB.
 int64_t bytes_of_checkpoint(const plan::Plan& plan, std::span<const state::SavedPart> parts) {
   int64_t bytes = 0;
   for (const graph::Parameter& parameter : plan.graphs[0].parameters) {
@@ -83,7 +83,7 @@ void Checkpointer::open_store() {
   });
 }
 
-/// Every host may have a folder of that name and yet not the same one.
+/// Requires that all hosts see the same folder, not only a folder of the same name.
 void Checkpointer::require_shared_folder() {
   std::string trial;
   session_.on_every_rank([&] {
@@ -108,7 +108,7 @@ void Checkpointer::require_shared_folder() {
 void Checkpointer::warn_of_little_room() {
   const int64_t there = int64_t(store_->steps().size());
   const int64_t keep = std::max<int64_t>(2, config_.checkpoint.keep);
-  // What is there goes while new ones come; one more is written before the oldest goes.
+  // Old checkpoints go while new ones come, each after a new one is written.
   const int64_t needed =
       (1 + std::max<int64_t>(0, keep - there)) *
       bytes_of_checkpoint(plan_, state::saved_parts(plan_, config_.checkpoint.weights_only));
@@ -131,7 +131,7 @@ void Checkpointer::require_room() {
 
 void Checkpointer::note(const state::Evaluation& evaluation) {
   const double merit = merit_of(evaluation, config_.checkpoint.best_metric);
-  // A launch that ends between two evaluations makes one more, which must not end a training.
+  // A launch that ends between two evaluations adds one, which must not end a training.
   const int64_t interval = config_.evaluation.interval;
   if (interval > 0 && evaluation.step % interval == 0) patience_.hear(evaluation.step, merit);
   if (!std::isnan(merit)) noted_ = evaluation;
@@ -179,7 +179,7 @@ void Checkpointer::save(const DataCursor& done, state::Engine& engine) {
 
 int64_t Checkpointer::committed(bool waits) {
   if (saving_ == 0) return committed_;
-  // Ranks hear of it at different moments and must act on it at the same one.
+  // Ranks hear of the end at different moments, but must act at the same one.
   if (waits || session_.peers().smallest(background_->ended()) == 1) conclude(background_->end());
   return committed_;
 }

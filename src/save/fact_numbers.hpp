@@ -1,5 +1,5 @@
 #pragma once
-/// Numbers as facts of a checkpoint write them: bit for bit, floats in hexadecimal.
+/// Numbers in the facts of a checkpoint: bit for bit, floats in hexadecimal.
 
 #include <charconv>
 #include <cstdlib>

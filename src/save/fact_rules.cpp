@@ -18,7 +18,7 @@ using checkpoint::Manifest;
 
 constexpr const char *kArchitectureFact = "architecture", *kImportedFact = "imported_from";
 
-/// Returns the decays of Adam's averages that a configuration says; 0 where it says none.
+/// Returns the decays of Adam's averages in a configuration; 0 if it has none.
 std::array<double, 2> betas_of(const std::string& configuration) {
   std::array<double, 2> betas = {0, 0};
   for (const TomlEntry& entry : parse_toml(configuration).entries) {
@@ -51,7 +51,7 @@ class FactRules {
   }
 
  private:
-  /// Each rank of a save writes one.
+  /// Requires one file of each rank.
   void require_files() const {
     const auto files = std::ranges::count_if(manifest_.files, [](const checkpoint::File& file) {
       return file.name != checkpoint::kIndexName;
@@ -76,7 +76,8 @@ class FactRules {
     require_power("state.beta2_power", betas[1], updates);
   }
 
-  /// Another launch may have had another beta, so that only what no beta gives is refused.
+  /// Checks a power of beta. Refuses only values that no beta gives, because another launch may
+  /// have had another beta.
   void require_power(const char* name, double beta, int64_t updates) const {
     constexpr double kSmallest = -700;  // logarithm, far above that of the least double
     const auto power = number<double>(name);
@@ -86,7 +87,7 @@ class FactRules {
     if (!fits) fail(name, text(*power, " after ", counted(updates, "update")));
   }
 
-  /// Returns the number that a fact is; none where there is no such fact.
+  /// Returns a fact as a number; none if the fact is absent.
   template <class Number>
   std::optional<Number> number(const char* name) const {
     const auto found = manifest_.facts.find(name);
@@ -128,7 +129,7 @@ void require_model_fits(const Facts& facts, const model::Architecture& described
   const auto saved = facts.find(kArchitectureFact);
   if (saved == facts.end()) return;
   const std::string words = model::fact(described);
-  // Imports of earlier releases said nothing of constants.
+  // Facts of imports may lack constants.
   const bool is_older = facts.contains(kImportedFact) && words.starts_with(saved->second + ", ");
   if (words == saved->second || is_older) return;
   refuse(Exit::kInput, place, ": fact \"", kDescriptionFact, "\": describes ", words,

@@ -8,20 +8,19 @@
 
 namespace zero::save {
 
-/// Holds the facts of a manifest against its step, its files and each other, since a seal that
-/// somebody else has made says nothing of them. `path` names the manifest. Throws Error(kInput)
-/// that names it and the fact.
+/// Checks a manifest's facts against its step, its files and each other, because a valid seal may
+/// be anybody's. `path` names the manifest. Throws Error(kInput) with `path` and the fact.
 void require_facts_fit(const checkpoint::Manifest& manifest, const std::string& path);
 
-/// Returns the manifest of a step, out of its open folder. Throws as Store::read_manifest() and
+/// Returns the manifest of a step from its open folder. Throws as Store::read_manifest() and
 /// require_facts_fit().
 checkpoint::Manifest read_fit_manifest(const checkpoint::Store& store, int folder, int64_t step);
 
 /// Returns the path of a step's manifest, for messages.
 std::string manifest_path(const checkpoint::Store& store, int64_t step);
 
-/// Holds the model that a checkpoint describes against that of the run that goes on from it. Throws
-/// as the other require_model_fits().
+/// Checks that a checkpoint's model is that of the run that goes on from it. Throws as the other
+/// require_model_fits().
 void require_model_fits(const Facts& facts, const RunConfig& config, const std::string& place);
 
 }  // namespace zero::save

@@ -9,7 +9,7 @@
 namespace zero::save {
 namespace {
 
-/// Values that a member of a state may have; NaN lies in kAny alone.
+/// The values that a member of a state may have. NaN is in kAny alone.
 struct Bounds {
   double low, high;
 
@@ -20,7 +20,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr Bounds kAny{-kInfinity, kInfinity}, kUnit{0, 1}, kFlag{0, 1},
     kCount{0, double(kMostRunSteps)}, kSize{0, double(std::numeric_limits<float>::max())};
 
-/// Calls `visit` with the name, the member and the bounds of everything in a state.
+/// Calls `visit` with the name, the member and the bounds of each part of a state.
 template <class State, class Visit>
 void visit_members(State& state, const Visit& visit) {
   visit("loss_scale", state.loss_scale, kSize);

@@ -21,7 +21,7 @@ namespace {
 using checkpoint::Manifest;
 using checkpoint::Store;
 
-/// So many problems of one step are listed.
+/// Maximum problems that are listed for one step.
 constexpr size_t kProblemsMost = 1000;
 
 std::string utc_text(std::time_t time) {
@@ -31,7 +31,7 @@ std::string utc_text(std::time_t time) {
   return word;
 }
 
-/// When the last file of a step came: its manifest.
+/// Returns the time of a step's last file, the manifest.
 std::string written_at(const std::string& folder) {
   struct stat status {};
   const std::string manifest = folder + "/" + checkpoint::kManifestName;
@@ -53,7 +53,7 @@ void describe(const Manifest& manifest, StepSurvey& step) {
   step.skipped = streak_in(manifest).skipped;
 }
 
-/// Keeps what `work` finds wrong with a step; what it cannot read is no finding.
+/// Notes the problem that `work` finds in a step. Throws if something cannot be read.
 template <class Work>
 void note_problem(StepSurvey& step, const Work& work) {
   try {
@@ -104,7 +104,7 @@ StepSurvey survey_step(const Store& store, int64_t number, SurveyDepth depth) {
   return step;
 }
 
-/// What a resume with the same settings would do where `newest` lies in a streak.
+/// Says what a resume with the same settings does if `newest` lies in a streak.
 void leave_streak(const StepSurvey& newest, Survey& survey) {
   std::vector<StreakMark> marks;
   for (const StepSurvey& step : survey.steps) {
@@ -119,7 +119,7 @@ void leave_streak(const StepSurvey& newest, Survey& survey) {
                        : ", and there is no healthy one";
 }
 
-/// What a resume would do, which tries the newest step first.
+/// Chooses the step of a resume, which tries the newest first.
 void choose(Survey& survey) {
   const StepSurvey* passed_over = nullptr;
   for (auto step = survey.steps.rbegin(); step != survey.steps.rend(); ++step) {
@@ -146,7 +146,7 @@ void choose(Survey& survey) {
                            : "there are none: it would begin anew";
 }
 
-/// Returns a manifest that is whole, and whose files are there.
+/// Returns a whole manifest whose files exist.
 Manifest verified(const Store& store, int64_t step) {
   Manifest manifest = store.verify(step, false);
   require_facts_fit(manifest, manifest_path(store, step));

@@ -1,5 +1,5 @@
-/// The part of Checkpointer that knows of streaks: which checkpoint leads out of one, and which
-/// must stay so that one does.
+/// The part of Checkpointer that handles streaks: the checkpoint that leads out of one, and those
+/// that stay for it.
 
 #include "src/save/streaks.hpp"
 
@@ -16,7 +16,7 @@
 namespace zero::save {
 namespace {
 
-/// Judges a checkpoint that lacks the `healthy` fact by its count of skipped steps.
+/// Returns the `healthy` fact. Without it, true if no step is skipped, or in fp16.
 bool was_healthy(const Facts& facts, int64_t skipped) {
   const auto fact = facts.find(kHealthyFact);
   if (fact != facts.end()) return fact->second == "true";
@@ -43,7 +43,7 @@ void add_streak(const StreakMark& mark, Facts& facts) {
 StreakMark streak_in(const checkpoint::Manifest& manifest) {
   const int64_t skipped = skipped_in_row(manifest.facts);
   const bool healthy = was_healthy(manifest.facts, skipped);
-  // The count began anew where it was saved with 0, and the streak did not.
+  // In a streak, a count that was saved as 0 began anew.
   return {.step = manifest.step, .skipped = healthy ? 0 : std::max<int64_t>(1, skipped)};
 }
 
@@ -67,7 +67,7 @@ namespace {
 namespace fs = std::filesystem;
 using checkpoint::Store;
 
-/// The marks of the steps up to `last`, ascending, but for those whose manifest is damaged.
+/// Returns the marks of steps up to `last`, ascending, without damaged manifests.
 std::vector<StreakMark> marks_of(const Store& store, const std::vector<int64_t>& steps,
                                  int64_t last) {
   std::vector<StreakMark> marks;
@@ -110,7 +110,7 @@ Start Checkpointer::out_of_streak(Start newest, const std::vector<int64_t>& step
   return *older;
 }
 
-/// The start before the streak that the newest lies in; none where there is none.
+/// Returns the start before the newest one's streak, or none.
 std::optional<Start> Checkpointer::start_before(const Start& newest,
                                                 const std::vector<int64_t>& steps) {
   std::vector<int64_t> left;
@@ -134,7 +134,8 @@ std::optional<Start> Checkpointer::start_before(const Start& newest,
 
 void Checkpointer::give_up(const Start& start) { streaks_->stuck.insert(start.manifest.step); }
 
-/// None, and a warning, where an old checkpoint cannot be read: a save does not fail for it.
+/// Returns the marks of steps before `step`. Warns and returns none if an old checkpoint cannot be
+/// read, because a save must not fail for that.
 std::vector<StreakMark> Checkpointer::marks_before(int64_t step) const {
   try {
     return marks_of(*store_, store_->steps(), step - 1);
@@ -144,7 +145,7 @@ std::vector<StreakMark> Checkpointer::marks_before(int64_t step) const {
   }
 }
 
-/// The checkpoint that leads out of a streak, should `saved` lie in one, or one begin after it.
+/// Returns the checkpoint that leads out of the streak of `saved`, or of one that begins after it.
 std::optional<int64_t> Checkpointer::healthy_beside(const StreakMark& saved) {
   streaks_->saving = saved;
   if (!session_.is_first() || config_.checkpoint.keep == 0) return {};
@@ -157,7 +158,7 @@ std::optional<int64_t> Checkpointer::healthy_beside(const StreakMark& saved) {
   return healthy;
 }
 
-/// Steps that will be reached again must have a place, and a step is never overwritten.
+/// Renames newer steps, which will be reached again, because a step is never overwritten.
 void Checkpointer::set_newer_aside(const Start& start) {
   for (const int64_t step : store_->steps()) {
     if (step <= start.manifest.step) continue;

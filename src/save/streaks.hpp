@@ -1,7 +1,6 @@
 #pragma once
-/// Streaks: attempts in a row that were skipped, because they were not finite. Weights do not
-/// change in a streak, so no checkpoint of one leads out of it, nor does the one after which it
-/// began.
+/// Streaks are attempts in a row that were skipped because they were not finite. Weights do not
+/// change in a streak, so neither its checkpoints nor the last one before it lead out of it.
 
 #include <cstdint>
 #include <optional>
@@ -16,10 +15,10 @@
 
 namespace zero::save {
 
-/// What one checkpoint says of the streak that it lies in.
+/// The part of a streak before one checkpoint.
 struct StreakMark {
   int64_t step = 0;
-  int64_t skipped = 0;  ///< attempts of a streak before it; 0: it is healthy
+  int64_t skipped = 0;  ///< attempts of a streak before it; 0: healthy
 
   bool is_healthy() const { return skipped == 0; }
 };
@@ -29,23 +28,24 @@ StreakMark streak_mark(const RunConfig& config, int64_t step, const kernels::Ste
 /// Adds the fact "healthy".
 void add_streak(const StreakMark& mark, Facts& facts);
 
-/// The reverse. A checkpoint of a release that did not store the fact is judged by its count of
-/// skipped steps, unless it is of fp16, whose loss scale may have been dynamic.
+/// Returns the mark of a checkpoint. Without the fact, the count of skipped steps decides, except
+/// in fp16, whose loss scale may have been dynamic.
 StreakMark streak_in(const checkpoint::Manifest& manifest);
 
-/// The newest of the checkpoints, which stand in ascending order, that is healthy and after which
-/// no streak began: the attempt after it was applied, as the next checkpoint shows. None where no
-/// checkpoint has shown this yet.
+/// Returns the newest healthy checkpoint after which no streak began: the next checkpoint shows
+/// that the attempt after it was applied. Returns none if no checkpoint shows this. REQUIRES:
+/// `marks` ascend.
 std::optional<int64_t> newest_proven(std::span<const StreakMark> marks);
 
-/// The checkpoint to go back to from a streak: newest_proven(), or else the newest healthy one.
+/// Returns the checkpoint to go back to from a streak: newest_proven(), else the newest healthy
+/// one.
 std::optional<int64_t> before_streak(std::span<const StreakMark> marks);
 
-/// What a Checkpointer remembers.
+/// The memory of a Checkpointer.
 struct StreakRecord {
-  bool is_read = false;               ///< from the folder, before the first save
-  std::vector<StreakMark> committed;  ///< on rank 0: of checkpoints that are there, ascending
-  StreakMark saving;                  ///< the one under way
+  bool is_read = false;               ///< the folder was read, before the first save
+  std::vector<StreakMark> committed;  ///< on rank 0: checkpoints in the folder, ascending
+  StreakMark saving;                  ///< mark of the save under way
   std::set<int64_t> stuck;            ///< steps whose trial has failed
 };
 

@@ -29,11 +29,11 @@ graph::Graph fused_where_wanted(const RunConfig& config, graph::Graph graph) {
   return fuses_products(config, kernels::fuses_products()) ? graph::fuse(graph) : graph;
 }
 
-/// Every chunk of the classifier's rows reads and writes the fp32 gradient of its table, which a
-/// GPU is long to wait for; a host's caches want few rows.
+/// Rows of a chunk on a GPU. Every chunk reads and writes the fp32 gradient of the classifier's
+/// table, which takes a GPU long; a host's caches want few rows.
 constexpr int64_t kClassifierRowsOfGpu = 4096;
 
-/// What the library of attention there wants.
+/// Returns the unit of head widths that the attention library wants.
 int64_t head_unit(const RunConfig& config, const World& world) {
   return world.gpus && compute_dtype(config) != Dtype::f32 ? kernels::kDeviceHeadUnit : 1;
 }
@@ -62,7 +62,7 @@ graph::Graph evaluation_graph(const RunConfig& config, const model::Recipe& reci
       config, model::graph_of(recipe, model::Purpose::evaluate, sizes_of(config, world, micro)));
 }
 
-/// What steps run. Where nothing is trained they read weights, and all of these are frozen.
+/// Returns the graph of steps. Without training, steps only read weights, and all are frozen.
 graph::Graph step_graph(const RunConfig& config, const Build& build, const World& world) {
   if (build.trains) return training_graph(config, build.recipe, world, build.batch.micro);
   graph::Graph forward = evaluation_graph(config, build.recipe, world, build.batch.micro);
@@ -70,7 +70,7 @@ graph::Graph step_graph(const RunConfig& config, const Build& build, const World
   return forward;
 }
 
-/// The same where samples are padded to shorter texts.
+/// Returns the configuration for samples padded to shorter texts.
 RunConfig of_lengths(RunConfig config, const LengthPair& lengths) {
   config.data.source_length = lengths.source;
   config.data.sequence_length = lengths.target;
@@ -83,7 +83,7 @@ const DataKind& kind_of(const RunConfig& config) {
   return *kind;
 }
 
-/// A family and its kind of data are apart: what one gives must be what the other takes.
+/// Checks that the data, a kind of its own, have the columns that the family's graph takes.
 void require_columns(const graph::Graph& graph, const std::vector<DataColumn>& columns) {
   size_t wanted = 0;
   for (const graph::Input& input : graph.inputs) {
@@ -137,8 +137,8 @@ plan::Request request_of(const RunConfig& config, const World& world, const Batc
           .staged_activations = int(config.offload_activations.buffer_count)};
 }
 
-/// A model may be so shallow, or recompute so little, that the backward pass asks at once for all
-/// that might have left.
+/// Refuses a plan whose activations all stay. The backward pass of a shallow model, or with little
+/// recompute, asks at once for all that might have left.
 void refuse_unless_activations_leave(const RunConfig& config, const plan::Plan& plan) {
   if (plan.request.activation_home == plan::Tier::device) return;
   for (const plan::Buffer& buffer : plan.buffers) {
@@ -152,7 +152,7 @@ void refuse_unless_activations_leave(const RunConfig& config, const plan::Plan& 
                   ahead > 1 ? "buffer_count = 1" : "offload = \"none\", or recompute more blocks");
 }
 
-/// What leaves the device does so by the bytes of the longest samples.
+/// Refuses activations that leave the device: they leave by the bytes of the longest samples.
 void require_lengths_stay(const RunConfig& config) {
   if (config.data.length_buckets == "none" || config.offload_activations.home() == Home::none) {
     return;
@@ -204,7 +204,7 @@ Build build_of(const RunConfig& config, const World& world, const plan::UpdateSh
   plan::Request request = request_of(config, world, made.batch);
   request.device_update_share = shares.on_device;
   request.speculated_share = shares.speculated;
-  // Only gradients are summed in trees over ranks, whose number has to be a power of two then.
+  // Only gradients are summed in trees, which need a power of two of ranks.
   request.reproducible &= trains;
   made.plan = plan::compile(request, step_graph(config, made, world),
                             evaluation_graph(config, made.recipe, world, made.evaluation_micro),

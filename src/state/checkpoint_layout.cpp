@@ -28,14 +28,14 @@ Dtype dtype_of(const plan::Plan& plan, SavedPart part) {
   return plan.request.optimizer.states[size_t(part)].dtype;
 }
 
-/// The parts of the optimizer that keeps most.
+/// The parts with the optimizer that keeps most states.
 constexpr auto kParts = [] {
   std::array<SavedPart, 2 + kMostStates> parts{};
   for (size_t i = 0; i < parts.size(); ++i) parts[i] = SavedPart(int(i) + int(SavedPart::weight));
   return parts;
 }();
 
-/// "momentum" of "optimizer/momentum/transformer.wte.weight"; "" for what is no optimizer's state.
+/// Returns "momentum" for "optimizer/momentum/transformer.wte.weight"; "" for other tensors.
 std::string_view state_in(std::string_view tensor) {
   if (!tensor.starts_with(kOptimizer)) return "";
   tensor.remove_prefix(kOptimizer.size());
@@ -49,7 +49,8 @@ std::string list(const std::vector<std::string_view>& states) {
   return words.empty() ? "no state" : words;
 }
 
-/// The parts of parameters in what `rank` holds of each unit if `is_sharded` says so of it.
+/// Returns the slices of parameters that `rank` holds: in its shard of a unit if `is_sharded`, else
+/// in the whole unit.
 template <class IsSharded>
 std::vector<HeldSlice> slices(const plan::Plan& plan, int rank, const IsSharded& is_sharded) {
   std::vector<HeldSlice> found;
@@ -68,7 +69,7 @@ std::vector<HeldSlice> slices(const plan::Plan& plan, int rank, const IsSharded&
 
 size_t place_of(SavedPart part) { return size_t(int(part) - int(SavedPart::weight)); }
 
-/// `is_wanted` says of which units a part is.
+/// Returns the wanted parts of all slices.
 template <class IsWanted>
 std::vector<SavedSlice> with_parts(const std::vector<HeldSlice>& slices,
                                    std::span<const SavedPart> parts, const IsWanted& is_wanted) {
@@ -81,7 +82,7 @@ std::vector<SavedSlice> with_parts(const std::vector<HeldSlice>& slices,
   return all;
 }
 
-/// What a resume reads: weights follow from masters, which frozen parameters have none of.
+/// True if a resume reads the part: weights follow from masters, but frozen parameters have none.
 bool is_loaded(bool frozen, SavedPart part) { return frozen == (part == SavedPart::weight); }
 
 std::string name_in(const plan::Plan& plan, int32_t parameter, SavedPart part) {
@@ -262,7 +263,7 @@ void describe_slices(const plan::Plan& plan, int ranks, std::span<const SavedPar
 
 void require_readable_manifest(const plan::Plan& plan, bool weights_only,
                                const std::map<std::string, std::string>& facts) {
-  constexpr int64_t kFactsToCome = 4096;  // of the state after a step
+  constexpr int64_t kFactsToCome = 4096;  // facts of the state after a step
   const auto bytes_with = [&](bool weights_alone) {
     checkpoint::Manifest manifest;
     manifest.facts = facts;
@@ -290,7 +291,7 @@ void require_loadable(const plan::Plan& plan, const checkpoint::Manifest& manife
       checkpoint::Tensor wanted = saved_tensor(plan, int32_t(p), part);
       const auto found = known.find(wanted.name);
       if (found == known.end()) refuse(Exit::kInput, folder, ": holds no ", wanted.name);
-      // Weights are in the type that the run computed in, which this one need not share.
+      // Weights have the compute type of the run that saved them, which may differ.
       if (part == SavedPart::weight) wanted.dtype = found->second->dtype;
       if (*found->second == wanted) continue;
       refuse(Exit::kInput, folder, ": ", wanted.name, " has other extents than this model's");

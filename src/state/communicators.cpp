@@ -10,7 +10,7 @@
 namespace zero::state {
 namespace {
 
-/// Much for a library that knows several ways to gather, little beside a device's memory.
+/// Large for a library that chooses among algorithms to gather, small beside a device's memory.
 constexpr int64_t kMostGathered = int64_t(64) << 20;
 
 comm::Verbs verbs_of(plan::Lane lane) {
@@ -35,7 +35,7 @@ Communicators ready_communicators(launch::Session& session) {
   session.end_all_on_error([&] {
     const int64_t before = used_device_bytes();
     made.all = make_communicators(session);
-    // One rank's verbs are copies within the host, which a plan for a device has none of.
+    // A single rank's verbs are copies within the host, which no plan for a device has.
     if (session.ranks() > 1) warm_up(made.all);
     made.device_bytes = std::max<int64_t>(0, used_device_bytes() - before);
   });

@@ -45,18 +45,17 @@ std::array<Named, 3> named_folders(const RunConfig& config) {
            {"activation_checkpointing.nvme_path", activations.home(), activations.nvme_path}}};
 }
 
-/// What keeps it from being used; "" where it is a folder, or not wanted.
+/// Returns the fault of a folder, or "" if it is usable or not wanted.
 std::string problem_of(const Named& named) {
   return named.home == Home::nvme ? why_no_folder(named.folder) : "";
 }
 
-/// Between two looks of DiskPace; more says that this process was stopped, not its disk.
+/// Maximum seconds between looks of DiskPace; a longer gap means that this process was stopped.
 constexpr double kMostSeconds = 0.5;
 
 bool is_known(const DiskRates& rates) { return rates.read > 0 && rates.write > 0; }
 
-/// A disk that is too small is found now and not by a step: what has two slots is written to the
-/// other one, too.
+/// Writes the second slots, because a disk that is too small must fail now and not in a step.
 void take_second_slots(Disk& disk, run::DiskWindow& window) {
   if (!disk.has_unreserved_slots()) return;
   disk.freeze();
@@ -64,7 +63,7 @@ void take_second_slots(Disk& disk, run::DiskWindow& window) {
   disk.thaw();
 }
 
-/// What a fill has written says enough, and spares the disk.
+/// Returns measured rates. Counts a fill's writes if they are enough, to spare the disk.
 DiskRates measured_rates(run::DiskWindow& window, const run::DiskTiming::Way& filled,
                          const DiskRates& expected) {
   constexpr int64_t kEnoughBytes = int64_t(16) << 20;
@@ -110,7 +109,7 @@ Disk::Disk(const DiskHomes& homes, int64_t bytes, std::span<const tiers::DiskExt
                   queue_options(homes.aio));
 }
 
-/// Lanes look for no second slot where there is none.
+/// Returns the blocks. Lanes look for second slots only if there are any.
 tiers::DiskBlocks Disk::blocks() {
   return slots_.empty() ? tiers::DiskBlocks(table_) : tiers::DiskBlocks(table_, slots_);
 }

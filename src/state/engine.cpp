@@ -30,9 +30,9 @@ bool wants(const std::string& back_end) {
   return wanted && wanted == back_end;
 }
 
-/// Lane reduce alone receives parts to add. Lane small speaks while lane gather hardly does, so the
-/// two use one set of NCCL's connections. Lane reduce has its own, since connections that are
-/// shared would let gathers wait for sums.
+/// Returns a lane's options. Only lane reduce receives parts to add. Lane small shares the
+/// connections of lane gather, which hardly speaks meanwhile. Lane reduce has its own, or gathers
+/// would wait for sums.
 comm::NcclOptions nccl_options(plan::Lane lane, const comm::Communicator* gather) {
   comm::NcclOptions options;
   if (lane != plan::Lane::reduce) options.staging_bytes = 0;
@@ -40,7 +40,7 @@ comm::NcclOptions nccl_options(plan::Lane lane, const comm::Communicator* gather
   return options;
 }
 
-/// Where measured choices among algorithms are kept for later runs.
+/// Returns the path of the file that keeps measured choices of algorithms for later runs.
 std::string product_cache() {
   const char* const cache = std::getenv("XDG_CACHE_HOME");
   const char* const home = std::getenv("HOME");
@@ -61,7 +61,7 @@ void add(comm::TrafficTable& sum, const comm::TrafficTable& part, int times = 1)
   add(sum.broadcast, part.broadcast, times);
 }
 
-/// Whether a lane is in an op that needs no other rank.
+/// True if a lane is in an op that needs no other rank.
 bool works(std::span<const run::LaneProgress> progress) {
   for (size_t lane = 0; lane < progress.size(); ++lane) {
     const bool meets = std::ranges::count(plan::kCollectiveLanes, plan::Lane(lane)) != 0;
@@ -124,7 +124,7 @@ Engine::Engine(launch::Session& session, const Communicators& comms, const Build
       build_(build),
       watchdog_seconds_(options.watchdog_seconds) {
   for (const auto& comm : comms_) sent_before_.push_back(comm->traffic());
-  // What is measured may differ from run to run, and so may the bits that come of it.
+  // Measurements may differ from run to run, and so may the bits.
   kernels::set_product_rules({.measure = !build_.fixed_products, .cache = product_cache()});
   kernels::set_attention_rules({.deterministic = !options.fast_attention});
   require_node_memory(session_, build_);
@@ -132,7 +132,7 @@ Engine::Engine(launch::Session& session, const Communicators& comms, const Build
     device_bytes_before_ = used_device_bytes();
     const run::LaneDisks disks = open_disk(options);
     executor_ = std::make_unique<run::Executor>(build_.plan, rules, lane_comms_, disks);
-    // Lanes may wait for peers that now never come, so the failing one ends all ranks itself.
+    // Lanes may wait for peers that will never come, so the failing rank ends all ranks itself.
     executor_->set_error_hook([this] { session_.end_all(std::current_exception()); });
   });
   session_.end_all_on_error([&] { executor_->open_windows(); });
@@ -200,8 +200,8 @@ void Engine::start_watchdog() {
     turn.op = int32_t(&op - body.ops.data());
     board().begin_op(id, run::running_turn(body, turn));
   });
-  // A rank whose peers still finish ops waits for one that is slow, not for one that hangs. A
-  // single transfer may take a slow disk longer than any patience, but its blocks do not.
+  // A rank whose peers still finish ops waits for a slow one, not for a hung one. A transfer may
+  // take a slow disk longer than any patience, but its blocks do not.
   const auto finished = [this, progress] {
     board().live(works(progress) || (disk_ && disk_->is_moving()),
                  launch::finished_ops(progress) + moved_by_lanes().sum());
@@ -213,7 +213,7 @@ void Engine::start_watchdog() {
   session_.peers().watch_with(watchdog_.get());
 }
 
-/// One rank of a node speaks for those that share its disk.
+/// Warns of a slow disk, on one rank for all of a node that share the disk.
 void Engine::look_at_disk() {
   if (!pace_ || !session_.leads_node()) return;
   const std::chrono::duration<double> now = Clock::now().time_since_epoch();
@@ -221,7 +221,7 @@ void Engine::look_at_disk() {
   if (!slow.empty()) warn(slow);
 }
 
-/// A back end may know that a link is lost long before a watchdog loses its patience.
+/// Ends all ranks if a back end finds a link lost, long before a watchdog loses its patience.
 void Engine::look_at_links() {
   session_.end_all_on_error([&] {
     for (const auto& comm : comms_) comm->require_sound();
@@ -311,7 +311,7 @@ comm::TrafficTable Engine::traffic() const {
   return sum;
 }
 
-/// Communicators may have been warmed up, or have served another engine.
+/// Returns the traffic since the engine began, without warm-up and other engines.
 comm::TrafficTable Engine::sent_by(size_t comm) const {
   comm::TrafficTable sent = comms_[comm]->traffic();
   add(sent, sent_before_[comm], -1);

@@ -10,11 +10,11 @@
 namespace zero::state {
 namespace {
 
-/// Small enough that threads share the work evenly and that it is no allocation to speak of; in any
-/// type whole blocks of a disk, which then is written once.
+/// Elements of a chunk. So few let threads share evenly and need little memory. In any type they
+/// are whole blocks of a disk, which are then written once.
 constexpr int64_t kChunkNumel = 1 << 16;
 
-/// Elements [begin, end) of a unit, whatever parameters and padding lie there.
+/// A range of elements [begin, end) of a unit, with any parameters and padding in it.
 struct Chunk {
   const plan::Unit* unit;
   int64_t begin, end;
@@ -31,7 +31,7 @@ std::vector<Chunk> chunks_to_fill(const StateView& view) {
   return chunks;
 }
 
-/// Elements of a parameter from the `first` on.
+/// Draws elements of a parameter from `first` on.
 void draw(const graph::Parameter& parameter, uint64_t seed, uint32_t number, int64_t first,
           std::span<float> values) {
   if (parameter.init != graph::Init::normal) {

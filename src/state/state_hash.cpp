@@ -13,8 +13,8 @@ namespace {
 
 constexpr int64_t kBlockNumel = 1 << 20;
 
-/// Elements of one state of a unit that are hashed together. The first owner hashes; those after it
-/// hold what of the block lies in their shards.
+/// A block of one state of a unit, hashed as a whole by its first owner. The shards of further
+/// owners hold the rest of it.
 struct Block {
   const plan::Unit* unit;
   StateKind kind;
@@ -24,7 +24,7 @@ struct Block {
   bool is_whole() const { return owner == last_owner; }
 };
 
-/// The number-th block of a state.
+/// Returns block `number` of a state.
 Block block_of(const Located& parameter, StateKind kind, UnitRange range, size_t number,
                int ranks) {
   const plan::Unit& unit = *parameter.unit;
@@ -51,7 +51,7 @@ std::vector<Block> blocks_of(const StateView& view, int ranks) {
   return blocks;
 }
 
-/// What the view's rank holds, where it rests or read into `room`.
+/// Returns the rank's own elements, in memory or read into `room`.
 std::span<const float> loaded(const StateView& view, const Block& block, UnitRange range,
                               std::vector<float>& room) {
   const std::span<const float> there = state_in_memory(view, *block.unit, block.kind, range);
@@ -63,7 +63,7 @@ std::span<const float> loaded(const StateView& view, const Block& block, UnitRan
 
 Xxh3Digest digest_of(std::span<const float> values) { return xxh3_of(std::as_bytes(values)); }
 
-/// One that lies in the shards of several ranks: on its owner alone a digest.
+/// Returns, on the owner alone, the digest of a block in the shards of several ranks.
 Xxh3Digest join_block(const StateView& view, const launch::Peers& peers, const Block& block) {
   std::vector<float> joined, room;
   for (int rank = block.owner; rank <= block.last_owner; ++rank) {
@@ -83,7 +83,7 @@ Xxh3Digest join_block(const StateView& view, const launch::Peers& peers, const B
   return digest_of(joined);
 }
 
-/// By number; those of other owners are left as they are.
+/// Returns the digests by number. Digests of other owners stay empty.
 std::vector<Xxh3Digest> own_digests(const StateView& view, const launch::Peers& peers,
                                     const std::vector<Block>& blocks, int threads) {
   std::vector<Xxh3Digest> digests(blocks.size());

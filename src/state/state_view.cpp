@@ -17,7 +17,7 @@ void require_held(const plan::Unit& unit, UnitRange held, UnitRange range) {
                held.begin, ", ", held.end, ")");
 }
 
-/// Elements of a buffer from the `first` on.
+/// Reads elements of a buffer from `first` on.
 template <class T>
 void load(const StateView& view, int32_t buffer, int64_t first, std::span<T> out) {
   if (view.is_far(buffer)) {
@@ -27,7 +27,7 @@ void load(const StateView& view, int32_t buffer, int64_t first, std::span<T> out
   std::copy(from.begin(), from.end(), out.begin());
 }
 
-/// Calls fill(elements) with `numel` elements of a buffer from the `first` on, to be written all.
+/// Calls fill(elements) with `numel` elements of a buffer, from `first` on. It must write all.
 template <class T, class Fill>
 void store(const StateView& view, int32_t buffer, int64_t first, size_t numel, const Fill& fill) {
   if (!view.is_far(buffer)) {
@@ -38,7 +38,7 @@ void store(const StateView& view, int32_t buffer, int64_t first, size_t numel, c
   view.write_far(buffer, first * int64_t(sizeof(T)), std::as_bytes(std::span(room)));
 }
 
-/// The buffer of a state of the optimizer.
+/// Returns the buffer of an optimizer state.
 int32_t buffer_of(const StateView& view, const plan::Unit& unit, StateKind kind) {
   const OptimizerState& state = view.plan->request.optimizer.states[size_t(kind)];
   ZERO_REQUIRE(state.dtype == Dtype::f32, state.name, " rests in ", name_of(state.dtype),
@@ -55,7 +55,7 @@ void load_floats(const StateView& view, const plan::Unit& unit, int32_t buffer, 
   load(view, buffer, range.begin - held.begin, out);
 }
 
-/// Elements of a buffer from the `first` on: where they are in memory, else read into `room`.
+/// Returns elements of a buffer from `first` on, in memory or read into `room`.
 template <class T>
 std::span<const T> loaded(const StateView& view, int32_t buffer, int64_t first, size_t numel,
                           std::vector<T>& room) {
@@ -80,7 +80,7 @@ void join_bf16(const StateView& view, const plan::Unit& unit, UnitRange range,
   join_masters(weight, low, out);
 }
 
-/// Elements of a unit as they lie in one of its buffers.
+/// The place of a unit's elements in one of its buffers.
 struct Lying {
   int32_t buffer;
   bool sharded;
@@ -93,7 +93,7 @@ Lying lows_of(const plan::Unit& unit) {
   return {unit.low, unit.optimizer_sharded, sizeof(int16_t)};
 }
 
-/// The first byte of a range that is held.
+/// Returns the byte at which a range begins in the part that the rank holds.
 int64_t byte_of(const StateView& view, const plan::Unit& unit, const Lying& lying,
                 UnitRange range) {
   const UnitRange held = held_range(unit, lying.sharded, view.rank);
@@ -109,7 +109,7 @@ std::span<std::byte> lying_in_memory(const StateView& view, const plan::Unit& un
                size_t(range.end - range.begin) * lying.element_bytes);
 }
 
-/// A weight of a frozen unit is the master itself, in 16 bits.
+/// Reads the masters of a frozen unit, which are its weights of 16 bits.
 template <class T>
 void widen_weight(const StateView& view, const plan::Unit& unit, UnitRange range,
                   std::span<float> out) {
@@ -134,7 +134,7 @@ void read_master(const StateView& view, const plan::Unit& unit, UnitRange range,
   load_floats(view, unit, unit.low, range, out);
 }
 
-/// The part of [begin, begin + master.size()) in `held`, as (first element of master, elements).
+/// The part of [begin, begin + master.size()) in `held`: first element of master, elements, place.
 struct Part {
   size_t first, numel, place;
 };
@@ -182,10 +182,10 @@ void store_master(const StateView& view, const plan::Unit& unit, int64_t begin,
 
 constexpr int64_t kPieceNumel = 1 << 20;
 
-/// Elements that go from rank to rank at a time.
+/// Elements sent from rank to rank at a time.
 constexpr size_t kHandedOn = 1 << 20;
 
-/// From rank 0 to the other holders, each of which hands it on to the next one.
+/// Sends values from rank 0 to the other holders, each of which sends them to the next.
 void hand_on(const launch::Peers& peers, int holders, std::span<float> values) {
   if (peers.rank() >= holders) return;
   for (size_t begin = 0; begin < values.size(); begin += kHandedOn) {

@@ -17,8 +17,8 @@ run::Rules rules_of(const float& rate) {
   return rules;
 }
 
-/// Counts up from `first`, within the ids of an input; what has no ids says that all of a sample's
-/// `tokens` count.
+/// Counts up from `first`, within an input's ids. An input without ids says that all `tokens` of a
+/// sample count.
 void fill_input(run::Buffers& buffers, const plan::Plan& plan, const plan::InputBuffer& input,
                 int64_t first, int64_t tokens) {
   const int64_t bytes = plan.buffers[size_t(input.buffer)].bytes;

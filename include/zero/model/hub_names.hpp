@@ -1,5 +1,5 @@
 #pragma once
-/// Names in Hugging Face's files that are none of a parameter or of a setting here.
+/// Names in Hugging Face's files that match no parameter and no setting here.
 
 #include <functional>
 #include <span>
@@ -10,15 +10,15 @@
 
 namespace zero::model {
 
-/// Returns what wrappers around a model, such as DataParallel, have put in front of all names of
-/// its tensors, where some of them are `known` without it; "" where some are known as they are, or
-/// no wrapper explains them.
+/// Returns the prefix that wrappers around a model, such as DataParallel, put before all names of
+/// its tensors. Some must be `known` without it. Returns "" if some are known with it, or no
+/// wrapper explains them.
 std::string wrapper_of(std::span<const std::string_view> names,
                        const std::function<bool(std::string_view name)>& known);
 
-/// True of the keys of GenerationConfig that nothing here goes by.
+/// True for keys of GenerationConfig that this program does not implement.
 bool is_unmet_key(std::string_view key);
-/// True of such a key with the value that asks for nothing.
+/// True if a key that is_unmet_key() has its neutral value.
 bool asks_for_nothing(std::string_view key, const TomlValue& value);
 
 }  // namespace zero::model

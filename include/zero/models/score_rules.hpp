@@ -1,7 +1,6 @@
 #pragma once
-/// What may follow a text, apart from what the model says of it: rules on scores and how a text is
-/// chosen by them, by the names and with the meaning of Hugging Face's GenerationConfig
-/// (transformers 5.23).
+/// The rules for a text's next token: changes of the model's scores, and the choice by them. Names
+/// and meanings are those of Hugging Face's GenerationConfig (transformers 5.23).
 
 #include <atomic>
 #include <cstdint>
@@ -14,80 +13,79 @@
 
 namespace zero::models {
 
-/// Rules that hold however a token is chosen. Lengths count all tokens of the text, its beginning
-/// included: of an encoder-decoder the start token, of a decoder the prompt.
+/// The rules for any choice of tokens. Lengths count all tokens with the text's beginning: an
+/// encoder-decoder's start token, a decoder's prompt.
 struct ScoreRules {
-  int64_t max_length = 0;      ///< 0: none
-  int64_t min_length = 0;      ///< no end before so many
-  int64_t min_new_tokens = 0;  ///< ... after the beginning
+  int64_t max_length = 0;      ///< 0: no limit
+  int64_t min_length = 0;      ///< tokens of a text before its end is allowed
+  int64_t min_new_tokens = 0;  ///< tokens after the beginning before the end is allowed
   double repetition_penalty = 1;
-  int64_t no_repeat_ngram_size = 0;                 ///< 0: any may repeat
-  int64_t encoder_no_repeat_ngram_size = 0;         ///< no n-gram of the source either
-  std::optional<int32_t> forced_bos_token_id = {};  ///< after a beginning of one token
-  std::vector<int32_t> forced_eos_token_id = {};    ///< one of them is the last of max_length
+  int64_t no_repeat_ngram_size = 0;                 ///< 0: all may repeat
+  int64_t encoder_no_repeat_ngram_size = 0;         ///< as above, of the source's n-grams
+  std::optional<int32_t> forced_bos_token_id = {};  ///< follows a beginning of one token
+  std::vector<int32_t> forced_eos_token_id = {};  ///< the last token of max_length is one of these
   std::vector<int32_t> suppress_tokens = {};
-  std::vector<int32_t> begin_suppress_tokens = {};  ///< not directly after the beginning
-  std::vector<int32_t> eos_token_id = {};           ///< each of them ends a text
+  std::vector<int32_t> begin_suppress_tokens = {};  ///< forbidden directly after the beginning
+  std::vector<int32_t> eos_token_id = {};           ///< each ends a text
 };
 
-/// A text as it is being continued.
+/// A text during its generation.
 struct WrittenText {
-  std::span<const int32_t> source = {};  ///< of a model without an encoder: the beginning
-  std::span<const int32_t> tokens;       ///< so far, with its beginning
-  int64_t beginning = 1;                 ///< of them were given
+  std::span<const int32_t> source = {};  ///< without an encoder: the beginning
+  std::span<const int32_t> tokens;       ///< so far, with the beginning
+  int64_t beginning = 1;                 ///< tokens that were given
 };
 
-/// Changes the scores of the tokens that may follow, [vocabulary]: logits, or their log softmax
-/// where beams are scored. Forbidden ones get minus infinity. Returns whether the rules leave any.
-/// Throws Error(kNumerics) where none is left that is a number.
+/// Applies the rules to the scores [vocabulary] of the next token: logits, or log softmax for
+/// beams. Gives forbidden tokens minus infinity. Returns false if the rules leave none. Throws
+/// Error(kNumerics) if no score that is left is a number.
 bool try_rules(const ScoreRules& rules, const WrittenText& text, std::span<float> scores);
-/// The same; throws Error(kUsage) where the rules leave none.
+/// Applies the rules as try_rules(). Throws Error(kUsage) if they leave no token.
 void apply_rules(const ScoreRules& rules, const WrittenText& text, std::span<float> scores);
 
-/// How a token is drawn.
+/// The parameters of drawing a token.
 struct DrawRules {
   double temperature = 1;
-  int64_t top_k = 0;  ///< among the k likeliest and those that equal the last of them; 0: all
-  double top_p = 1;   ///< among the likeliest that together have this probability
+  int64_t top_k = 0;  ///< draws among the k likeliest and equals of the last; 0: all
+  double top_p = 1;   ///< draws among the likeliest that together have this probability
 };
 
 /// Changes scores to those whose softmax is drawn from.
 void narrow(const DrawRules& rules, std::span<float> scores);
 
-/// How the next token is chosen from scores.
+/// The choice of the next token from scores.
 struct TokenChoice {
-  std::optional<DrawRules> draws = {};  ///< none: the likeliest, of equals the first
+  std::optional<DrawRules> draws = {};  ///< none: the likeliest token, the first of equals
   uint64_t seed = 1;
-  uint64_t text = 0;  ///< number of the text among those that the seed draws
+  uint64_t text = 0;  ///< number of the text among the seed's draws
 };
 
 struct SearchRules {
   ScoreRules scores = {};
-  TokenChoice choice = {};  ///< of a search without beams
+  TokenChoice choice = {};  ///< for a search without beams
   int64_t num_beams = 1;
   double length_penalty = 1;  ///< a text's log probability is divided by its new tokens to this
-  /// With no, a search ends when the best running text, at its length, is no better than the worst
-  /// ended one.
+  /// With BeamEnd::no, a search ends when the best running text, at its length, is no better than
+  /// the worst ended one.
   BeamEnd early_stopping = BeamEnd::no;
-  /// Tokens after a text's beginning, at most, where scores.max_length leaves room for them; 0:
-  /// that alone says it, and 20 where it is 0, too. Only for those who write texts for sources
-  /// (generator.hpp).
+  /// Maximum tokens after a text's beginning, within scores.max_length. 0: only max_length limits
+  /// them, or 20 if that is 0, too. For writers of texts for sources (generator.hpp).
   int64_t max_new_tokens = 0;
-  /// Counts the texts that end because the rules leave them no token, as they are then;
-  /// null: such a text is refused. Searches of several threads count in it; outlives them.
+  /// Count of texts that end as they are because the rules leave no token. Null: such a text is
+  /// refused. Threads share the counter. REQUIRES: it outlives the searches.
   std::atomic<int64_t>* stuck = nullptr;
 };
 
-/// What a completed [generation] asks of texts of `model` that are to have at most `new_tokens`
-/// after their beginning where it says no length; drawn by `seed`. Throws SettingsError for ids
-/// beyond the vocabulary, and for texts longer than the model's positions.
+/// Returns the search that a completed [generation] asks for in texts of `model`, drawn by `seed`.
+/// Without a length there, texts have at most `new_tokens` after their beginning. Throws
+/// SettingsError for ids beyond the vocabulary, and texts longer than the model's positions.
 SearchRules search_rules(const GenerationConfig& generation, const model::Architecture& model,
                          int64_t new_tokens, uint64_t seed);
 
-/// Softmax in fp64.
+/// Returns the softmax in fp64.
 std::vector<double> probabilities(std::span<const float> scores);
 
-/// log softmax in place.
+/// Replaces scores by their log softmax.
 void to_log_softmax(std::span<float> scores);
 
 }  // namespace zero::models

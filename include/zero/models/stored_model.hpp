@@ -15,104 +15,102 @@
 
 namespace zero::models {
 
-/// What config.json of a model folder says: Hugging Face's keys of a model of its family, and an
-/// object "zeroapp" of our own, without which a folder is read as well.
+/// The content of a model folder's config.json: Hugging Face's keys of the model's family, and our
+/// object "zeroapp", which may be missing.
 struct ModelDescription {
   model::Architecture model = {};
-  std::string mixed_dropout = {};  ///< rates that no single model.dropout says; "" where one does
-  Dtype compute = Dtype::f32;      ///< that it was trained in; torch_dtype
-  std::string tokenizer = {};    ///< "bytes", a folder as open_tokenizer() takes, or "": not known
-  int64_t sequence_length = 0;   ///< of its training data
-  int64_t evaluation_micro = 0;  ///< samples a rank evaluated at a time; 0 = not known
-  /// From generation_config.json or, where there is none, of config.json; of a run, its
+  std::string mixed_dropout = {};  ///< rates that one model.dropout cannot express, or ""
+  Dtype compute = Dtype::f32;      ///< type of the training; torch_dtype
+  std::string tokenizer = {};      ///< "bytes", a folder for open_tokenizer(), or "": unknown
+  int64_t sequence_length = 0;     ///< tokens of a training sample
+  int64_t evaluation_micro = 0;    ///< samples a rank evaluated at a time; 0: unknown
+  /// Generation settings of generation_config.json or, without that, config.json. A run's are its
   /// [generation].
   GenerationConfig generation = {};
 };
 
-/// Reads the text of a config.json, `name` being for messages. Throws Error(kInput) with it, the
-/// key, and what would work, for a model that no family builds so.
+/// Parses a config.json; `name` is for messages. Throws Error(kInput) with `name`, the key and a
+/// value that works, for a model that no family builds.
 ModelDescription parse_description(const model::Catalogue& catalogue, std::string_view content,
                                    const std::string& name);
 
-/// Reads <folder>/config.json, and generation_config.json where it is there: what config.json says
-/// of texts counts only without that file, as in Transformers. A tokenizer that is not "bytes" is
-/// the folder itself, if the files of one lie there.
+/// Reads <folder>/config.json, and generation_config.json if it exists. As in Transformers,
+/// config.json's keys for texts count only without that file. The tokenizer is "bytes", or the
+/// folder itself if it holds a tokenizer's files.
 ModelDescription read_description(const model::Catalogue& catalogue, const std::string& folder);
 
-/// The text of such a config.json.
+/// Returns the text of a config.json.
 std::string description_json(const ModelDescription& description);
 
-/// The text of a generation_config.json: what the model's family says of ids, and what
-/// `description.generation` says; "" where neither says anything.
+/// Returns the text of a generation_config.json: the family's ids and `description.generation`.
+/// Returns "" if both are empty.
 std::string generation_json(const ModelDescription& description);
 
-/// Reads such a text, "" saying nothing; `name` is for messages. Keys that nothing is made of are
-/// passed over with one warning of the first process that names them, but for those that change no
-/// text or ask for nothing. So are a value that [generation] would refuse, since a model may serve
-/// for more than texts, and ids beyond the vocabulary that no text would have.
-/// Throws Error(kInput) for ids that `model` has elsewhere.
+/// Parses a generation_config.json; "" has no settings. `name` is for messages. Ignores keys that
+/// are not implemented. The first process warns once of those that have an effect. Ignores values
+/// that [generation] would refuse, because a model may serve for more than texts, and ids beyond
+/// the vocabulary that no text would have. Throws Error(kInput) if the family's ids differ from
+/// those of `model`.
 GenerationConfig parse_generation(const model::Architecture& model, std::string_view content,
                                   const std::string& name);
 
-/// A trained model, wherever it lies: a folder as Hugging Face has it, or a checkpoint.
+/// A trained model in a folder of Hugging Face's format or in a checkpoint.
 class StoredModel {
  public:
   virtual ~StoredModel() = default;
 
-  /// Where it lies.
+  /// Returns the path of the folder.
   virtual const std::string& path() const = 0;
   virtual const ModelDescription& description() const = 0;
 
-  /// The settings of the run that trained it, as the text of an input file.
+  /// The settings of the run that trained the model, as an input file.
   struct Settings {
     std::string name;                  ///< for messages
-    std::string text;                  ///< "" if they are not known
-    GenerationConfig generation = {};  ///< what the model says of keys that they leave open
+    std::string text;                  ///< "" if unknown
+    GenerationConfig generation = {};  ///< the model's, for keys that `text` leaves open
   };
   virtual Settings settings() const = 0;
 
-  /// The type in which a parameter, named as in model::forward(), is stored.
+  /// Returns the stored type of a parameter, named as in model::forward().
   virtual Dtype dtype_of(std::string_view parameter) const = 0;
-  /// Elements from `first` on of a parameter, as fp32. The table of tokens ends with the real
-  /// vocabulary. Not from two threads at once. Throws Error(kInput) for a damaged file.
+  /// Reads elements of a parameter from `first` on, as fp32. The table of tokens ends with the real
+  /// vocabulary. REQUIRES: one thread reads at a time. Throws Error(kInput) for a damaged file.
   virtual void read(std::string_view parameter, int64_t first, std::span<float> out) const = 0;
 };
 
-/// The model folder or the step of a checkpoint that a user means: `folder` itself if it holds a
-/// config.json, or model/ in it, as a run leaves it. Else it is the newest step, whose manifest is
-/// whole, of a run or a folder of checkpoints, or the step that `folder` is. Throws Error(kInput)
-/// with the way to make one.
+/// Returns the model folder or checkpoint step that `folder` means: itself or its model/, if that
+/// holds a config.json. Otherwise it is the newest step, with a whole manifest, of a run or a
+/// folder of checkpoints, or the step `folder`. Throws Error(kInput) with the way to make one.
 std::string find_model(const model::Catalogue& catalogue, const std::string& folder);
 
-/// Opens what find_model() has found. Throws as ModelFolder and CheckpointModel.
+/// Opens a result of find_model(). Throws as ModelFolder and CheckpointModel.
 std::unique_ptr<StoredModel> open_model(const model::Catalogue& catalogue,
                                         const std::string& found);
 
-/// Opens on every rank what rank 0 finds in a folder. Collective; throws Ended.
+/// Opens on every rank the model that rank 0 finds in a folder. Throws Ended. Collective.
 std::unique_ptr<StoredModel> open_model(launch::Session& session, const model::Catalogue& catalogue,
                                         const std::string& folder);
 
-/// Elements [begin, end) of a parameter in pieces of at most 4 MiB, in their order.
+/// Calls `visit` with elements [begin, end) of a parameter, in order, at most 4 MiB at a time.
 void read_pieces(const StoredModel& model, std::string_view parameter, int64_t begin, int64_t end,
                  const std::function<void(int64_t first, std::span<const float>)>& visit);
 
-/// Fills what this rank holds of the weights, and of what completes them to masters, in a plan of
-/// the same model.
+/// Fills this rank's weights, and their low parts, in a plan of the same model.
 void load_weights(const StoredModel& model, const state::StateView& view);
-/// As load_weights(), for a training that begins: where weights are gathered before their first
-/// use, only what this rank holds of the optimizer's state.
+/// Fills the states of a new training. If weights are gathered before their first use, fills only
+/// this rank's shard of the optimizer's state.
 void begin_with_weights(const StoredModel& model, const state::StateView& view);
 
-/// Throws Error(kInput) naming both unless the model has the numbers of `wanted`. The rate of
-/// dropout is none of them.
+/// Throws Error(kInput), naming both, if the model's numbers differ from those of `wanted`. Rates
+/// of dropout may differ.
 void require_same_model(const StoredModel& model, const model::Architecture& wanted);
 
-/// The model in a checkpoint, of any rank count and stage: the fp32 masters, or the weights where
-/// only they were saved.
+/// A model in a checkpoint of any rank count and stage: the fp32 masters, or the weights if only
+/// they were saved.
 class CheckpointModel : public StoredModel {
  public:
-  /// `folder` as StoredCheckpoint takes it. Throws Error(kInput) as that does, and where the
-  /// tensors are not those of the model that the checkpoint says it is of.
+  /// Opens `folder` as StoredCheckpoint. Throws Error(kInput) as StoredCheckpoint, and if the
+  /// tensors do not match the model that the checkpoint names.
   CheckpointModel(const model::Catalogue& catalogue, const std::string& folder);
 
   const std::string& path() const override { return checkpoint_.folder(); }
@@ -131,12 +129,12 @@ class CheckpointModel : public StoredModel {
   ModelDescription description_;
 };
 
-/// The settings that a trained model is evaluated under: those of the run that trained it where
-/// they are known, else what the model's description says, and then `overrides` as on a command
-/// line. The batch is one sample a rank, and the evaluation's micro-batch the run's, so that the
-/// loss has the digits of the run's. The home of the run's weights stays, and no other home, for
-/// build_evaluation(); of [numerics] `reproducible` stays. Throws Error(kUsage) as read_config(),
-/// or where no validation data are named; Error(kInput) where settings and model disagree.
+/// Returns the settings for the evaluation of a trained model. They are its run's, or those in the
+/// model's description if the run is unknown, changed by `overrides` as on a command line. The
+/// batch is one sample a rank, with the run's evaluation micro-batch, so the loss has the run's
+/// digits. Keeps only the weights' home, for build_evaluation(), and only `reproducible` of
+/// [numerics]. Throws Error(kUsage) as read_config(), or without validation data. Throws
+/// Error(kInput) if settings and model disagree.
 RunConfig evaluation_config(const ModelTable& models, const StoredModel& model,
                             std::span<const std::string> overrides);
 

@@ -12,43 +12,43 @@
 
 namespace zero::models {
 
-/// Tensors to be looked at: all of a checkpoint, or the weights of a model folder under the names
-/// that they have in checkpoints.
+/// The tensors of a checkpoint, or the weights of a model folder under their names in checkpoints,
+/// for inspection.
 class TensorSource {
  public:
   virtual ~TensorSource() = default;
 
-  /// Where they lie.
+  /// Returns the path of the checkpoint or folder.
   virtual const std::string& path() const = 0;
-  /// Ascending by their names.
+  /// Returns the tensors, ascending by name.
   virtual const std::vector<checkpoint::Tensor>& tensors() const = 0;
-  /// What the source says in words.
+  /// Returns the facts of the checkpoint or folder.
   virtual std::map<std::string, std::string> facts() const = 0;
-  /// Elements of one of tensors(), from `begin` on, as fp32. Throws Error(kInput) for a damaged
-  /// file.
+  /// Reads elements of one of tensors(), from `begin` on, as fp32. Throws Error(kInput) for a
+  /// damaged file.
   virtual void read(const checkpoint::Tensor& tensor, int64_t begin,
                     std::span<float> out) const = 0;
 };
 
-/// Opens a model folder, a checkpoint, or the newest whole one of a run or a folder of them. Throws
+/// Opens a model folder, a checkpoint, or the newest whole checkpoint of a run or a folder. Throws
 /// Error(kInput) as ModelFolder and StoredCheckpoint.
 std::unique_ptr<TensorSource> open_tensors(const model::Catalogue& catalogue,
                                            const std::string& folder);
 
-/// What the values of a tensor are; those that are not finite count in `non_finite` alone.
+/// The statistics of a tensor's finite values. `non_finite` counts the others.
 struct TensorStatistics {
-  double least = 0, largest = 0, mean = 0;  ///< 0 where no value is finite
-  double deviation = 0;                     ///< of a value from the mean, by n
+  double least = 0, largest = 0, mean = 0;  ///< 0 if no value is finite
+  double deviation = 0;                     ///< standard deviation, with divisor n
   int64_t non_finite = 0;
 };
 TensorStatistics statistics_of(const TensorSource& source, const checkpoint::Tensor& tensor);
 
-/// Between two tensors of the same extents, by the bits of their values as fp32.
+/// The difference of two tensors of equal extents, by the bits of their fp32 values.
 struct TensorDifference {
-  int64_t differing = 0;       ///< elements
-  std::vector<int64_t> first;  ///< place of the first of them
-  float one = 0, other = 0;    ///< its values
-  double largest = 0;          ///< magnitude; infinite where one value is not finite
+  int64_t differing = 0;       ///< elements that differ
+  std::vector<int64_t> first;  ///< index of the first that differs
+  float one = 0, other = 0;    ///< values there
+  double largest = 0;  ///< largest magnitude of a difference; infinite if a value is not finite
 };
 TensorDifference difference_of(const TensorSource& one, const TensorSource& other,
                                const checkpoint::Tensor& in_one,

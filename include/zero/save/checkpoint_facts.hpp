@@ -1,6 +1,6 @@
 #pragma once
-/// What a checkpoint says in words: what a resume restores beside its tensors, and what it
-/// compares.
+/// The facts of a checkpoint, in words: those that a resume restores beside the tensors, and those
+/// that it compares.
 
 #include <string>
 #include <vector>
@@ -10,79 +10,82 @@
 
 namespace zero::save {
 
-/// Facts that others than a resume ask for.
+/// Names of facts that are also read outside of a resume.
 inline constexpr const char *kConfigurationFact = "configuration", *kTokenizerFact = "tokenizer",
                             *kDescriptionFact = "model", *kWeightsOnlyFact = "weights_only",
                             *kSamplesFact = "samples_consumed", *kHealthyFact = "healthy",
                             *kGenerationFact = "generation";
 
-/// Whether a checkpoint holds weights alone, from which no training goes on.
+/// True if a checkpoint holds weights alone, from which no training goes on.
 bool is_weights_only(const Facts& facts);
 
-/// What a checkpoint's record of arithmetic says of attention whose gradients a GPU adds as they
-/// come, numerics.attention = "fast": no other run gives the same bytes.
+/// The words in a checkpoint's record of arithmetic if a GPU adds gradients of attention as they
+/// come, numerics.attention = "fast". No other run then gives the same bytes.
 inline constexpr const char* kAnyOrder = "with sums in any order";
 bool adds_in_any_order(const Facts& facts);
-/// What a resume says where that holds of the checkpoint or of what goes on from it; else "".
+/// Returns a resume's note if the checkpoint or its continuation adds in any order; else "".
 std::string any_order_note(const Facts& saved, const Facts& now);
-/// What names the library of attention in that record, up to its comma; "" where there is none.
+/// Returns the attention library's name in the record of arithmetic, up to its comma; "" without a
+/// library.
 std::string attention_text(const std::string& library, const RunConfig& config);
 
-/// What that record says of the order in which kernels add, up to its comma; "" for the first one.
+/// Returns the order in which kernels add, in the record of arithmetic, up to its comma; "" for the
+/// first order.
 std::string order_text(int order_of_sums);
 
-/// True if the plan's optimizer has norms of stored tensors that share a parameter. Checkpoints of
-/// before had norms of parameters, which a resume warns of.
+/// True if the plan's optimizer has norms of stored tensors that share a parameter. A resume warns
+/// of a checkpoint whose norms are of parameters.
 bool has_stored_norms(const plan::Plan& plan);
 
 /// Adds every member of the state as "state.loss_scale" and so on, floats in hexadecimal.
 void add_state(const kernels::StepState& state, Facts& facts);
 
-/// The reverse. Throws Error(kInput) naming the fact that is missing or no number.
+/// Returns the state of add_state(). Throws Error(kInput) with the fact that is missing or not a
+/// number.
 kernels::StepState state_in(const Facts& facts);
 
-/// Whether skipped attempts count towards numerics.max_bad_steps. A dynamic loss scale skips some
-/// by design; it counts only when it is at its minimum.
+/// True if all skipped attempts count towards numerics.max_bad_steps. A dynamic loss scale skips
+/// some by design; it counts only at its minimum.
 bool counts_streaks(const RunConfig& config);
 
-/// Attempts in a row that were skipped up to a checkpoint; 0 where it does not say.
+/// Returns the attempts in a row that were skipped up to a checkpoint; 0 if unknown.
 int64_t skipped_in_row(const Facts& facts);
 
-/// The number of an evaluation by which checkpoint.best_metric chooses, turned such that more of it
-/// is better; NaN where it has none.
+/// Returns the score of an evaluation under checkpoint.best_metric. Higher is better. NaN if the
+/// metric was not measured.
 double merit_of(const state::Evaluation& evaluation, BestMetric metric);
 
 /// Adds the evaluation of the best checkpoint so far.
 void add_best(const state::Evaluation& best, Facts& facts);
 
-/// The reverse; none where there is none.
+/// Returns the evaluation of add_best(), or none.
 std::optional<state::Evaluation> best_in(const Facts& facts);
 
-/// Adds how long evaluations have been no better.
+/// Adds the count of evaluations without improvement.
 void add_patience(const Patience& patience, BestMetric metric, Facts& facts);
-/// The reverse of add_patience(); an empty count if the fact is absent or of another metric.
+/// Returns the count of add_patience(); an empty one if the fact is absent or of another metric.
 Patience patience_in(const Facts& facts, BestMetric metric);
-/// Whether checkpoint.patience ends a training there.
+/// True if checkpoint.patience ends a training at this checkpoint.
 bool is_out_of_patience(const Facts& facts, const CheckpointConfig& config);
 
-/// The fingerprint of data as `zeroapp data` shows it, of the number in a fact: 16 hexadecimal
-/// digits. What is no number stays.
+/// Returns a fact's fingerprint of data as `zeroapp data` shows it: 16 hexadecimal digits. Returns
+/// a fact that is not a number unchanged.
 std::string fingerprint_text(const std::string& fact);
 
-/// Holds the model that a checkpoint's facts describe, `described`, against the network whose
-/// tensors it says to hold. `place` names the checkpoint. Throws Error(kInput) with both facts.
+/// Throws Error(kInput), with both facts, if the model that a checkpoint describes, `described`, is
+/// not the network of its tensors. `place` names the checkpoint.
 void require_model_fits(const Facts& facts, const model::Architecture& described,
                         const std::string& place);
 
 struct FactChanges {
-  std::string refused;              ///< what forbids to go on, as a sentence; "" if nothing does
+  std::string refused;              ///< sentence that forbids to go on, or ""
   std::vector<std::string> listed;  ///< "optimizer.lr = 0.01, now 0.02"
   bool other_precision = false;
-  /// Whether the learning rate, clipping or the data are others: what a streak may end by.
+  /// True if learning rate, clipping or data changed, which may end a streak.
   bool may_end_streak = false;
 };
-/// Lists what has changed since the checkpoint. Architecture, tokenizer and, unless `other_data`,
-/// the data may not be; ranks, stage, buckets, recompute, intervals and output need no word.
+/// Returns the changes since the checkpoint. Architecture, tokenizer and, unless `other_data`, data
+/// must not change. Omits ranks, stage, buckets, recompute, intervals and output.
 FactChanges changes_since(const Facts& saved, const Facts& now, bool other_data);
 
 }  // namespace zero::save

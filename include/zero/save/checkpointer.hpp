@@ -15,63 +15,62 @@
 
 namespace zero::save {
 
-/// What checkpoints of one launch say in words: see launch_facts().
+/// The facts in the checkpoints of one launch: see launch_facts().
 using Facts = std::map<std::string, std::string>;
 
 struct FactParts {
   const RunConfig& config;
   const state::Build& build;
-  std::string configuration;  ///< the text of an input file
+  std::string configuration;  ///< text of an input file
   std::string description;    ///< description_json()
-  std::string generation;     ///< a generation_config.json that [generation] goes by; "" = none
-  std::string data;           ///< fingerprint
+  std::string generation;     ///< generation_config.json that completes [generation]; "" = none
+  std::string data;           ///< fingerprint of the data
   std::string program;        ///< version
-  int threads = 1;            ///< a rank
+  int threads = 1;            ///< threads of each rank
 };
-/// What is the same in every checkpoint of a launch: seed, stage, architecture, compute, optimizer,
-/// tokenizer, data, arithmetic, configuration, build.
+/// Returns the facts that all checkpoints of a launch share: seed, stage, architecture, compute,
+/// optimizer, tokenizer, data, arithmetic, configuration, build.
 Facts launch_facts(const FactParts& parts);
 
-/// Where a user finds checkpoints: in `folder` itself, in checkpoints/ of a run, or the one that
-/// `folder` is. Throws Error(exit) where it may not be looked at.
+/// The place of a user's checkpoints: `folder`, checkpoints/ of a run, or the step that `folder`
+/// is. find_checkpoints() throws Error(exit) if it may not look there.
 struct CheckpointFolder {
   std::string root = {};
   std::optional<int64_t> step = {};
 };
 CheckpointFolder find_checkpoints(const std::string& folder, Exit exit = Exit::kInput);
 
-/// The folder of a run's own checkpoints.
+/// Returns the folder of a run's own checkpoints.
 std::string checkpoint_root(const RunConfig& config);
 
-/// What to write so that a run begins anew and its checkpoints stay; resume = "never" does so only
-/// where the run's folder makes way, with the checkpoints in it.
+/// Returns the setting to write so that a run begins anew and keeps its checkpoints. resume =
+/// "never" works only if the run's folder makes way, with the checkpoints in it.
 std::string to_begin_anew(const RunConfig& config);
 
-/// How far the training of a checkpoint has come. Where its release did not say how many samples,
-/// as many as the batch of its configuration makes in its steps. Throws Error(kInput) naming
-/// `folder`.
+/// Returns the progress of a checkpoint's training. A checkpoint without a count of samples has its
+/// configuration's batch in each step. Throws Error(kInput) naming `folder`.
 DataCursor cursor_of(const checkpoint::Manifest& manifest, const std::string& folder);
 
 /// A checkpoint to go on from.
 struct Start {
   const checkpoint::Store* store;
   checkpoint::Manifest manifest;
-  std::string note = {};  ///< why it is taken, where a streak of skipped steps is the reason
-  /// The checkpoint lies in a skipped streak that new settings may end; its first step decides.
+  std::string note = {};  ///< reason for its choice, if that is a streak of skipped steps
+  /// True in a skipped streak that new settings may end. The first step decides.
   bool on_trial = false;
 
-  /// "runs/x/checkpoints/step00001200"
+  /// Returns "runs/x/checkpoints/step00001200".
   std::string folder() const;
 };
 
-/// How long evaluations have been no better than an earlier one, which may not have been saved.
+/// A count of evaluations no better than an earlier one, which may not have been saved.
 struct Patience {
-  double merit = 0;          ///< of the best one
-  int64_t evaluations = -1;  ///< after it; -1: there was none yet
-  int64_t step = 0;          ///< of the last one
+  double merit = 0;          ///< score of the best one
+  int64_t evaluations = -1;  ///< evaluations after the best; -1 before the first
+  int64_t step = 0;          ///< step of the last one
 
-  /// Takes that of a step; one that was taken already, of a launch whose end is made good, counts
-  /// once. A merit of NaN is no better than any.
+  /// Counts a step's evaluation. A repeated one, from a launch whose end is made good, counts once.
+  /// A score of NaN is no better than any.
   void hear(int64_t of_step, double other);
 };
 
@@ -80,84 +79,82 @@ struct Problem;
 struct StreakMark;
 struct StreakRecord;
 
-/// Saves the state of a run and finds it again: the commit protocol over all ranks, of which
-/// checkpoint::Store is one process's part. What a rank holds is written by that rank; what it
-/// needs it reads, at any number of ranks and any stage, in pieces of at most 4 MiB. Every public
-/// function that does not say otherwise is collective.
+/// A writer and reader of a run's state: the commit protocol over all ranks, of which
+/// checkpoint::Store is one process's part. Each rank writes what it holds and reads what it needs,
+/// at any rank count and stage, in pieces of at most 4 MiB. Public functions are collective unless
+/// they say otherwise.
 class Checkpointer {
  public:
-  /// Makes the folder and takes its lock (rank 0), tries whether every rank can write into the same
-  /// one, and warns where its disk has no room for what checkpoint.keep keeps. All arguments
-  /// outlive it. Throws Ended: kInUse naming the holder, kIo naming the rank; kUsage where
-  /// checkpoint.resume is "never" and there are checkpoints, and where what it would save is too
-  /// much to be read again.
+  /// Makes the folder and locks it (rank 0), tests that every rank can write into it, and warns if
+  /// its disk lacks room for checkpoint.keep. Throws Ended: kInUse naming the holder; kIo naming
+  /// the rank; kUsage if checkpoint.resume is "never" and checkpoints exist, or if manifests would
+  /// be too long to read. REQUIRES: all arguments outlive it.
   Checkpointer(launch::Session& session, const RunConfig& config, const plan::Plan& plan,
                Facts facts);
   /// Waits for a save that is under way.
   ~Checkpointer();
 
   /// Returns the newest checkpoint that is not known to be damaged; if there is none, that of
-  /// checkpoint.resume_from; else none. Its manifest verifies and its files are there; load() or
-  /// verify() finds out what is in them.
-  /// If the newest one lies in a streak of skipped steps that more steps would be added to, the
-  /// newest one before the streak is returned. If learning rate, clipping or data have changed, and
-  /// are not known to leave the streak going on, it is the newest itself, on trial.
+  /// checkpoint.resume_from; else none. Its manifest verifies and its files exist. load() or
+  /// verify() checks their content.
+  /// If the newest one lies in a streak of skipped steps that would go on, returns the newest
+  /// before the streak. If learning rate, clipping or data changed, and are not known to leave the
+  /// streak going on, returns the newest itself, on trial.
   /// Throws Ended:
-  ///  - kNoCheckpoint where there are checkpoints and none verifies;
-  ///  - kNoCheckpoint where `latest` is all that is left of them;
-  ///  - kNoCheckpoint where there is none and one is required;
-  ///  - kNoCheckpoint where a newer release wrote it;
-  ///  - kInput where it is of another architecture, tokenizer or data;
+  ///  - kNoCheckpoint if checkpoints exist and none verifies;
+  ///  - kNoCheckpoint if only `latest` is left of them;
+  ///  - kNoCheckpoint if none exists and one is required;
+  ///  - kNoCheckpoint if a newer release wrote it;
+  ///  - kInput if it is of another architecture, tokenizer or data;
   ///  - as verify() does.
   std::optional<Start> find_start();
 
-  /// Whether a start verifies, every digest of it checked by one of the ranks. Where it does not,
-  /// one warning says what is wrong, and find_start() tells the one before it. Throws Ended,
-  /// kNoCheckpoint, where the newest is required; kIo where it could not be read, which says
-  /// nothing of what it holds.
+  /// True if every digest of a start verifies, each on one rank. Otherwise warns once, and
+  /// find_start() returns the one before. Throws Ended: kNoCheckpoint if the newest is required;
+  /// kIo if it could not be read, which says nothing of its content.
   bool verify(const Start& start) { return verify(start, nullptr); }
 
-  /// As verify(), and fills the state that this rank holds by the same reads; where it does not
-  /// verify what is held then is of no use. Newer folders that do not verify make way.
+  /// Returns the result of verify() and fills this rank's state by the same reads. After false, the
+  /// state is undefined. Newer folders that do not verify make way.
   bool load(const Start& start, state::Engine& engine);
 
-  /// A trial has shown that the first step after this one is skipped, too.
+  /// Records that a trial failed: the first step after `start` is skipped, too.
   void give_up(const Start& start);
 
-  /// What the checkpoints to come say of the launch, where a start has changed that.
+  /// Replaces the facts of checkpoints to come, if a start has changed them.
   void set_facts(Facts facts) { facts_ = std::move(facts); }
 
-  /// Settings of the checkpoint that are others now and change what is computed.
+  /// Returns the settings that changed since the checkpoint and change computed numbers.
   std::vector<std::string> changes(const Start& start) const;
-  /// A sentence where going on from there gives other bytes each time; else "".
+  /// Returns a note if going on from there gives other bytes each time; else "".
   std::string bytes_note(const Start& start) const;
 
-  /// Ends all ranks with Exit::kDoesNotFit where the system would refuse one of them what libraries
-  /// take in a save. Once all other memory of a run is taken. Collective.
+  /// Ends all ranks with Exit::kDoesNotFit if the system would refuse a rank the memory that
+  /// libraries take in a save. Collective. REQUIRES: all other memory of the run is taken.
   void require_room();
 
-  /// An evaluation, before its step is saved if it is: the best one's checkpoint is kept where
+  /// Takes an evaluation, before a save of its step. The best one's checkpoint is kept if
   /// checkpoint.best_metric says so. Not collective.
   void note(const state::Evaluation& evaluation);
 
-  /// Whether so many evaluations as checkpoint.patience says were no better than one before them,
-  /// those of earlier launches included. Not collective.
+  /// True if checkpoint.patience evaluations were no better than one before them, including earlier
+  /// launches. Not collective.
   bool is_out_of_patience() const;
 
-  /// Saves the state after `done`, all updates applied. Returns when that is committed or has
-  /// failed; with checkpoint.async when the save before it has ended and the state is copied, what
-  /// of it is on disk frozen there. Between bodies. Throws as committed().
+  /// Saves the state after `done`. Returns when it is committed or has failed. With
+  /// checkpoint.async, returns when the last save has ended and the state is copied, its part on
+  /// disk frozen there. Throws as committed(). REQUIRES: no body runs, and all updates are applied.
   void save(const DataCursor& done, state::Engine& engine);
 
-  /// The last step that this launch has committed; 0: none. With checkpoint.async, between bodies,
-  /// it hears of a save when that has ended on every rank, or waits for it. A save that failed
-  /// gives one warning where checkpoint.max_failures allows it; else it throws Ended, kIo.
+  /// Returns the last step that this launch has committed; 0: none. With checkpoint.async, learns
+  /// of a save when it has ended on every rank, or waits for it. A failed save causes one warning
+  /// if checkpoint.max_failures allows it; else throws Ended, kIo. REQUIRES: no body runs.
   int64_t committed(bool waits);
-  /// In words, "the checkpoint of step 6 failed: ..."; "" where none has. Not collective.
+  /// Returns the last failure, "the checkpoint of step 6 failed: ...", or "". Not collective.
   const std::string& last_failure() const { return problem_; }
 
-  /// Where a better checkpoint than that of the last step is known: fills the engine with it and
-  /// returns its evaluation. Throws Ended, kNoCheckpoint, where it does not verify any more.
+  /// Fills the engine with a better checkpoint than the last step's, if one is known, and returns
+  /// its evaluation. Throws Ended, kNoCheckpoint, if it verifies no more.
   std::optional<state::Evaluation> load_best(int64_t last_step, state::Engine& engine);
 
  private:
@@ -189,14 +186,14 @@ class Checkpointer {
   Facts facts_;
   std::unique_ptr<checkpoint::Store> store_, other_;
   std::unique_ptr<KeptOfSaves> kept_;
-  std::unique_ptr<Background> background_;  ///< of checkpoint.async
-  int64_t saving_ = 0;                      ///< the step of the save under way; 0: none is
+  std::unique_ptr<Background> background_;  ///< with checkpoint.async
+  int64_t saving_ = 0;                      ///< step of the save under way; 0: none
   int64_t committed_ = 0;
   int64_t failures_ = 0;
-  std::string problem_;  ///< of the last of them
+  std::string problem_;  ///< text of the last failure
   std::optional<state::Evaluation> noted_, best_, best_if_saved_;
   Patience patience_;
-  /// What is wrong with checkpoints that were passed over.
+  /// Problems of checkpoints that were passed over.
   std::map<std::pair<const checkpoint::Store*, int64_t>, std::string> damaged_;
   std::unique_ptr<StreakRecord> streaks_;
 };

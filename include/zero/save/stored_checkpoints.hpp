@@ -12,26 +12,25 @@
 
 namespace zero::save {
 
-/// One warning, of a step in whose place an older one is taken.
+/// Warns of a step in whose place an older one is taken.
 void warn_passed_over(int64_t step, const std::string& problem);
 
-/// Whether `folder` is a run with checkpoints, a folder of checkpoints, or one of them.
+/// True if `folder` is a run with checkpoints, a folder of checkpoints, or one of them.
 bool holds_checkpoints(const std::string& folder);
 
-/// One published checkpoint, open for reading. Its manifest is whole and its files are there; a
-/// block is held against its digest when it is read.
+/// A published checkpoint, open for reading. Its manifest is whole and its files exist. Each block
+/// is checked against its digest when read.
 class StoredCheckpoint {
  public:
-  /// Where `folder` is a run or has several, it is the newest of which this is so, with a warning
-  /// of each newer one. Throws Error(kInput) where there is none, naming what is wrong with the
-  /// newest, Error(kNoCheckpoint) for one of a newer format, and Error(kIo) for one that could not
-  /// be read.
+  /// Opens `folder`, or the newest whole checkpoint of a run or folder, and warns of each newer
+  /// one. Throws Error(kInput) if there is none, with the fault of the newest. Throws
+  /// Error(kNoCheckpoint) for a newer format, and Error(kIo) if a checkpoint could not be read.
   explicit StoredCheckpoint(const std::string& folder);
 
-  /// "runs/x/checkpoints/step00001200"
+  /// Returns "runs/x/checkpoints/step00001200".
   const std::string& folder() const { return folder_; }
   const checkpoint::Manifest& manifest() const { return manifest_; }
-  /// What the checkpoint says in words; "" if it says nothing of that name.
+  /// Returns a fact of the checkpoint in words, or "" if it is absent.
   const std::string& fact(const std::string& name) const;
   checkpoint::TensorReader& tensors() const { return *tensors_; }
 
@@ -44,30 +43,30 @@ class StoredCheckpoint {
   std::unique_ptr<checkpoint::TensorReader> tensors_;
 };
 
-/// What is known of one step of a folder of checkpoints.
+/// The findings on one step in a folder of checkpoints.
 struct StepSurvey {
   int64_t step = 0;
   std::string folder = {};   ///< "runs/x/checkpoints/step00001200"
-  std::string written = {};  ///< "YYYY-MM-DD hh:mm:ss", UTC: when it was complete
-  int64_t bytes = 0;         ///< of its files
+  std::string written = {};  ///< time of completion, "YYYY-MM-DD hh:mm:ss", UTC
+  int64_t bytes = 0;         ///< sum over its files
   size_t files = 0;
-  int ranks = 0;                         ///< that wrote it
-  std::string stage = {}, compute = {};  ///< "" where it says nothing of them
+  int ranks = 0;                         ///< ranks that wrote it
+  std::string stage = {}, compute = {};  ///< "" if unknown
   bool weights_only = false;
   bool in_any_order = false;               ///< a GPU added gradients of attention as they came
-  int64_t skipped = 0;                     ///< steps of a streak that it lies in; 0: it is healthy
+  int64_t skipped = 0;                     ///< steps of the streak that it lies in; 0: healthy
   bool newer_format = false;               ///< this release cannot read it
-  std::vector<std::string> problems = {};  ///< one of each damaged file; none: it verifies
-  /// Why HDF5's structure of its files was not compared with the manifest; "" if it was.
+  std::vector<std::string> problems = {};  ///< a text for each damaged file; none: it verifies
+  /// Reason why HDF5's structure of its files was not compared with the manifest, or "".
   std::string not_compared = {};
-  /// Files whose digests hold and in which HDF5 would show something else than the manifest. A run
-  /// reads them rightly all the same.
+  /// Files with valid digests in which HDF5 would show something else than the manifest. A run
+  /// still reads them rightly.
   std::vector<std::string> other_structures = {};
 
   bool verifies() const { return problems.empty(); }
 };
 
-/// Something in a folder of checkpoints that is none.
+/// An entry in a folder of checkpoints that is not a checkpoint.
 struct Leftover {
   std::string path;          ///< "runs/x/checkpoints/.del-..."
   std::string what, remedy;  ///< in words
@@ -76,21 +75,21 @@ struct Leftover {
 struct Survey {
   std::string root = {};
   std::vector<StepSurvey> steps = {};  ///< ascending
-  std::optional<int64_t> latest = {};  ///< what the link of this name points at
-  std::optional<int64_t> resume = {};  ///< the step from which a run would go on
-  std::string why = {};                ///< that one, or none
+  std::optional<int64_t> latest = {};  ///< target of the link `latest`
+  std::optional<int64_t> resume = {};  ///< step from which a run would go on
+  std::string why = {};                ///< reason for that step, or for none
   std::vector<Leftover> leftovers = {};
 };
 
 enum class SurveyDepth {
-  manifests,  ///< manifests, and whether all files are there and as long as they say
-  blocks,     ///< every digest, as a resume checks it
-  structures  ///< and what HDF5 would show of files that this program has written
+  manifests,  ///< manifests, and presence and length of all files
+  blocks,     ///< every digest, as in a resume
+  structures  ///< also HDF5's view of files that this program has written
 };
 
-/// Looks at the checkpoints of a run or a folder of them, or at the one that `folder` is; `on_step`
-/// sees each when it is done. Throws Error(kInput) where there is no such folder, Error(kIo) where
-/// something could not be read, which says nothing of what it holds.
+/// Examines the checkpoints of a run or a folder, or the one that `folder` is, and calls `on_step`
+/// with each. Throws Error(kInput) if the folder does not exist, and Error(kIo) if something could
+/// not be read, which says nothing of its content.
 Survey survey_checkpoints(const std::string& folder, SurveyDepth depth,
                           const std::function<void(const StepSurvey&)>& on_step);
 

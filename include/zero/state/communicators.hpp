@@ -13,18 +13,17 @@ namespace zero::state {
 /// The communicators of a rank, one for each of plan::kCollectiveLanes.
 struct Communicators {
   std::vector<std::unique_ptr<comm::Communicator>> all;
-  /// Bytes that they take of the device, in no plan; 0 where the device is the host.
+  /// Bytes that they take of the device, outside of all plans; 0 if the device is the host.
   int64_t device_bytes = 0;
 
   run::LaneComms lanes() const;
 };
 
-/// Runs every verb of each lane once. `all` as in Communicators. Collective.
+/// Runs every verb of each lane once. `all` is as in Communicators. Collective.
 void warm_up(const std::vector<std::unique_ptr<comm::Communicator>>& all);
 
-/// Makes the communicators and warms them up. A limit that is read afterwards counts what they
-/// take, so that a plan within it has its memory in every step. An error on this rank ends all.
-/// Collective.
+/// Makes the communicators and warms them up. A limit that is read afterwards counts their memory,
+/// so a plan within it fits in every step. An error on this rank ends all. Collective.
 Communicators ready_communicators(launch::Session& session);
 
 }  // namespace zero::state

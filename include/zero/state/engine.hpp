@@ -21,109 +21,109 @@
 
 namespace zero::state {
 
-/// What a lane of this rank has done in all bodies so far.
+/// The use of a lane of this rank in all bodies so far.
 struct LaneUse {
-  double busy_seconds = 0;    ///< of a lane that ranks meet on also while it waits for a peer
-  double waited_seconds = 0;  ///< for other lanes; of compute also for their ends
+  double busy_seconds = 0;    ///< a lane that communicates is also busy while it waits for a peer
+  double waited_seconds = 0;  ///< waits for other lanes; for compute also for their ends
   int64_t bytes = 0;          ///< copied, read, written, or sent to other ranks
 
-  /// Bytes a second of busy time; 0 of a lane that moves none.
+  /// Returns the bytes a second of busy time; 0 for a lane that moves none.
   double rate() const { return busy_seconds > 0 ? double(bytes) / busy_seconds : 0; }
 };
 using LaneUses = std::array<LaneUse, plan::kLanes>;
 
-/// Bytes that each lane of a body copies between device and host.
+/// Returns the bytes that each lane of a body copies between device and host.
 std::array<int64_t, plan::kLanes> copied_bytes(const plan::Body& body);
 
-/// For people: a line for each lane that has moved bytes, and of compute how long it waited; ""
-/// where none has.
+/// Returns a text with a line for each lane that moved bytes, and compute's waiting time; "" if
+/// none did.
 std::string lane_table(const LaneUses& lanes);
 
-/// Through what the ranks of this run exchange.
+/// Returns the back end by which the ranks of this run exchange data.
 comm::Backend backend_of(const launch::Session& session);
 
-/// One communicator for each lane that communicates. On the host: of the rank alone, in shared
-/// memory where all ranks share a node, else MPI; ZERO_COMM=mpi in the environment forces the last,
-/// for tests. With devices: NCCL, or where ranks share a device what the host has, staged;
-/// ZERO_COMM=nccl forces NCCL. Lane reduce's communicator alone makes sums. Collective.
+/// Makes a communicator for each lane that communicates. On the host the back end is the rank's
+/// memory (one rank), shared memory (one node) or MPI. ZERO_COMM=mpi in the environment forces MPI,
+/// for tests. With devices it is NCCL, or the host's, staged, if ranks share a device.
+/// ZERO_COMM=nccl forces NCCL. Only lane reduce's communicator makes sums. Collective.
 std::vector<std::unique_ptr<comm::Communicator>> make_communicators(const launch::Session& session);
-/// Each of them on its lane.
+/// Returns the communicators by lane.
 run::LaneComms lane_comms(const std::vector<std::unique_ptr<comm::Communicator>>& comms);
 
-/// This rank's memory and lanes: what runs the bodies of a plan. As long as it lives
-/// a watchdog is over the bodies, and over the session's peers wherever they wait for each other.
+/// The memory and lanes of a rank, which run the bodies of a plan. While the engine lives, a
+/// watchdog guards the bodies, and the session's peers wherever they wait for each other.
 class Engine {
  public:
   struct Options {
-    uint64_t seed = 0;             ///< of the initial weights
-    double watchdog_seconds = 30;  ///< without a finished op until all ranks are ended
-    DiskHomes disk = {};           ///< of a plan that keeps bytes there
-    DiskRates disk_rates = {};     ///< what that disk is expected to do; slower is warned of
-    bool draws_weights = true;     ///< false where a checkpoint is loaded next
-    bool fast_attention = false;   ///< of this process: numerics.attention
+    uint64_t seed = 0;             ///< seed of the initial weights
+    double watchdog_seconds = 30;  ///< time without a finished op until all ranks are ended
+    DiskHomes disk = {};           ///< homes of a plan that keeps bytes on disk
+    DiskRates disk_rates = {};     ///< expected of that disk; a slower one causes a warning
+    bool draws_weights = true;     ///< false if a checkpoint is loaded next
+    bool fast_attention = false;   ///< numerics.attention of this process
   };
-  /// Takes the memory and the disk and fills in the step state and the initial weights, which
-  /// are zeros where they are not drawn. `session`, `comms`,
-  /// `build` and what `rules` views outlive it. Throws Ended where a rank has not the memory.
-  /// Collective.
+  /// Takes the memory and the disk, and fills the step state and the initial weights, or zeros if
+  /// these are not drawn. Throws Ended if a rank lacks the memory. Collective. REQUIRES: `session`,
+  /// `comms`, `build` and the views of `rules` outlive the engine.
   Engine(launch::Session& session, const Communicators& comms, const Build& build,
          const run::Rules& rules, const Options& options);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  /// An error on any lane ends all ranks from inside.
+  /// Runs a body. An error on any lane ends all ranks from inside.
   void run(plan::BodyId body, const kernels::StepInputs& inputs);
 
   const plan::Plan& plan() const { return build_.plan; }
   run::Executor& executor() { return *executor_; }
-  /// The communicators of this rank, which are idle between runs.
+  /// Returns the communicators of this rank, which are idle between runs.
   const run::LaneComms& lane_comms() const { return lane_comms_; }
-  /// Between runs.
+  /// Returns the step state. REQUIRES: no body runs.
   kernels::StepState state() const;
   void set_state(const kernels::StepState& state);
   StateView view();
-  /// Which may outlive the engine; null where the plan keeps nothing there.
+  /// Returns the disk, which may outlive the engine; null if the plan keeps nothing there.
   const std::shared_ptr<Disk>& disk() const { return disk_; }
 
-  /// As Session::on_every_rank of work that moves up to `bytes` to or from disks, and `name` in
-  /// a warning: a rank whose disk is slower than the others' is waited for. Collective.
+  /// Runs `work` as Session::on_every_rank, and waits for ranks with slower disks. It moves up to
+  /// `bytes` to or from disks. `name` is for a warning. Collective.
   void on_every_rank_at_disk(const std::string& name, int64_t bytes,
                              const std::function<void()>& work);
 
-  /// Sets the rates by which a disk is warned of as slow, from now on. The plan must keep bytes
-  /// there.
+  /// Sets the rates for warnings of a slow disk, from now on. REQUIRES: the plan keeps bytes on
+  /// disk.
   void expect_of_disk(const DiskRates& rates) { pace_->expect(rates); }
 
   int64_t runs(plan::BodyId body) const {
     return body == plan::kReadAhead ? executor_->reads_ahead() : runs_[body];
   }
   double last_seconds() const { return last_seconds_; }
-  /// A watchdog with this engine's patience over something else that ranks wait for each other in.
+  /// Returns a watchdog, with this engine's patience, for other work in which ranks wait for each
+  /// other.
   std::unique_ptr<launch::Watchdog> make_watchdog(std::function<int64_t()> finished,
                                                   std::function<std::string()> running) const;
 
-  /// What compute waited for other lanes in the last run.
+  /// Returns the seconds that compute waited for other lanes in the last run.
   double exposed_seconds() const;
-  /// What each lane has done in all runs, evaluations among them.
+  /// Returns the use of each lane in all runs, including evaluations.
   LaneUses lanes() const;
-  /// What all lanes have sent since the engine began, by verb; and through which back end.
+  /// Returns the traffic of all lanes since the engine began, by verb, over backend().
   comm::TrafficTable traffic() const;
-  /// Collectives of texts that were written between runs over the same communicators, as their own
-  /// plans forecast them.
+  /// Returns the collectives of texts between runs, over the same communicators, as their own plans
+  /// forecast them.
   plan::CollectiveForecasts& planned_of_texts() { return planned_of_texts_; }
   std::string backend() const;
-  /// Bytes that went to and from this rank's disk: in bodies; with them the start, checkpoints and
-  /// what else the host does between bodies; and what the kernel has counted of this process since
-  /// the engine began.
+  /// The bytes that moved to and from this rank's disk. `bodies`: by bodies. `all`: also by the
+  /// start, checkpoints and other work of the host between bodies. `kernel`: by this process since
+  /// the engine began, as the kernel counts.
   struct DiskTraffic {
     DiskBytes bodies, all, kernel;
   };
   DiskTraffic disk_traffic() const;
-  /// In use on this rank's device before this engine took any of it, by all that use it: contexts,
-  /// code, communicators; -1: the device is the host.
+  /// Returns the bytes in use on this rank's device before this engine, by all users: contexts,
+  /// code, communicators. -1 if the device is the host.
   int64_t device_bytes_before() const { return device_bytes_before_; }
-  /// Bytes taken on a tier: as the plan says, on disk in whole blocks and with second slots.
+  /// Returns the bytes taken on a tier: the plan's, on disk in whole blocks and with second slots.
   int64_t allocated_bytes(plan::Tier tier) const;
 
  private:
@@ -141,7 +141,7 @@ class Engine {
   launch::Session& session_;
   const std::vector<std::unique_ptr<comm::Communicator>>& comms_;
   const run::LaneComms lane_comms_;
-  std::vector<comm::TrafficTable> sent_before_ = {};  ///< by each communicator
+  std::vector<comm::TrafficTable> sent_before_ = {};  ///< [communicators] before this engine
   const Build& build_;
   std::shared_ptr<Disk> disk_;
   std::optional<DiskPace> pace_;
@@ -150,32 +150,32 @@ class Engine {
   std::unique_ptr<run::Executor> executor_;
   std::array<int64_t, plan::kBodies> runs_{};
   plan::CollectiveForecasts planned_of_texts_{};
-  LaneUses lanes_{};  ///< with bytes of copies alone
-  std::array<std::array<int64_t, plan::kLanes>, plan::kBodies> copied_{};  ///< by a run
+  LaneUses lanes_{};  ///< uses; bytes are those of copies alone
+  std::array<std::array<int64_t, plan::kLanes>, plan::kBodies> copied_{};  ///< bytes of a run
   double last_seconds_ = 0;
   double watchdog_seconds_;
   std::unique_ptr<launch::Watchdog> watchdog_;
 };
 
-/// What a validation set says of the weights.
+/// The result of an evaluation on a validation set.
 struct Evaluation {
-  int64_t step = 0;  ///< the weights are those after this step's update
+  int64_t step = 0;  ///< step whose update made the weights
   double loss = 0;   ///< nats a counted token; NaN if any is not finite
   int64_t tokens = 0;
   double seconds = 0;
-  /// What texts that are generated for the set's sources are worth.
+  /// The quality of texts that are generated for the set's sources.
   struct Texts {
     int64_t count = 0;
     double bleu = 0;         ///< 0 to 100
     double exact_match = 0;  ///< 0 to 1
     double seconds = 0;
   };
-  std::optional<Texts> texts = {};  ///< none where none are generated
+  std::optional<Texts> texts = {};  ///< unset if none are generated
 };
 
-/// Fills the engine's disk with zeros where nothing has been written yet, and tries it for a
-/// moment. Returns what a rank can expect of it, which a warning then goes by: what was measured
-/// while all ranks did so, or where the page cache stands in between `expected`. Collective.
+/// Fills unwritten parts of the engine's disk with zeros, and times it for a moment. Returns the
+/// rates to expect, which warnings then go by: those measured while all ranks did so, or `expected`
+/// if the page cache is in between. Collective.
 DiskRates warm_up_disk(Engine& engine, const DiskRates& expected);
 
 }  // namespace zero::state

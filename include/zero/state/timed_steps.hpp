@@ -7,17 +7,17 @@
 
 namespace zero::state {
 
-/// One rank of a training without data, of which only the time counts: initial weights of seed 1,
-/// every token is the next one's id, and no sample is padded.
+/// A rank of a training without data, for times alone. Initial weights have seed 1, tokens count
+/// up, and no sample is padded.
 class TimedSteps {
  public:
-  /// `plan`, and what lanes use, outlive it.
+  /// REQUIRES: `plan` and the objects behind `comms` and `disks` outlive it.
   TimedSteps(const plan::Plan& plan, int rank, const run::LaneComms& comms,
              const run::LaneDisks& disks = {});
 
-  /// The update of the last attempt and one more; returns the seconds. Collective.
+  /// Runs the update of the last attempt and a new attempt. Returns the seconds. Collective.
   double step();
-  /// The update of the last attempt. Collective.
+  /// Runs the update of the last attempt. Returns the seconds. Collective.
   double finish();
 
   run::Executor& executor() { return executor_; }
