@@ -96,9 +96,9 @@ int dry_run(CommandLine line);
 int plan(const CommandLine& line);
 
 /// Shows the data of an input file for --ranks ranks: files, formats, counts and the fingerprint.
-/// --steps adds the samples of those steps, read as the trainer reads them, --decode their text.
-/// --json prints one object of the counts or, with --steps, one a sample with all its tokens. Needs
-/// no peers. Throws Error(kInput) for damaged data, as training would.
+/// --steps adds the samples of those steps, read as the trainer reads them. --decode adds their
+/// text. --json prints one object of the counts or, with --steps, one a sample with all its tokens.
+/// Needs no peers. Throws Error(kInput) for damaged data, as training would.
 int data(const CommandLine& line);
 
 /// Examines all that training needs outside of the program, on every rank that the launcher
@@ -122,8 +122,9 @@ int eval(const CommandLine& line, int& argc, char**& argv);
 
 /// Continues a prompt, or answers texts, with a trained model. The text streams to standard output,
 /// one line about it goes to standard error. Ranks of a launcher each hold a shard of the weights
-/// and share the texts out; their number does not change the texts. Throws Error(kUsage) for
-/// options that cannot act together, Error(kInput) for a damaged model or one without a tokenizer.
+/// and share the texts out. Their number does not change the texts. Throws Error(kUsage) for
+/// options that cannot act together. Throws Error(kInput) for a damaged model or one without a
+/// tokenizer.
 int generate(const CommandLine& line, int& argc, char**& argv);
 
 /// Lists the checkpoints of a run or a folder, or one of them, and the one that a run goes on from,
@@ -145,8 +146,8 @@ int inspect(const CommandLine& line);
 int export_model(const CommandLine& line);
 
 /// Makes a new folder of checkpoints with the weights of a model folder as step 0. Throws
-/// Error(kInput) listing the first five tensors that do not fit, Error(kIo) if the new folder
-/// exists.
+/// Error(kInput) listing the first five tensors that do not fit. Throws Error(kIo) if the new
+/// folder exists.
 int import_weights(const CommandLine& line);
 
 /// Compares texts with their references, line by line: corpus BLEU with its signature, and the
