@@ -1,14 +1,11 @@
 #include "src/save/fact_rules.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 #include <optional>
 
 #include "src/save/fact_numbers.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
-#include "zero/config/toml.hpp"
 #include "zero/save/checkpoint_facts.hpp"
 
 namespace zero::save {
@@ -17,20 +14,6 @@ namespace {
 using checkpoint::Manifest;
 
 constexpr const char *kArchitectureFact = "architecture", *kImportedFact = "imported_from";
-
-/// Returns the decays of Adam's averages in a configuration; 0 if it has none.
-std::array<double, 2> betas_of(const std::string& configuration) {
-  std::array<double, 2> betas = {0, 0};
-  for (const TomlEntry& entry : parse_toml(configuration).entries) {
-    const auto* list = std::get_if<TomlArray>(&entry.value);
-    if (entry.key != "optimizer.betas" || !list || list->size() != betas.size()) continue;
-    for (size_t i = 0; i < betas.size(); ++i) {
-      const auto* beta = std::get_if<double>(&(*list)[i]);
-      if (beta) betas[i] = *beta;
-    }
-  }
-  return betas;
-}
 
 class FactRules {
  public:
@@ -69,21 +52,15 @@ class FactRules {
       fail("state.skipped_in_row", text(skipped, " in a row beside ", counted(updates, "update"),
                                         " in ", counted(manifest_.step, "step")));
     }
-    const auto configuration = manifest_.facts.find(kConfigurationFact);
-    const std::array<double, 2> betas =
-        betas_of(configuration == manifest_.facts.end() ? "" : configuration->second);
-    require_power("state.beta1_power", betas[0], updates);
-    require_power("state.beta2_power", betas[1], updates);
+    require_power("state.beta1_power", updates);
+    require_power("state.beta2_power", updates);
   }
 
-  /// Checks a power of beta. Refuses only values that no beta gives, because another launch may
-  /// have had another beta.
-  void require_power(const char* name, double beta, int64_t updates) const {
-    constexpr double kSmallest = -700;  // logarithm, far above that of the least double
+  /// Checks a power of beta. A launch may change beta, and a power that has become 0 stays 0.
+  void require_power(const char* name, int64_t updates) const {
     const auto power = number<double>(name);
     if (!power) return;
-    const bool vanishes = beta <= 0 || double(updates) * std::log(beta) < kSmallest;
-    const bool fits = updates == 0 ? *power == 1 : *power < 1 && (*power > 0 || vanishes);
+    const bool fits = updates == 0 ? *power == 1 : *power >= 0 && *power < 1;
     if (!fits) fail(name, text(*power, " after ", counted(updates, "update")));
   }
 

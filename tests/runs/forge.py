@@ -160,8 +160,6 @@ MANIFESTS = {
                                 facts_with({"state.updates": "3"})),
     "skips beyond the step": ('fact "state.skipped_in_row": 1 in a row beside 2 updates',
                               facts_with({"state.skipped_in_row": "1"})),
-    "a power of no beta": ('fact "state.beta2_power": 0 after 2 updates',
-                           facts_with({"state.beta2_power": "0x0p+0"})),
     "a power of no update": ('fact "state.beta1_power": 1 after 2 updates',
                              facts_with({"state.beta1_power": "0x1p+0"})),
     "the best of a later step": ('fact "best.step": 3 in a checkpoint of step 2',
