@@ -18,18 +18,20 @@ constexpr double kWorthSpeculating = 0.95;
 
 /// Takes as much of the wanted shares as fits. Device memory limits updates on the device, host
 /// memory second copies. Returns false and leaves the placement unchanged if no speculation fits.
+/// `wanted` becomes the least shares that were tried.
 bool take_speculation(const state::World& world, const MemoryLimit& limit,
-                      plan::UpdateShares wanted, Placement& placement) {
-  while (wanted.speculated > 0) {
-    state::Build made = state::build(placement.config, world, wanted);
+                      plan::UpdateShares& wanted, Placement& placement) {
+  for (plan::UpdateShares tried = wanted; tried.speculated > 0;) {
+    state::Build made = state::build(placement.config, world, tried);
     if (plan::update_sites(made.plan).speculated == 0) return false;
+    wanted = tried;
     if (fits(made, limit)) {
       placement.build = std::move(made);
       placement.shares = wanted;
       return true;
     }
-    const bool too_many_there = wanted.on_device > 0 && !fits(made, of_device(limit));
-    (too_many_there ? wanted.on_device : wanted.speculated) -= 1.0 / plan::kDeviceUpdateParts;
+    const bool too_many_there = tried.on_device > 0 && !fits(made, of_device(limit));
+    (too_many_there ? tried.on_device : tried.speculated) -= 1.0 / plan::kDeviceUpdateParts;
   }
   return false;
 }
@@ -57,7 +59,7 @@ void choose_speculation(const state::World& world, const MemoryLimit& limit,
   const std::optional<bool> asked = placement.config.offload_optimizer.speculate;
   // Host memory's rate decides if speculation pays, and published figures lack that rate.
   if (!asked.value_or(machine.has_memory && machine.host_is_measured)) return;
-  const plan::UpdateShares wanted = state::speculated_shares_for(placement.config, world, machine);
+  plan::UpdateShares wanted = state::speculated_shares_for(placement.config, world, machine);
   if (wanted.speculated == 0) return require_nothing_to_speculate(placement.config);
   if (!asked) {
     Placement tried = placement;
