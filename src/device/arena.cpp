@@ -35,15 +35,6 @@ std::byte* block_start(void* reserved) {
   return reinterpret_cast<std::byte*>(round_up(first, uintptr_t(kHugeBytes)));
 }
 
-int64_t available_on_host() {
-  std::ifstream meminfo("/proc/meminfo");
-  for (std::string line; std::getline(meminfo, line);) {
-    int64_t kib = 0;
-    if (std::sscanf(line.c_str(), "MemAvailable: %" SCNd64, &kib) == 1) return kib * 1024;
-  }
-  return -1;
-}
-
 [[noreturn]] void refuse_bytes(int64_t bytes) {
   refuse(Exit::kDoesNotFit, "an arena of ", bytes, " bytes does not fit: ", available_bytes(),
          " bytes are available on this machine; a limit of the process (ulimit -v, -d) may leave "
@@ -52,8 +43,17 @@ int64_t available_on_host() {
 
 }  // namespace
 
+int64_t host_available_bytes() {
+  std::ifstream meminfo("/proc/meminfo");
+  for (std::string line; std::getline(meminfo, line);) {
+    int64_t kib = 0;
+    if (std::sscanf(line.c_str(), "MemAvailable: %" SCNd64, &kib) == 1) return kib * 1024;
+  }
+  return -1;
+}
+
 int64_t available_bytes() {
-  const int64_t host = available_on_host(), group = group_memory_limit();
+  const int64_t host = host_available_bytes(), group = group_memory_limit();
   return group >= 0 && (host < 0 || group < host) ? group : host;
 }
 

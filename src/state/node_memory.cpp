@@ -37,7 +37,8 @@ void require_node_memory(launch::Session& session, const Build& build) {
     const size_t space = told.find(' ');
     ranks.push_back({told.substr(space + 1), std::atoll(told.c_str())});
   }
-  session.on_every_rank([&] { require_together(ranks, session.host(), available_bytes()); });
+  // Each rank may have a control group of its own, whose limit says nothing of the others.
+  session.on_every_rank([&] { require_together(ranks, session.host(), host_available_bytes()); });
 }
 
 }  // namespace zero::state

@@ -8,9 +8,12 @@
 
 namespace zero {
 
+/// Returns the bytes that the host could give out now to all its processes. -1 if unknown.
+/// Source: Linux /proc/meminfo, "MemAvailable".
+int64_t host_available_bytes();
+
 /// Returns the bytes that could be given out to this process now: the host's available bytes, or
-/// the limit of the process's control group if that is smaller. -1 if neither is known. Source:
-/// Linux /proc/meminfo, "MemAvailable".
+/// the limit of the process's control group if that is smaller. -1 if neither is known.
 int64_t available_bytes();
 
 /// A block of memory that is taken once and returned at the end. A rank keeps one for all that its
