@@ -70,6 +70,8 @@ class Padder {
   /// Appends the op that makes a wider copy of a weight for `user`.
   TensorId widened(const Op& user, TensorId weight, int64_t heads, const Shape& shape) {
     const Tensor& from = graph_[weight];
+    ZERO_REQUIRE(from.shape.numel() % heads == 0, describe(from), " does not split into ", heads,
+                 " heads");
     const auto wide = TensorId(graph_.tensors.size());
     graph_.tensors.push_back({.name = from.name + ".wide", .dtype = from.dtype, .shape = shape});
     Op op = resizing(weight, wide, heads);

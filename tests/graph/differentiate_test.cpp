@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "src/graph/ops/kinds.hpp"
 #include "tests/support/slopes.hpp"
 #include "tests/support/tiny_graph.hpp"
 #include "zero/base/error.hpp"
@@ -164,7 +165,8 @@ TEST(Differentiate, AddsTheGradientsOfAWeightThatIsMadeFromAParameterAndUsedTwic
   const TensorId positions = out.parameter({.name = "positions", .shape = {2, 4}});
   const TensorId narrow = out.parameter({.name = "w.weight", .shape = {4, 2}});
   const TensorId bias = out.parameter({.name = "w.bias", .shape = {4}});
-  const TensorId wide = resize_heads(out, narrow, 4, {4, 4});
+  const TensorId wide = out.activation("w.weight.wide", Dtype::f32, {4, 4});
+  out.add(resizing(narrow, wide, 4));
   const TensorId x =
       linear(out, embedding(out, tiny_ids(out, "tokens"), table, positions), wide, bias);
   classifier(out, linear(out, x, wide, bias), table, tiny_ids(out, "targets"), 8, 2);

@@ -112,9 +112,8 @@ struct RelativeBias {
 TensorId relative_bias(GraphBuilder& out, TensorId table, const RelativeBias& relative);
 extern const Operation kRelativeBias, kRelativeBiasGrad;  ///< RelativeBias
 
-/// Resizes `weight` to `shape`: `heads` consecutive heads, each widened with zeros.
-TensorId resize_heads(GraphBuilder& out, TensorId weight, int64_t heads, const Shape& shape);
-extern const Operation kResizeHeads;  ///< also its own gradient
+/// Made by pad_heads(): a weight as heads one after the other, each wider or narrower than before.
+extern const Operation kResizeHeads;  ///< its own gradient, too
 
 struct ClassifierOptions {
   int64_t vocabulary = 0;  ///< real classes

@@ -50,13 +50,4 @@ Op resizing(TensorId weight, TensorId wide, int64_t heads) {
                               ResizeHeadsAttributes{.heads = heads});
 }
 
-TensorId resize_heads(GraphBuilder& out, TensorId weight, int64_t heads, const Shape& shape) {
-  const Tensor& from = out[weight];
-  ZERO_REQUIRE(heads > 0 && from.shape.numel() % heads == 0 && shape.numel() % heads == 0,
-               describe(from), " does not split into ", heads, " heads, or what it becomes");
-  const TensorId wide = out.activation(from.name + ".wide", out.compute(), shape);
-  out.add(resizing(weight, wide, heads));
-  return wide;
-}
-
 }  // namespace zero::graph
