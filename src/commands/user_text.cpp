@@ -26,6 +26,7 @@ ssize_t read_next(const OpenFile& pipe, std::string& bytes) {
   for (;;) {
     const int found = poll(&asked, 1, kPatience);
     if (found < 0 && errno == EINTR) continue;
+    if (found < 0) return -1;
     const ssize_t got = read(pipe.descriptor(), bytes.data(), bytes.size());
     if (got == 0 && found == 0) errno = ETIMEDOUT;
     if (got == 0) return found == 0 ? -1 : 0;
