@@ -18,19 +18,6 @@ SENTENCE_END = re.compile(r"(?<=[.?!])[*)\"]*\s+")
 NO_PROSE = ("```", "    ", "|", "#", "<!--", "![")
 ITEM = re.compile(r"\s*(?:[-*]|\d+\.) ")
 
-# Rooms that are not rewritten yet: (percent of headless comments, words a sentence in headers).
-# Both figures may only fall: lower them whenever a room has become better. Delete the entry once
-# the room keeps the limits above; tidy asks for it then. Nobody adds an entry.
-EXEMPT = {
-    "commands": (12.7, 18.0),
-    "machine": (18.9, 11.7),
-    "model": (6.3, 10.5),
-    "models": (9.4, 12.7),
-    "save": (21.4, 12.2),
-    "state": (24.7, 12.4),
-    "train": (20.1, 11.4),
-}
-
 
 def comments(source):
     """Each comment as the list of its lines."""
@@ -141,27 +128,17 @@ def exceeds(figure, limit):
 
 def comments_have_heads(sources):
     for room, files in sorted(by_room(sources).items()):
-        limit = EXEMPT[room][0] if room in EXEMPT else HEADLESS_PERCENT
         share = percent(*headless(files))
-        if exceeds(share, max(limit, HEADLESS_PERCENT)):
-            yield place_of(room), 1, f"{share:.1f} % of comments open headless, at most {limit} %"
+        if exceeds(share, HEADLESS_PERCENT):
+            yield (place_of(room), 1,
+                   f"{share:.1f} % of comments open headless, at most {HEADLESS_PERCENT} %")
 
 
 def headers_are_terse(sources):
     for room, files in sorted(by_room(sources).items()):
-        limit = EXEMPT[room][1] if room in EXEMPT else HEADER_WORDS
         words = mean(header_lengths(files))
-        if exceeds(words, max(limit, HEADER_WORDS)):
-            yield f"include/zero/{room}", 1, f"{words:.1f} words a sentence, at most {limit}"
-
-
-def exemptions_are_needed(sources):
-    """A room that keeps the limits leaves the list."""
-    for room, files in sorted(by_room(sources).items()):
-        share, words = figures_of(files)
-        is_plain = not (exceeds(share, HEADLESS_PERCENT) or exceeds(words, HEADER_WORDS))
-        if room in EXEMPT and is_plain:
-            yield place_of(room), 1, "keeps the limits: delete its entry in language.EXEMPT"
+        if exceeds(words, HEADER_WORDS):
+            yield f"include/zero/{room}", 1, f"{words:.1f} words a sentence, at most {HEADER_WORDS}"
 
 
 def pages_are_short(sources):
@@ -201,5 +178,5 @@ def table(sources):
           f"{in_pages} words, {CHANGELOG} {in_changelog}"
 
 
-RULES = (comments_have_heads, headers_are_terse, exemptions_are_needed, pages_are_short,
+RULES = (comments_have_heads, headers_are_terse, pages_are_short,
          changelog_is_short)

@@ -249,7 +249,7 @@ class Rules(unittest.TestCase):
                              found)
 
     def test_every_rule_has_a_case_that_it_fails(self):
-        elsewhere = {words.forbidden_words, language.exemptions_are_needed}
+        elsewhere = {words.forbidden_words}
         failed = {rule for rule, _, where in CASES if where} | elsewhere
         self.assertEqual(set(tidy.RULES) - failed, set())
 
@@ -275,15 +275,6 @@ class Language(unittest.TestCase):
     def test_a_sentence_ends_at_a_full_stop_or_with_its_paragraph(self):
         text = "# Three words here\n\nOne two. **Three\nfour.** Five\n\n- six - x\n"
         self.assertEqual(language.page_lengths([Source("doc/a.md", text)]), [2, 2, 1, 2])
-
-    def test_an_exempt_room_may_not_become_worse_and_leaves_once_it_is_plain(self):
-        bad = "// What it is.\n\n"
-        for text, rule in ((bad * 2 + PLAIN, language.comments_have_heads), (bad + PLAIN, None),
-                           (PLAIN, language.exemptions_are_needed)):
-            with mock.patch.dict(language.EXEMPT, {"attic": (50.0, 12.0)}):
-                for other in language.RULES:
-                    found = found_in(other, {"src/attic/a.cpp": text})
-                    self.assertEqual(found, ["src/attic:1"] if other is rule else [], (text, other))
 
     def test_the_figures_are_one_line(self):
         tree = {"src/attic/a.cpp": "// What it is.\n", "doc/a.md": "Two words.\n"}
