@@ -11,8 +11,8 @@
 
 namespace zero::plan {
 
-/// A function that a compile calls at short intervals. An exception from it ends the compile. May
-/// be empty.
+/// A function that a compile calls between its passes, and while it packs. An exception from it
+/// ends the compile. May be empty.
 using Interrupt = std::function<void()>;
 
 /// Compiles and verifies a plan. Without ops in `evaluation` the plan has no evaluate body. Throws

@@ -111,7 +111,7 @@ class ModelWriter {
   ModelWriter& operator=(const ModelWriter&) = delete;
 
   /// Appends fp32 masters, in pieces of any length: all parameters in the order of
-  /// model::forward(), each from its first element on. Rounds them as training does. Throws
+  /// model::graph_of(), each from its first element on. Rounds them as training does. Throws
   /// Error(kIo).
   void add(std::span<const float> masters);
   /// Completes the folder after all masters. Throws Error(kIo).

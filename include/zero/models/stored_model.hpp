@@ -71,7 +71,7 @@ class StoredModel {
   };
   virtual Settings settings() const = 0;
 
-  /// Returns the stored type of a parameter, named as in model::forward().
+  /// Returns the stored type of a parameter, named as in model::graph_of().
   virtual Dtype dtype_of(std::string_view parameter) const = 0;
   /// Reads elements of a parameter from `first` on, as fp32. The table of tokens ends with the real
   /// vocabulary. REQUIRES: one thread reads at a time. Throws Error(kInput) for a damaged file.
