@@ -5,6 +5,7 @@
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <type_traits>
 
 #include "zero/base/error.hpp"
 
@@ -19,20 +20,24 @@ int sextet(char c) {
   return c == '+' ? 62 : 63;
 }
 
-/// Little-endian doubles from base64.
-std::vector<double> unpack(const std::string& packed) {
-  std::vector<double> values;
-  uint64_t word = 0, bits = 0;
-  int bytes = 0, bit_count = 0;
+/// Little-endian numbers of a type from base64.
+template <class T>
+std::vector<T> unpack(const std::string& packed) {
+  using Word = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
+  std::vector<T> values;
+  Word word = 0;
+  uint64_t bits = 0;
+  size_t bytes = 0;
+  int bit_count = 0;
   for (char c : packed) {
     if (c == '=') break;
     bits = (bits << 6) | uint64_t(sextet(c));
     bit_count += 6;
     if (bit_count < 8) continue;
     bit_count -= 8;
-    word |= ((bits >> bit_count) & 0xff) << (8 * bytes);
-    if (++bytes < 8) continue;
-    values.push_back(std::bit_cast<double>(word));
+    word |= Word((bits >> bit_count) & 0xff) << (8 * bytes);
+    if (++bytes < sizeof(Word)) continue;
+    values.push_back(std::bit_cast<T>(word));
     word = 0;
     bytes = 0;
   }
@@ -44,7 +49,7 @@ GoldenTensor read_tensor(const nlohmann::json& from) {
                       .shape = from.at("shape"),
                       .offset = from.at("offset"),
                       .amplitude = from.at("amplitude"),
-                      .gradient = unpack(from.at("gradient"))};
+                      .gradient = unpack<double>(from.at("gradient"))};
   int64_t numel = 1;
   for (int64_t extent : tensor.shape) numel *= extent;
   if (numel != tensor.numel()) {
@@ -112,6 +117,23 @@ GoldenPairs read_golden_pairs(const nlohmann::json& from) {
   return golden;
 }
 
+GoldenLamb read_golden_lamb(const nlohmann::json& from) {
+  const nlohmann::json& rule = from.at("optimizer");
+  GoldenLamb golden{.pairs = from.at("pairs"),
+                    .steps = from.at("steps"),
+                    .optimizer = {.type = OptimizerType::LAMB,
+                                  .lr = rule.at("lr"),
+                                  .betas = {rule.at("beta1"), rule.at("beta2")},
+                                  .eps = rule.at("eps"),
+                                  .weight_decay = rule.at("weight_decay"),
+                                  .max_coeff = rule.at("max_coeff"),
+                                  .min_coeff = rule.at("min_coeff")},
+                    .weights = {}};
+  for (const auto& [name, packed] : from.at("weights").items())
+    golden.weights[name] = unpack<float>(packed);
+  return golden;
+}
+
 /// What `read` makes of tests/golden/<name>.
 template <class Read>
 auto load(const std::string& name, const Read& read) {
@@ -133,11 +155,15 @@ GoldenPairs load_golden_pairs(const std::string& name) {
   return load(name + ".json", read_golden_pairs);
 }
 
+GoldenLamb load_golden_lamb(const std::string& name) {
+  return load(name + ".json", read_golden_lamb);
+}
+
 GoldenLogits load_golden_logits() {
   return load("hub/logits.json", [](const nlohmann::json& from) {
     return GoldenLogits{.folder = text(ZERO_GOLDEN_FOLDER, "/hub"),
                         .tokens = from.at("tokens"),
-                        .logits = unpack(from.at("logits"))};
+                        .logits = unpack<double>(from.at("logits"))};
   });
 }
 

@@ -4,10 +4,13 @@
 /// The values of encoder-decoders are made by pairs_golden.py there, and hold their data, too.
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
+
+#include "zero/config/optimizer.hpp"
 
 namespace zero::testing {
 
@@ -57,6 +60,17 @@ struct GoldenPairs {
 
 /// Reads tests/golden/<name>.json. Throws as load_golden().
 GoldenPairs load_golden_pairs(const std::string& name);
+
+/// A training by LAMB in float64, made by tools/golden/lamb_golden.py, whose head has the formula.
+struct GoldenLamb {
+  std::string pairs;  ///< the file of its model, first weights and batch
+  int64_t steps;
+  OptimizerConfig optimizer;
+  std::map<std::string, std::vector<float>> weights;  ///< after the steps, by stored tensor
+};
+
+/// Reads tests/golden/<name>.json. Throws as load_golden().
+GoldenLamb load_golden_lamb(const std::string& name);
 
 /// Logits of a text under the weights of a model folder, made by tools/golden/hub_golden.py.
 struct GoldenLogits {

@@ -69,6 +69,17 @@ TEST(Golden, FilesHoldLossGradientsAndCurve) {
   EXPECT_FALSE(load_golden("gpt2_b").curve.has_value());
 }
 
+TEST(Golden, ATrainingByLambHoldsEveryTensorOfItsModel) {
+  const GoldenLamb lamb = load_golden_lamb("lamb_t5_c");
+  const GoldenPairs pairs = load_golden_pairs(lamb.pairs);
+  EXPECT_EQ(lamb.steps, 20);
+  EXPECT_EQ(lamb.optimizer.lr, 0.01);
+  EXPECT_EQ(lamb.weights.size(), pairs.tensors.size());
+  for (const GoldenTensor& tensor : pairs.tensors)
+    EXPECT_EQ(int64_t(lamb.weights.at(tensor.name).size()), tensor.numel()) << tensor.name;
+  EXPECT_EQ(lamb.weights.at("shared.weight")[0], 0.578894496f);
+}
+
 TEST(Golden, AnAbsentFileIsAnErrorThatNamesIt) {
   try {
     load_golden("gpt2_z");

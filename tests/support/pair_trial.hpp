@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,44 @@ inline model::Architecture golden_model(const testing::GoldenPairs& golden) {
   model.numbers.rates["dropout"] = 0;
   model.numbers.rates["label_smoothing"] = golden.label_smoothing;
   return model;
+}
+
+/// The extents of a parameter without padding rows.
+inline std::vector<int64_t> real_extents(const graph::Graph& graph,
+                                         const graph::Parameter& parameter) {
+  const Shape& shape = graph[parameter.tensor].shape;
+  if (shape.rank() == 1) return {parameter.real_numel};
+  return {parameter.real_numel / shape[1], shape[1]};
+}
+
+/// Returns the first weights of a parameter's stored tensors, one tensor after the other. Empty for
+/// a buffer, which is no parameter of Hugging Face's classes.
+inline std::vector<float> golden_values(const testing::GoldenPairs& golden,
+                                        const model::StoredForm& form) {
+  std::vector<float> stored;
+  for (const std::string& name : form.names) {
+    const auto found = std::ranges::find(golden.tensors, name, &testing::GoldenTensor::name);
+    if (found == golden.tensors.end()) return {};
+    const auto part = testing::golden_weights(*found, found - golden.tensors.begin());
+    stored.insert(stored.end(), part.begin(), part.end());
+  }
+  return stored;
+}
+
+/// Returns the stored tensors of a parameter by their names.
+template <class T>
+std::map<std::string, std::vector<T>> stored_values(const model::StoredForm& form,
+                                                    std::span<const int64_t> extents,
+                                                    std::span<const float> parameter) {
+  std::vector<float> stored(parameter.size());
+  model::to_stored(form, extents, parameter, stored);
+  const size_t each = stored.size() / form.names.size();
+  std::map<std::string, std::vector<T>> tensors;
+  for (size_t i = 0; i < form.names.size(); ++i) {
+    const auto begin = stored.begin() + int64_t(i * each);
+    tensors[form.names[i]] = {begin, begin + int64_t(each)};
+  }
+  return tensors;
 }
 
 struct PairTrialOptions {
@@ -67,15 +106,8 @@ class PairTrial {
   std::map<std::string, std::vector<double>> gradients() {
     std::map<std::string, std::vector<double>> all;
     for (const graph::Parameter& parameter : graph_.parameters) {
-      const model::StoredForm form = form_of(parameter);
-      const std::span<float> gradient = values(parameter, parameter.gradient);
-      std::vector<float> stored(gradient.size());
-      model::to_stored(form, extents(parameter), gradient, stored);
-      const size_t each = stored.size() / form.names.size();
-      for (size_t i = 0; i < form.names.size(); ++i) {
-        const auto begin = stored.begin() + int64_t(i * each);
-        all[form.names[i]] = {begin, begin + int64_t(each)};
-      }
+      all.merge(stored_values<double>(form_of(parameter), real_extents(graph_, parameter),
+                                      values(parameter, parameter.gradient)));
     }
     return all;
   }
@@ -100,26 +132,16 @@ class PairTrial {
   model::StoredForm form_of(const graph::Parameter& parameter) const {
     return model::stored_form(model_, graph_[parameter.tensor].name);
   }
-  std::vector<int64_t> extents(const graph::Parameter& parameter) const {
-    const Shape& shape = graph_[parameter.tensor].shape;
-    if (shape.rank() == 1) return {parameter.real_numel};
-    return {parameter.real_numel / shape[1], shape[1]};
-  }
   std::span<float> values(const graph::Parameter& parameter, graph::TensorId tensor) {
     return naive_.values<float>(tensor).first(size_t(parameter.real_numel));
   }
   void set(const graph::Parameter& parameter) {
     std::ranges::fill(naive_.values<float>(parameter.tensor), 0.0f);
     const model::StoredForm form = form_of(parameter);
-    std::vector<float> stored;
-    for (const std::string& name : form.names) {
-      const auto found = std::ranges::find(golden_.tensors, name, &testing::GoldenTensor::name);
-      // Zeros: a buffer is no parameter of Hugging Face's classes.
-      if (found == golden_.tensors.end()) return;
-      const auto part = testing::golden_weights(*found, found - golden_.tensors.begin());
-      stored.insert(stored.end(), part.begin(), part.end());
-    }
-    model::from_stored(form, extents(parameter), stored, values(parameter, parameter.tensor));
+    const std::vector<float> stored = golden_values(golden_, form);
+    if (stored.empty()) return;
+    model::from_stored(form, real_extents(graph_, parameter), stored,
+                       values(parameter, parameter.tensor));
   }
 
   const testing::GoldenPairs& golden_;

@@ -139,7 +139,8 @@ def untie(model):
     model.lm_head.weight = torch.nn.Parameter(model.lm_head.weight.detach().clone())
 
 
-def golden(base, settings, smoothing, lengths):
+def model_of(base, settings):
+    """The model with its first weights, in float64."""
     hub = {**base, **settings}
     make_config, make_model = CLASSES[hub["model_type"]]
     config = make_config(**hub)
@@ -147,9 +148,15 @@ def golden(base, settings, smoothing, lengths):
     model = make_model(config).double().eval()
     if not hub["tie_word_embeddings"]:
         untie(model)
-    rows = tensors_of(model)
-    for name, value in initial_weights(rows).items():
+    for name, value in initial_weights(tensors_of(model)).items():
         model.get_parameter(name).data = value.detach()
+    return model
+
+
+def golden(base, settings, smoothing, lengths):
+    hub = {**base, **settings}
+    model = model_of(base, settings)
+    rows = tensors_of(model)
     data = pairs(lengths, hub)
     loss = loss_of(model, data, smoothing)
     loss.backward()
