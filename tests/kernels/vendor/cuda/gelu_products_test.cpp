@@ -199,7 +199,8 @@ TEST(GeluProducts, HaveTheSlopesOfWhatIsLargeAndOfWhatIsNotANumber) {
       EXPECT_TRUE(std::isnan(float(c[2])));
       EXPECT_EQ(float(c[3]), 4.0f);
     }
-    if (!got.sums.empty()) EXPECT_TRUE(std::isnan(float(got.sums[2])));
+    if (got.sums.empty()) return;
+    EXPECT_TRUE(std::isnan(float(got.sums[2])));
   });
 }
 
