@@ -92,11 +92,14 @@ class Launch {
 
   /// Returns mpirun's words for ranks, hosts and GPUs; "" if no source gives their number.
   std::string words() {
-    const SourceEntry* filter = find_one(flags_, {"--include"});
-    if (!filter) {
-      filter = find_one(files_.accelerate, {"deepspeed_config.deepspeed_inclusion_filter"});
+    if (const SourceEntry* filter = find_one(flags_, {"--include"})) return of_filter(*filter);
+    if (uses_filters()) {
+      const SourceEntry* excluded = of_accelerate("deepspeed_config.deepspeed_exclusion_filter");
+      if (excluded) return unknown(*excluded);
+      const SourceEntry* filter = of_accelerate("deepspeed_config.deepspeed_inclusion_filter");
+      if (filter) return of_filter(*filter);
     }
-    return filter ? of_filter(*filter) : of_counts();
+    return of_counts();
   }
 
  private:
@@ -107,6 +110,15 @@ class Launch {
                       "needs the number of ranks: write it for RANKS in the last line, which "
                       "begins with launch");
     return kUnknown;
+  }
+
+  /// True if Accelerate passes its filters to DeepSpeed's launcher. Source: Accelerate,
+  /// utils/launch.py, prepare_deepspeed_cmd_env().
+  bool uses_filters() const {
+    const SourceEntry* machines = of_accelerate("num_machines");
+    const SourceEntry* by = of_accelerate("deepspeed_config.deepspeed_multinode_launcher");
+    return machines && number_of(*machines->value).value_or(0) > 1 &&
+           !(by && *by->value == TomlValue("standard"));
   }
 
   std::string refused(const SourceEntry& entry, const std::string& what) {

@@ -37,8 +37,27 @@ TEST(LaunchCommand, StartsARankForEachGpuThatIsIncluded) {
   EXPECT_EQ(command({"deepspeed", "-i", "localhost:0,1", "a.py"}), "-n 2 ./zeroapp INPUT.toml");
   EXPECT_EQ(command({"deepspeed", "--include=node1:2,3@node2:2,3", "a.py"}),
             "-x CUDA_VISIBLE_DEVICES=2,3 -n 4 --host node1:2,node2:2 ./zeroapp INPUT.toml");
-  EXPECT_EQ(command({"accelerate", "launch", "--deepspeed_inclusion_filter", "node1:0", "a.py"}),
-            "-n 1 --host node1:1 ./zeroapp INPUT.toml");
+}
+
+TEST(LaunchCommand, FollowsAcceleratesFiltersWhereDeepSpeedsLauncherStartsTheRanks) {
+  const auto launch = [](const Words& flags) {
+    Words words = {"accelerate", "launch", "--num_processes", "8"};
+    words.insert(words.end(), flags.begin(), flags.end());
+    words.push_back("a.py");
+    return words;
+  };
+  const char *include = "--deepspeed_inclusion_filter=a:0@b:0", *machines = "--num_machines=2",
+             *exclude = "--deepspeed_exclusion_filter=a:0",
+             *standard = "--deepspeed_multinode_launcher=standard";
+  EXPECT_EQ(command(launch({machines, include})), "-n 2 --host a:1,b:1 ./zeroapp INPUT.toml");
+  EXPECT_EQ(command(launch({include})), "-n 8 ./zeroapp INPUT.toml");
+  EXPECT_EQ(command(launch({include, exclude})), "-n 8 ./zeroapp INPUT.toml");
+  EXPECT_EQ(command(launch({machines, include, standard})),
+            "-n 8 --map-by ppr:4:node ./zeroapp INPUT.toml");
+  const Words excluded = launch({machines, include, exclude});
+  EXPECT_EQ(command(excluded), "-n RANKS ./zeroapp INPUT.toml");
+  EXPECT_THAT(import(excluded).report,
+              Contains(HasSubstr("--deepspeed_exclusion_filter = \"a:0\": needs the number")));
 }
 
 TEST(LaunchCommand, UsesTheGpusThatAccelerateIsToUse) {
