@@ -79,8 +79,9 @@ TEST(Json, NamesTheLineOfWhatItCannotRead) {
 
 TEST(Json, ShowsNoWordWithoutQuotesBecauseItMayBeASecret) {
   for (const char* word : {"S3CRET_a", "S3CRET", "+S3CRET", "1S3CRET", "53179999999999999999"}) {
-    for (const std::string json : {text("{\"api_key\": ", word, "}"), text("{\"a\": [", word, "]}"),
-                                   text("{\"a\": [[", word, "]]}")}) {
+    for (const std::string& json :
+         {text("{\"api_key\": ", word, "}"), text("{\"a\": [", word, "]}"),
+          text("{\"a\": [[", word, "]]}")}) {
       EXPECT_THAT(problem(json), AllOf(HasSubstr("is no number of JSON"), Not(HasSubstr("S3CRET")),
                                        Not(HasSubstr("5317"))))
           << json;
