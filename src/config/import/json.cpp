@@ -149,8 +149,18 @@ class JsonReader {
     if (word == "true" || word == "false") return word == "true";
     if (word == "True" || word == "False") syntax(word, " is Python; write true or false");
     if (word.empty()) syntax("a value cannot begin with ", quoted(cursor_.peek()));
-    if (word[0] == '+' || word.find('_') != word.npos) syntax(word, " is no number of JSON");
-    return read_toml_number(word);
+    return read_number(word);
+  }
+
+  /// Parses a number. Errors do not show the word, because it may be a secret without quotes.
+  static TomlScalar read_number(std::string_view word) {
+    try {
+      if (word[0] != '+' && word.find('_') == word.npos) return read_toml_number(word);
+    } catch (const SyntaxError&) {
+    }
+    syntax(
+        "a value is no number of JSON; text stands in \"quotes\", numbers look like 5000, 0.1, "
+        "5e8; NaN and Infinity are none");
   }
 
   TextCursor& cursor_;

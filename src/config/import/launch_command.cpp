@@ -22,6 +22,15 @@ const SourceEntry* find_one(const Source& source, std::initializer_list<std::str
   return nullptr;
 }
 
+/// Returns the first entry that is not empty, because launchers take an empty filter for none.
+const SourceEntry* find_filter(const Source& source, std::initializer_list<std::string_view> keys) {
+  for (const std::string_view key : keys) {
+    const SourceEntry* entry = find_one(source, {key});
+    if (entry && *entry->value != TomlValue("")) return entry;
+  }
+  return nullptr;
+}
+
 std::optional<std::vector<std::string>> parts_of(std::string_view list, char mark) {
   std::vector<std::string> parts;
   for (size_t end = 0; end != list.npos; list.remove_prefix(end == list.npos ? 0 : end + 1)) {
@@ -43,6 +52,18 @@ std::optional<std::vector<int64_t>> read_gpus(std::string_view list) {
     gpus.push_back(*gpu);
   }
   return parts ? std::optional(gpus) : std::nullopt;
+}
+
+/// True for identifiers of NVIDIA's GPUs, each once: "GPU-8932f937,GPU-3b4e0b1a".
+bool names_gpus(std::string_view list) {
+  const auto parts = parts_of(list, ',');
+  const auto named = [&](const std::string& part) {
+    return (part.starts_with("GPU-") || part.starts_with("MIG-")) && part.size() > 4 &&
+           part.find_first_not_of(
+               "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-/") == part.npos &&
+           std::ranges::count(*parts, part) == 1;
+  };
+  return parts && std::ranges::all_of(*parts, named);
 }
 
 /// A host in DeepSpeed's filter.
@@ -92,15 +113,22 @@ class Launch {
 
   /// Returns mpirun's words for ranks, hosts and GPUs; "" if no source gives their number.
   std::string words() {
-    const SourceEntry* filter = find_one(flags_, {"--include"});
-    if (!filter) {
-      filter = find_one(files_.accelerate, {"deepspeed_config.deepspeed_inclusion_filter"});
-    }
-    return filter ? of_filter(*filter) : of_counts();
+    if (const SourceEntry* filter = find_filter(flags_, {"--include"})) return of_filter(*filter);
+    const auto filter_of = [&](std::string_view name) {
+      return uses_filters() ? find_filter(files_.accelerate, {name}) : nullptr;
+    };
+    const SourceEntry* excluded = filter_of("deepspeed_config.deepspeed_exclusion_filter");
+    if (excluded) return unknown(*excluded);
+    const SourceEntry* included = filter_of("deepspeed_config.deepspeed_inclusion_filter");
+    if (included) return of_filter(*included);
+    excluded = find_filter(flags_, {"--exclude"});
+    const SourceEntry* count = find_one(flags_, {kCounts[0], kCounts[1], kCounts[2]});
+    return excluded && count ? refused_beside(*excluded, *count) : of_counts();
   }
 
  private:
   static constexpr const char* kUnknown = " -n RANKS";
+  static constexpr std::string_view kCounts[] = {"--num_gpus", "--num_accelerators", "--num_nodes"};
 
   std::string unknown(const SourceEntry& entry) {
     translation_.warn(entry,
@@ -109,9 +137,23 @@ class Launch {
     return kUnknown;
   }
 
+  /// True if Accelerate passes its filters to DeepSpeed's launcher. Source: Accelerate,
+  /// utils/launch.py, prepare_deepspeed_cmd_env().
+  bool uses_filters() const {
+    const SourceEntry* machines = of_accelerate("num_machines");
+    const SourceEntry* by = of_accelerate("deepspeed_config.deepspeed_multinode_launcher");
+    return machines && number_of(*machines->value).value_or(0) > 1 &&
+           !(by && *by->value == TomlValue("standard"));
+  }
+
   std::string refused(const SourceEntry& entry, const std::string& what) {
     translation_.refuse(entry, what);
     return kUnknown;
+  }
+
+  /// Refuses a filter beside a setting that DeepSpeed does not accept with it.
+  std::string refused_beside(const SourceEntry& filter, const SourceEntry& other) {
+    return refused(filter, text("DeepSpeed refuses it beside ", said(other), "; keep one"));
   }
 
   /// Returns the words for a filter, with a rank for each chosen GPU.
@@ -122,10 +164,14 @@ class Launch {
                      "is no list of hosts and their GPUs; write it as localhost:0,1,3 or "
                      "node1:0,1@node2:0,1");
     }
-    const SourceEntry* count = find_one(flags_, {"--num_gpus", "--num_accelerators"});
-    if (!count) count = find_one(flags_, {"--num_nodes", "--exclude"});
-    if (count) {
-      return refused(entry, text("DeepSpeed refuses it beside ", said(*count), "; keep one"));
+    const SourceEntry* count = find_one(flags_, {kCounts[0], kCounts[1], kCounts[2]});
+    if (!count) count = find_filter(flags_, {"--exclude"});
+    if (count) return refused_beside(entry, *count);
+    for (const Host& host : *hosts) {
+      const auto named = [&](const Host& other) { return other.name == host.name; };
+      if (std::ranges::count_if(*hosts, named) == 1) continue;
+      return refused(entry, text("names ", host.name, " twice; write all of its GPUs once, as ",
+                                 host.name, ":0,1"));
     }
     std::string names;
     int64_t ranks = 0;
@@ -153,13 +199,14 @@ class Launch {
         count(find_one(flags_, {"--num_gpus", "--num_accelerators", "--nproc_per_node"}));
     const SourceEntry* all = each ? nullptr : of_accelerate("num_processes");
     const int64_t said = each ? each * nodes : count(all);
-    if (said == 0) count(find_one(flags_, {"--exclude", "--hostfile"}));
-    if (!all_known_) return kUnknown;
+    const std::string gpus = chosen();
+    if (said == 0) count(find_filter(flags_, {"--exclude", "--hostfile"}));
+    if (!all_known_) return gpus + kUnknown;
     if (said == 0 && !files_.of_accelerate) return "";
     const int64_t ranks = std::max<int64_t>(said, 1);
     if (all && ranks % nodes != 0) return refused(*all, uneven(ranks, nodes));
     const std::string places = nodes > 1 ? text(" --map-by ppr:", ranks / nodes, ":node") : "";
-    return visible(chosen()) + text(" -n ", ranks) + places;
+    return gpus + text(" -n ", ranks) + places;
   }
 
   const SourceEntry* of_accelerate(std::string_view key) const {
@@ -183,11 +230,17 @@ class Launch {
                 low == 0 ? "" : text(low, " or "), high);
   }
 
-  /// Returns the GPUs that Accelerate must use; empty for all.
-  std::vector<int64_t> chosen() const {
-    const SourceEntry* gpus = of_accelerate("gpu_ids");
-    return gpus ? read_gpus(plain_text(*gpus->value)).value_or(std::vector<int64_t>())
-                : std::vector<int64_t>();
+  /// Returns mpirun's words for the GPUs that Accelerate must use; "" for all.
+  std::string chosen() {
+    const SourceEntry* entry = of_accelerate("gpu_ids");
+    const std::string list = entry ? plain_text(*entry->value) : "all";
+    if (list == "all" || list.empty()) return "";
+    if (names_gpus(list)) return " -x CUDA_VISIBLE_DEVICES=" + list;
+    if (const auto gpus = read_gpus(list)) return visible(*gpus);
+    translation_.refuse(*entry,
+                        "is no list of GPUs, each once; write it as 0,1,3 or GPU-UUID,GPU-UUID, or "
+                        "write all");
+    return "";
   }
 
   Translation& translation_;

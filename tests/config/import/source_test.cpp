@@ -11,7 +11,9 @@
 namespace zero {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 TomlValue only_value(std::string_view text) {
   const Source source = read_json(text, "x.json");
@@ -69,10 +71,22 @@ TEST(Json, NamesTheLineOfWhatItCannotRead) {
   EXPECT_THAT(problem("{\"a\": 1"), HasSubstr("before the end of the file"));
   EXPECT_THAT(problem("{\"a\": True}"), HasSubstr("True is Python; write true"));
   EXPECT_THAT(problem("{a: 1}"), HasSubstr("double quotes"));
-  EXPECT_THAT(problem("{\"a\": 1_000}"), HasSubstr("1_000 is no number of JSON"));
+  EXPECT_THAT(problem("{\"a\": 1_000}"), HasSubstr("x.json:1: a value is no number of JSON"));
   EXPECT_THAT(problem("{\"a\": NaN}"), HasSubstr("NaN"));
   EXPECT_THAT(problem("{} x"), HasSubstr("unexpected 'x' behind the last }"));
   EXPECT_THAT(problem("{\"a.b\": 1}"), HasSubstr("a key is made of"));
+}
+
+TEST(Json, ShowsNoWordWithoutQuotesBecauseItMayBeASecret) {
+  for (const char* word : {"S3CRET_a", "S3CRET", "+S3CRET", "1S3CRET", "53179999999999999999"}) {
+    for (const std::string& json :
+         {text("{\"api_key\": ", word, "}"), text("{\"a\": [", word, "]}"),
+          text("{\"a\": [[", word, "]]}")}) {
+      EXPECT_THAT(problem(json), AllOf(HasSubstr("is no number of JSON"), Not(HasSubstr("S3CRET")),
+                                       Not(HasSubstr("5317"))))
+          << json;
+    }
+  }
 }
 
 TEST(Json, TakesAListThatHoldsMoreThanPlainValuesAsOneText) {
