@@ -43,8 +43,8 @@ link_cuda_libraries "$place/bundle"
 # Suites of kernels that start no work on a device, and one whose products take too long there.
 NOT_SANITIZED = {"AlgorithmCache", "AttentionBiasBlock", "AttentionBlock", "AttentionDropout",
                  "AttentionProblem", "ChunksOfColumns", "CopyOnHost", "EpilogueRules", "ExpF32",
-                 "ExpNear", "FastestWay", "FirstEqual", "GuessDecision", "HotTimes", "LogF32",
-                 "MadeOnce", "NormForward", "NormGrad", "NormGradShape", "NormalF32",
+                 "ExpNear", "FastestWay", "FirstEqual", "GuessDecision", "HotTimes", "LaggedBlock",
+                 "LogF32", "MadeOnce", "NormForward", "NormGrad", "NormGradShape", "NormalF32",
                  "ProductBlocks", "RelativeBucket", "RowChunks", "SumRowsAtOnce", "Tiles",
                  "TokenSegments", "TreeOf", "WeightPanels"}
 
