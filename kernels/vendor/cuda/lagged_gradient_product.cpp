@@ -2,9 +2,9 @@
 
 #include <cuda_runtime.h>
 
+#include "kernels/vendor/cuda/finishing_thread.hpp"
 #include "kernels/vendor/cuda/hopper_products.hpp"
 #include "kernels/vendor/cuda/lagged_product.hpp"
-#include "kernels/vendor/cuda/lagged_turns.hpp"
 
 namespace zero::kernels::vendor {
 namespace {
