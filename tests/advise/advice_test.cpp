@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/support/models.hpp"
+#include "tests/advise/sixteen_samples.hpp"
 #include "tests/support/refusal.hpp"
 #include "zero/advise/cheapest_change.hpp"
 #include "zero/advise/plan_report.hpp"
@@ -15,33 +15,21 @@ using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-/// 16 samples a step in one micro-batch.
-RunConfig tiny() {
-  RunConfig config;
-  config.model = testing_support::model_config(
-      {.counts = {{"layers", 2}, {"width", 64}, {"heads", 2}}, .rates = {{"dropout", 0}}});
-  config.data.train = "synthetic";
-  config.data.sequence_length = 32;
-  config.run.steps = 1;
-  config.train_batch_size = 16;
-  return config;
-}
-
 int64_t arena(const RunConfig& config) {
   return state::build(config, {}).plan.arena_bytes[size_t(plan::Tier::device)];
 }
 
 std::string refusal(const MemoryLimit& limit, const ChangeOptions& options) {
-  const RunConfig config = tiny();
+  const RunConfig config = sixteen_samples();
   const state::Build build = state::build(config, {});
   const PlanReport report = report_plan(build, plan::machine_profile("host", Dtype::f32), limit);
   return testing_support::refusal_of(Exit::kDoesNotFit,
                                      [&] { refuse_unless_fits(report, config, {}, options); });
 }
 
-/// What half of the samples fit into.
+/// Returns the limit into which half of the samples fit.
 MemoryLimit half() {
-  RunConfig config = tiny();
+  RunConfig config = sixteen_samples();
   config.train_micro_batch_size_per_gpu = 8;
   config.gradient_accumulation_steps = 2;
   return {.bytes = arena(config), .source = "here"};

@@ -3,23 +3,17 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/support/models.hpp"
+#include "tests/advise/sixteen_samples.hpp"
 #include "zero/advise/cheapest_change.hpp"
 #include "zero/advise/plan_report.hpp"
 
 namespace zero::advise {
 namespace {
 
-/// Sixteen samples a step, and as many at a time in evaluations.
+/// Evaluates as many samples at a time as it trains.
 RunConfig evaluated() {
-  RunConfig config;
-  config.model = testing_support::model_config(
-      {.counts = {{"layers", 2}, {"width", 64}, {"heads", 2}}, .rates = {{"dropout", 0}}});
-  config.data.train = "synthetic";
-  config.data.sequence_length = 32;
+  RunConfig config = sixteen_samples();
   config.data.validation_fraction = 0.5;
-  config.run.steps = 1;
-  config.train_batch_size = 16;
   return config;
 }
 

@@ -3,32 +3,21 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/support/models.hpp"
+#include "tests/advise/sixteen_samples.hpp"
 #include "zero/advise/plan_report.hpp"
 #include "zero/base/error.hpp"
 
 namespace zero::advise {
 namespace {
 
-/// 16 samples a step, all in one micro-batch on one rank; two micro-batches of 8 on two.
-RunConfig tiny() {
-  RunConfig config;
-  config.model = testing_support::model_config(
-      {.counts = {{"layers", 2}, {"width", 64}, {"heads", 2}}, .rates = {{"dropout", 0}}});
-  config.data.train = "synthetic";
-  config.data.sequence_length = 32;
-  config.run.steps = 1;
-  config.train_batch_size = 16;
-  return config;
-}
-
 int64_t arena(const state::Build& build) {
   return build.plan.arena_bytes[size_t(plan::Tier::device)];
 }
 
 TEST(CheapestChange, HalvesTheMicroBatchBeforeAllElse) {
-  const auto change = cheapest_change(
-      tiny(), {.ranks = 1}, [](const state::Build& build) { return build.batch.micro <= 8; });
+  const auto change =
+      cheapest_change(sixteen_samples(), {.ranks = 1},
+                      [](const state::Build& build) { return build.batch.micro <= 8; });
   ASSERT_TRUE(change);
   EXPECT_EQ(change->text, "train_micro_batch_size_per_gpu=8");
   const BatchSizes batch = resolve_batch(change->config, 1);
@@ -38,7 +27,7 @@ TEST(CheapestChange, HalvesTheMicroBatchBeforeAllElse) {
 
 TEST(CheapestChange, EvaluatesNoLargerMicroBatchThanItTrains) {
   const auto halved = [](const state::Build& build) { return build.batch.micro <= 8; };
-  RunConfig config = tiny();
+  RunConfig config = sixteen_samples();
   config.evaluation.micro_batch_size = 9;
   const auto both = cheapest_change(config, {.ranks = 1}, halved);
   ASSERT_TRUE(both);
@@ -50,7 +39,7 @@ TEST(CheapestChange, EvaluatesNoLargerMicroBatchThanItTrains) {
 }
 
 TEST(CheapestChange, GivesTheAccumulationWhereNothingElseFixesTheBatch) {
-  RunConfig config = tiny();
+  RunConfig config = sixteen_samples();
   config.train_batch_size = 0;
   config.train_micro_batch_size_per_gpu = 4;
   const auto change = cheapest_change(
@@ -60,17 +49,17 @@ TEST(CheapestChange, GivesTheAccumulationWhereNothingElseFixesTheBatch) {
 }
 
 TEST(CheapestChange, RaisesTheStageOnlyAsFarAsNeeded) {
-  const auto change = cheapest_change(tiny(), {.ranks = 2}, [](const state::Build& build) {
-    return build.plan.request.stage >= 2;
-  });
+  const auto change =
+      cheapest_change(sixteen_samples(), {.ranks = 2},
+                      [](const state::Build& build) { return build.plan.request.stage >= 2; });
   ASSERT_TRUE(change);
   EXPECT_EQ(change->text, "zero.stage=2");
 }
 
 TEST(CheapestChange, AddsRanksLast) {
-  const auto change = cheapest_change(tiny(), {.ranks = 1}, [](const state::Build& build) {
-    return build.plan.request.ranks >= 4;
-  });
+  const auto change =
+      cheapest_change(sixteen_samples(), {.ranks = 1},
+                      [](const state::Build& build) { return build.plan.request.ranks >= 4; });
   ASSERT_TRUE(change);
   EXPECT_EQ(change->text, "--ranks 4");
   EXPECT_EQ(change->ranks, 4);
@@ -80,37 +69,39 @@ TEST(CheapestChange, TriesNothingMoreBehindItsTime) {
   int tried = 0;
   const Fits never = [&](const state::Build&) { return ++tried < 0; };
   SearchTime time{.seconds = 0};
-  EXPECT_FALSE(cheapest_change(tiny(), {.ranks = 1}, never, 1024, &time));
+  EXPECT_FALSE(cheapest_change(sixteen_samples(), {.ranks = 1}, never, 1024, &time));
   EXPECT_TRUE(time.has_ended);
   EXPECT_EQ(tried, 0);
   SearchTime enough{.seconds = 1e9};
-  EXPECT_FALSE(cheapest_change(tiny(), {.ranks = 1}, never, 2, &enough));
+  EXPECT_FALSE(cheapest_change(sixteen_samples(), {.ranks = 1}, never, 2, &enough));
   EXPECT_FALSE(enough.has_ended) << "that nothing fits is another answer";
   EXPECT_GT(tried, 0);
 }
 
 TEST(CheapestChange, AddsNoRanksBeyondTheMost) {
   const Fits on_four = [](const state::Build& build) { return build.plan.request.ranks >= 4; };
-  EXPECT_TRUE(cheapest_change(tiny(), {.ranks = 2}, on_four, 4));
-  EXPECT_FALSE(cheapest_change(tiny(), {.ranks = 2}, on_four, 2));
+  EXPECT_TRUE(cheapest_change(sixteen_samples(), {.ranks = 2}, on_four, 4));
+  EXPECT_FALSE(cheapest_change(sixteen_samples(), {.ranks = 2}, on_four, 2));
 }
 
 TEST(CheapestChange, LeavesOutWhatDoesNotHelp) {
-  const auto change = cheapest_change(tiny(), {.ranks = 2}, [](const state::Build& build) {
-    return build.plan.request.stage == 3 && build.plan.request.prefetch_numel == 0;
-  });
+  const auto change =
+      cheapest_change(sixteen_samples(), {.ranks = 2}, [](const state::Build& build) {
+        return build.plan.request.stage == 3 && build.plan.request.prefetch_numel == 0;
+      });
   ASSERT_TRUE(change);
   EXPECT_EQ(change->text, "zero.stage=3 zero.stage3_prefetch_bucket_size=0");
 }
 
 TEST(CheapestChange, MovesStatesToTheHostBeforeItAddsRanks) {
   using plan::Tier;
-  const auto states = cheapest_change(tiny(), {.ranks = 1}, [](const state::Build& build) {
-    return build.plan.request.optimizer_home == Tier::host || build.plan.request.ranks > 1;
-  });
+  const auto states =
+      cheapest_change(sixteen_samples(), {.ranks = 1}, [](const state::Build& build) {
+        return build.plan.request.optimizer_home == Tier::host || build.plan.request.ranks > 1;
+      });
   ASSERT_TRUE(states);
   EXPECT_EQ(states->text, "zero.stage=1 zero.offload_optimizer.device=cpu");
-  const auto all = cheapest_change(tiny(), {.ranks = 1}, [](const state::Build& build) {
+  const auto all = cheapest_change(sixteen_samples(), {.ranks = 1}, [](const state::Build& build) {
     const plan::Request& made = build.plan.request;
     return made.optimizer_home == Tier::host && made.weight_home == Tier::host;
   });
@@ -124,7 +115,7 @@ int64_t host(const state::Build& build) { return host_bytes(build); }
 /// States of six units in host memory, with more buffers than need be. The device has room for what
 /// rests there now and a little more.
 RunConfig on_host() {
-  RunConfig config = tiny();
+  RunConfig config = sixteen_samples();
   config.model.numbers.counts["layers"] = 6;
   config.model.numbers.counts["width"] = 192;
   config.zero.stage = 3;
@@ -172,7 +163,7 @@ TEST(CheapestChange, LeavesParametersInHostMemoryWhereOnlyTheOptimizerNeedsADisk
     const plan::Request& made = build.plan.request;
     return made.optimizer_home == plan::Tier::nvme && made.weight_home != plan::Tier::device;
   };
-  EXPECT_EQ(change_text(tiny(), fits),
+  EXPECT_EQ(change_text(sixteen_samples(), fits),
             "zero.stage=3 zero.offload_optimizer.device=nvme "
             "zero.offload_optimizer.nvme_path=FOLDER zero.offload_param.device=cpu");
 }
@@ -248,7 +239,7 @@ TEST(CheapestChange, KeepsNoCopyForSavesWhereThatIsWhatDoesNotFit) {
 }
 
 TEST(CheapestChange, MovesActivationsFromTheHostToADisk) {
-  RunConfig config = tiny();
+  RunConfig config = sixteen_samples();
   config.model.numbers.counts["layers"] = 4;
   config.recompute.mode = Recompute::Mode::full;
   config.offload_activations.offload = Home::cpu;
@@ -260,7 +251,7 @@ TEST(CheapestChange, MovesActivationsFromTheHostToADisk) {
 }
 
 TEST(CheapestChange, ReplacesTheOlderKeyForActivationsOnTheHost) {
-  RunConfig config = tiny();
+  RunConfig config = sixteen_samples();
   config.model.numbers.counts["layers"] = 4;
   config.recompute.mode = Recompute::Mode::full;
   config.offload_activations.cpu_checkpointing = true;
@@ -275,7 +266,7 @@ TEST(CheapestChange, ReplacesTheOlderKeyForActivationsOnTheHost) {
 }
 
 TEST(CheapestChange, MovesActivationsToTheHostWhereNothingElseOnTheRanksHelps) {
-  RunConfig config = tiny();
+  RunConfig config = sixteen_samples();
   config.model.numbers.counts["layers"] = 4;
   const Fits fits = [](const state::Build& build) {
     return build.plan.request.activation_home == plan::Tier::host || build.plan.request.ranks > 1;
@@ -292,7 +283,7 @@ TEST(CheapestChange, MovesActivationsToTheHostWhereNothingElseOnTheRanksHelps) {
 }
 
 TEST(CheapestChange, BringsToTheHostWhatADiskHasNoRoomFor) {
-  RunConfig config = tiny();
+  RunConfig config = sixteen_samples();
   config.zero.stage = 3;
   config.offload_optimizer = {.device = Home::nvme, .nvme_path = "disk"};
   config.offload_param = {.device = Home::nvme, .nvme_path = "disk"};
@@ -328,7 +319,7 @@ TEST(CheapestChange, KeepsAShareOfTheStatesOnTheDeviceWhereTheDiskLacksRoomForAl
 }
 
 TEST(CheapestChange, BringsActivationsToTheHostWhereADiskHasNoRoom) {
-  RunConfig config = tiny();
+  RunConfig config = sixteen_samples();
   config.model.numbers.counts["layers"] = 4;
   config.recompute.mode = Recompute::Mode::full;
   config.offload_activations.offload = Home::nvme;
@@ -341,23 +332,24 @@ TEST(CheapestChange, BringsActivationsToTheHostWhereADiskHasNoRoom) {
 }
 
 TEST(CheapestChange, SaysThatNothingFits) {
-  EXPECT_FALSE(cheapest_change(tiny(), {.ranks = 1}, [](const state::Build&) { return false; }));
+  EXPECT_FALSE(
+      cheapest_change(sixteen_samples(), {.ranks = 1}, [](const state::Build&) { return false; }));
 }
 
 TEST(LargestMicroBatch, IsTheLargestDivisorOfTheBatchThatFits) {
   const auto at_most = [](int64_t micro) {
     return [micro](const state::Build& build) { return build.batch.micro <= micro; };
   };
-  EXPECT_EQ(largest_micro_batch(tiny(), {.ranks = 1}, at_most(7)), 4);
-  EXPECT_EQ(largest_micro_batch(tiny(), {.ranks = 1}, at_most(100)), 16);
-  EXPECT_EQ(largest_micro_batch(tiny(), {.ranks = 1}, at_most(0)), 0);
-  RunConfig open = tiny();
+  EXPECT_EQ(largest_micro_batch(sixteen_samples(), {.ranks = 1}, at_most(7)), 4);
+  EXPECT_EQ(largest_micro_batch(sixteen_samples(), {.ranks = 1}, at_most(100)), 16);
+  EXPECT_EQ(largest_micro_batch(sixteen_samples(), {.ranks = 1}, at_most(0)), 0);
+  RunConfig open = sixteen_samples();
   open.train_batch_size = 0;
   EXPECT_EQ(largest_micro_batch(open, {.ranks = 1}, at_most(7)), 7);
 }
 
 TEST(LargestMicroBatch, IsLookedForInAllOfALimitThatIsSaidAndInMostOfOneThatIsFound) {
-  RunConfig config = tiny();
+  RunConfig config = sixteen_samples();
   EXPECT_EQ(limit_of_largest(config, {1600, "available memory"}).bytes, 1500);
   EXPECT_EQ(limit_of_largest(config, {1600, "available memory"}).source,
             "15/16 of available memory");
@@ -366,7 +358,7 @@ TEST(LargestMicroBatch, IsLookedForInAllOfALimitThatIsSaidAndInMostOfOneThatIsFo
 }
 
 TEST(LargestMicroBatch, ReplacesMaxAndNothingElse) {
-  RunConfig config = tiny();
+  RunConfig config = sixteen_samples();
   config.train_micro_batch_size_per_gpu = 4;
   const int64_t enough = arena(state::build(config, {}));
   config.memory.device_limit = enough;
@@ -382,14 +374,14 @@ TEST(LargestMicroBatch, ReplacesMaxAndNothingElse) {
 }
 
 TEST(LargestMicroBatch, HasNoMeaningWhereTheBatchLeavesNoChoice) {
-  RunConfig config = tiny();
+  RunConfig config = sixteen_samples();
   config.train_micro_batch_size_per_gpu = kMicroBatchMax;
   config.gradient_accumulation_steps = 2;
   EXPECT_THROW(resolve_largest(config, {}, {}), Error);
 }
 
 TEST(LargestMicroBatch, NeedsMoreMemoryThanASmallerOne) {
-  RunConfig config = tiny();
+  RunConfig config = sixteen_samples();
   const int64_t whole = arena(state::build(config, {}));
   config.train_micro_batch_size_per_gpu = 4;
   EXPECT_LT(arena(state::build(config, {})), whole);

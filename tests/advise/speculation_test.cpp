@@ -45,7 +45,7 @@ plan::Machine gpu() {
           .copy_bandwidth = 5e9};
 }
 
-/// One whose link is fast enough that it updates some units itself.
+/// Returns a GPU whose link is fast enough to update some units on the device.
 plan::Machine updating_gpu() {
   plan::Machine machine = gpu();
   machine.copy_bandwidth = 2e10;
