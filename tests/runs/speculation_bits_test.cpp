@@ -95,7 +95,7 @@ TEST(Speculation, ChangesNoBitBesideUpdatesOnTheDeviceSharesAndTurns) {
   }
 }
 
-/// One rank whose every unit is updated ahead.
+/// Returns the plan of a rank that updates every unit ahead.
 plan::Plan plan_updated_ahead() {
   const Case plain{.request = request_of(Dtype::bf16, 1, 1, 1)};
   return testing::tiny_plan(speculated(plain, 1.0).request);

@@ -1,4 +1,4 @@
-// How statuses are called by CUDA, for all that stands for it.
+// Names and words of CUDA's statuses, for all of its stand-ins.
 
 #include <cuda_runtime_api.h>
 

@@ -22,7 +22,7 @@ struct ProductSpec {
 /// and rounds to Out once. f16 is stored as IEEE half and multiplied in fp32. `bias` is [n] of T,
 /// or null.
 ///
-/// The same spec, threads and library give the same bits. After the first call with a spec on a
+/// Equal spec, threads and library give equal bits. After the first call with a spec on a
 /// thread, no further memory is kept for it. Throws Error(kInternal) for accumulate with a bias or
 /// a 16-bit Out, because sums stay in fp32. Asynchronous on `stream`.
 template <class T, class Out>

@@ -26,7 +26,7 @@ class FinishingThread {
   __device__ __forceinline__ Chunk read_once(const bf16* at) const {
     return chunk_of(__ldcs(reinterpret_cast<const uint4*>(at)));
   }
-  /// One store: nvcc may make four of an assignment to a uint4.
+  /// Writes a chunk in one store. nvcc may make four of an assignment to a uint4.
   __device__ __forceinline__ void write(bf16* at, const Chunk& chunk) const {
     asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global(at)),
                  "r"(chunk.pair[0]), "r"(chunk.pair[1]), "r"(chunk.pair[2]), "r"(chunk.pair[3])

@@ -28,8 +28,8 @@ using Element = cutlass::bfloat16_t;
 using ResultShape = cute::Shape<cute::Int<kRows>, cute::Int<kColumns>>;
 using ClusterShape = cute::Shape<cute::Int<kCluster>, _1, _1>;
 
-/// What depends on the finish: on Finish::Weights, which says how the weights b lie, RowMajor [k,
-/// n] or ColumnMajor, that is [n, k], and on Finish::kBeside, the floats beside the results.
+/// The types of a kernel with this finish. Finish::Weights is the layout of the weights b: RowMajor
+/// [k, n], or ColumnMajor, that is [n, k]. Finish::kBeside counts the floats beside the results.
 template <class Finish>
 struct Parts {
   using Weights = Finish::Weights;

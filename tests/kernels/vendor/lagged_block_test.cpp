@@ -71,7 +71,8 @@ struct Trial {
 
   explicit Trial(const Shape& of) : shape(of) {}
   int64_t numel() const { return int64_t(shape.m) * shape.n; }
-  /// What is left in shared memory of an element; zero beside c, as a product of zeros is.
+  /// Returns the element that a warp group leaves in shared memory; zero beside c, where operands
+  /// are zeros.
   float left(int row, int column, const float* bias_of_tile) const {
     if (row >= shape.m || column >= shape.n) return 0;
     const float sum = product[size_t(int64_t(row) * shape.n + column)];

@@ -70,7 +70,7 @@ void make_log() {
   if (file >= 0) close(file);
 }
 
-/// What NCCL says of a fault: CUDA's quoted words where a device is broken.
+/// Returns NCCL's words for a fault. They quote CUDA where a device is broken.
 std::string words_of_fault(ncclResult_t status) {
   const auto device = cudaError_t(my_faults().device_status);
   if (status != ncclUnhandledCudaError || device == cudaSuccess) return "a fault on purpose";

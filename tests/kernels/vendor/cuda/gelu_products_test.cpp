@@ -102,7 +102,7 @@ void expect_gradient(const Trial& trial, const Outputs& got) {
   for (size_t i = 0; i < c.size(); ++i) c[i] *= testing::gelu_slope(double(float(trial.aux[i])));
   EXPECT_LT(relative_error(got.c, c), kBound);
   if (got.sums.empty()) return;
-  // What was added is what was written.
+  // The kernel adds the elements as it has rounded them.
   for (size_t i = 0; i < c.size(); ++i) columns[i % columns.size()] += double(float(got.c[i]));
   EXPECT_LT(relative_error(got.sums, columns), kBound);
 }
