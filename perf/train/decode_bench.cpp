@@ -18,7 +18,7 @@
 #include "src/model/gpt2.hpp"
 #include "zero/kernels/initialise.hpp"
 #include "zero/launch/session.hpp"
-#include "zero/models/generator.hpp"
+#include "zero/text/generator.hpp"
 
 namespace zero::perf {
 namespace {
@@ -34,7 +34,7 @@ double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-void fill(models::Decoder& decoder) {
+void fill(writing::Decoder& decoder) {
   const graph::Graph& graph = decoder.graph();
   for (size_t p = 0; p < graph.parameters.size(); ++p) {
     const graph::Parameter& parameter = graph.parameters[p];
@@ -83,7 +83,7 @@ struct Round {
   std::vector<float> last;
 };
 
-Round run(models::Decoder& decoder) {
+Round run(writing::Decoder& decoder) {
   Round round;
   for (int64_t i = 0; i < kPrompt; ++i) round.text.push_back(int32_t(i * i % kModel.vocabulary));
   decoder.clear();
@@ -102,14 +102,14 @@ Round run(models::Decoder& decoder) {
   return round;
 }
 
-bool equals_recompute(models::Decoder& decoder, const Round& round) {
+bool equals_recompute(writing::Decoder& decoder, const Round& round) {
   decoder.clear();
   const std::span<const float> logits = decoder.feed(round.text);
   return std::memcmp(logits.data(), round.last.data(), logits.size_bytes()) == 0;
 }
 
 bool measure(Dtype compute, int threads, int rounds) {
-  models::Decoder decoder(kModel, {.compute = compute, .context = kContext, .threads = threads});
+  writing::Decoder decoder(kModel, {.compute = compute, .context = kContext, .threads = threads});
   fill(decoder);
   run(decoder);
   std::vector<double> rates, shares, prefill;

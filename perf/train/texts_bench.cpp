@@ -16,7 +16,7 @@
 #include "src/model/t5.hpp"
 #include "zero/kernels/initialise.hpp"
 #include "zero/launch/session.hpp"
-#include "zero/models/generator.hpp"
+#include "zero/text/generator.hpp"
 
 namespace zero::perf {
 namespace {
@@ -30,7 +30,7 @@ constexpr model::T5 kModel{.layers = 6,
                            .inner = 2048,
                            .vocabulary = 32128};
 
-void fill(models::TextGenerator& generator) {
+void fill(writing::TextGenerator& generator) {
   const graph::Graph& graph = generator.graph();
   for (size_t p = 0; p < graph.parameters.size(); ++p) {
     const graph::Parameter& parameter = graph.parameters[p];
@@ -44,8 +44,8 @@ void fill(models::TextGenerator& generator) {
   }
 }
 
-std::vector<models::TokenList> sources(int64_t count) {
-  std::vector<models::TokenList> all(static_cast<size_t>(count));
+std::vector<writing::TokenList> sources(int64_t count) {
+  std::vector<writing::TokenList> all(static_cast<size_t>(count));
   for (size_t i = 0; i < all.size(); ++i) {
     for (size_t j = 0; j < size_t(kSource); ++j)
       all[i].push_back(int32_t(2 + (i * 7919 + j * 104729) % 32000));
@@ -53,7 +53,7 @@ std::vector<models::TokenList> sources(int64_t count) {
   return all;
 }
 
-double rate(models::TextGenerator& generator, int64_t batch) {
+double rate(writing::TextGenerator& generator, int64_t batch) {
   const auto begin = std::chrono::steady_clock::now();
   generator.write(sources(batch));
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
@@ -67,13 +67,13 @@ struct Trial {
 };
 
 void measure(const Trial& trial) {
-  models::GenerationOptions options{.compute = trial.compute, .threads = trial.threads};
+  writing::GenerationOptions options{.compute = trial.compute, .threads = trial.threads};
   // No token ends a text, so that all have as many.
   options.rules.num_beams = trial.beams;
   options.rules.max_new_tokens = kTokens;
   options.batch = trial.batch;
   options.longest_source = kSource;
-  models::TextGenerator generator(kModel, options);
+  writing::TextGenerator generator(kModel, options);
   fill(generator);
   std::vector<double> rates;
   for (int round = 0; round <= trial.rounds; ++round) {

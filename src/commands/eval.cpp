@@ -13,8 +13,8 @@
 #include "zero/device/device.hpp"
 #include "zero/io/data/dataset.hpp"
 #include "zero/launch/session.hpp"
-#include "zero/models/stored_model.hpp"
 #include "zero/state/build.hpp"
+#include "zero/stored/stored_model.hpp"
 #include "zero/train/evaluator.hpp"
 #include "zero/train/metrics.hpp"
 
@@ -24,7 +24,7 @@ namespace {
 using launch::Session;
 
 struct Model {
-  std::unique_ptr<models::StoredModel> stored;
+  std::unique_ptr<stored::StoredModel> stored;
   RunConfig config;
   state::Build build;
   DataSets data;
@@ -76,7 +76,7 @@ void place(Session& session, const state::World& world, const CommandLine& line,
 void load(state::Engine& engine, const Model& model) {
   const int64_t weights = model::parameter_count(model.build.recipe.model) * int64_t(sizeof(float));
   engine.on_every_rank_at_disk("the weights", weights,
-                               [&] { models::load_weights(*model.stored, engine.view()); });
+                               [&] { stored::load_weights(*model.stored, engine.view()); });
   state::warm_up_disk(engine, {});
 }
 
@@ -155,10 +155,10 @@ int eval(const CommandLine& line, int& argc, char**& argv) {
   Model model;
   session.end_all_on_error([&] {
     // 1. The model and its settings, read alike by every rank.
-    model.stored = models::open_model(session, *line.catalogue, line.input);
+    model.stored = stored::open_model(session, *line.catalogue, line.input);
     session.on_every_rank([&] {
       model.config =
-          models::evaluation_config(line.catalogue->models, *model.stored, line.overrides);
+          stored::evaluation_config(line.catalogue->models, *model.stored, line.overrides);
     });
     session.start_threads(model.config.run.threads, model.config.run.share_device);
     // 2. The plan of an evaluation, within what communicators leave, and the data.

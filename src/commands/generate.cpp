@@ -14,10 +14,10 @@
 #include "zero/io/data/tokenizer.hpp"
 #include "zero/launch/session.hpp"
 #include "zero/launch/thread_room.hpp"
-#include "zero/models/generator.hpp"
-#include "zero/models/score_rules.hpp"
-#include "zero/models/stored_model.hpp"
 #include "zero/state/communicators.hpp"
+#include "zero/stored/stored_model.hpp"
+#include "zero/text/generator.hpp"
+#include "zero/text/score_rules.hpp"
 
 namespace zero::commands {
 namespace {
@@ -68,8 +68,8 @@ std::string prompt_of(const CommandLine& line) {
   return prompt;
 }
 
-std::unique_ptr<Tokenizer> tokenizer_of(const models::StoredModel& model) {
-  const models::ModelDescription& description = model.description();
+std::unique_ptr<Tokenizer> tokenizer_of(const stored::StoredModel& model) {
+  const stored::ModelDescription& description = model.description();
   if (description.tokenizer.empty()) {
     const bool has_fast = is_there(model.path() + "/tokenizer.json");
     refuse(Exit::kInput, model.path(),
@@ -114,7 +114,7 @@ class Screen {
   const Tokenizer& tokenizer_;
   const bool ids_;
   bool has_begun_ = false;
-  models::CharacterStream characters_;
+  writing::CharacterStream characters_;
   std::vector<int32_t> last_;  ///< token shown last
 };
 
@@ -127,7 +127,7 @@ class Stream {
         decoder_(writer.model.description().model, {.compute = writer.compute(),
                                                     .threads = writer.threads,
                                                     .together = writer.together()}) {
-    models::load_weights(writer.model, decoder_);
+    writing::load_weights(writer.model, decoder_);
   }
 
   /// Lets the first rank feed the tokens that it chooses; the others follow.
@@ -139,13 +139,13 @@ class Stream {
 
  private:
   void go_on(std::span<const int32_t> prompt, Clock::time_point start) {
-    models::SearchRules rules =
+    writing::SearchRules rules =
         asked_rules(line_, writer_.model, writer_.generation, kDefaultTokens);
     const int64_t most = count(rules, int64_t(prompt.size()));
     rules.scores.max_length = int64_t(prompt.size()) + most;
     Screen screen(writer_.tokenizer, line_.ids);
     screen.show(prompt);
-    const models::Language language{
+    const writing::Language language{
         .feed = [&](std::span<const int32_t> tokens) { return decoder_.feed(tokens); },
         .clear = [&] { decoder_.clear(); },
         .context = writer_.form().positions,
@@ -153,10 +153,12 @@ class Stream {
     const Clock::time_point loaded = Clock::now();
     Clock::time_point first = loaded;
     int64_t made = 0;
-    models::continue_tokens(language, prompt, most, rules.scores, rules.choice, [&](int32_t token) {
-      if (made++ == 0) first = Clock::now();
-      if (line_.ids || !is_silent_end(rules.scores, token)) screen.show({&token, 1});
-    });
+    writing::continue_tokens(language, prompt, most, rules.scores, rules.choice,
+                             [&](int32_t token) {
+                               if (made++ == 0) first = Clock::now();
+                               if (line_.ids || !is_silent_end(rules.scores, token))
+                                 screen.show({&token, 1});
+                             });
     screen.finish();
     const double seconds = seconds_between(first, Clock::now());
     std::fprintf(stderr,
@@ -165,7 +167,7 @@ class Stream {
                  (long long)made, seconds > 0 ? double(made - 1) / seconds : 0.0);
   }
 
-  int64_t count(const models::SearchRules& rules, int64_t prompt) const {
+  int64_t count(const writing::SearchRules& rules, int64_t prompt) const {
     if (rules.max_new_tokens > 0) return rules.max_new_tokens;
     const int64_t whole = rules.scores.max_length;
     if (whole > prompt) return whole - prompt;
@@ -176,19 +178,19 @@ class Stream {
   }
 
   /// True if a token ends the text and is special, so it is not shown.
-  bool is_silent_end(const models::ScoreRules& rules, int32_t token) const {
+  bool is_silent_end(const writing::ScoreRules& rules, int32_t token) const {
     return std::ranges::find(rules.eos_token_id, token) != rules.eos_token_id.end() &&
            writer_.tokenizer.decode({&token, 1}, SpecialTokens::kSkipped).empty();
   }
 
   const CommandLine& line_;
   const Writer& writer_;
-  models::Decoder decoder_;
+  writing::Decoder decoder_;
 };
 
 void continue_prompt(const CommandLine& line, const Writer& writer, Clock::time_point start) {
   std::string text;
-  const auto prompt = writer.asked([&]() -> std::vector<models::TokenList> {
+  const auto prompt = writer.asked([&]() -> std::vector<writing::TokenList> {
     text = prompt_of(line);
     const std::vector<int32_t> tokens = writer.tokenizer.encode(text);
     if (!tokens.empty()) return {tokens};
@@ -212,12 +214,12 @@ void write_what_is_asked(const CommandLine& line, const Writer& writer, Clock::t
 
 /// An open model, with its tokenizer and all that was asked of it.
 struct Opened {
-  std::unique_ptr<models::StoredModel> model;
+  std::unique_ptr<stored::StoredModel> model;
   std::unique_ptr<Tokenizer> tokenizer;
   GenerationConfig generation;
 
   void look_at(const CommandLine& line) {
-    const models::ModelDescription& description = model->description();
+    const stored::ModelDescription& description = model->description();
     model::require_decode(description.model);
     tokenizer = tokenizer_of(*model);
     generation = asked_generation(line, description.generation, model->path());
@@ -242,7 +244,7 @@ int generate_alone(const CommandLine& line, Clock::time_point start) {
   const launch::KernelThreads kernels(threads);
   Opened opened;
   opened.model =
-      models::open_model(*line.catalogue, models::find_model(*line.catalogue, line.input));
+      stored::open_model(*line.catalogue, stored::find_model(*line.catalogue, line.input));
   opened.look_at(line);
   write_what_is_asked(line, opened.writer(threads), start);
   return int(Exit::kFinished);
@@ -264,13 +266,13 @@ int generate_on_ranks(const CommandLine& line, int& argc, char**& argv, Clock::t
   state::Communicators comms;
   session.end_all_on_error([&] {
     session.on_every_rank([&] { require_options_that_act(line); });
-    opened.model = models::open_model(session, *line.catalogue, line.input);
+    opened.model = stored::open_model(session, *line.catalogue, line.input);
     session.on_every_rank([&] { opened.look_at(line); });
     session.start_threads(0, /*share_device=*/true);
     session.lookout().enter(launch::Milestone::steps);
     comms = state::ready_communicators(session);
     const auto together =
-        models::weights_together(session, request_for(session.ranks()), comms.lanes());
+        writing::weights_together(session, request_for(session.ranks()), comms.lanes());
     const WritingRanks ranks{.session = session, .together = *together};
     write_what_is_asked(line, opened.writer(session.threads(), &ranks), start);
   });

@@ -11,9 +11,9 @@
 
 #include "src/commands/commands.hpp"
 #include "zero/io/data/tokenizer.hpp"
-#include "zero/models/generator.hpp"
-#include "zero/models/score_rules.hpp"
-#include "zero/models/stored_model.hpp"
+#include "zero/stored/stored_model.hpp"
+#include "zero/text/generator.hpp"
+#include "zero/text/score_rules.hpp"
 
 namespace zero::commands {
 
@@ -25,21 +25,21 @@ GenerationConfig asked_generation(const CommandLine& line, const GenerationConfi
                                   const std::string& place);
 
 /// Returns the rules of `asked`, from asked_generation(), for texts of up to `new_tokens` more if
-/// it sets no length. Throws as models::search_rules(): Error(kUsage) naming the option, or
+/// it sets no length. Throws as writing::search_rules(): Error(kUsage) naming the option, or
 /// Error(kInput) if the model sets it. Also throws if a least length exceeds `new_tokens`, or is
 /// written and no token ends a text.
-models::SearchRules asked_rules(const CommandLine& line, const models::StoredModel& model,
-                                const GenerationConfig& asked, int64_t new_tokens);
+writing::SearchRules asked_rules(const CommandLine& line, const stored::StoredModel& model,
+                                 const GenerationConfig& asked, int64_t new_tokens);
 
 /// The ranks that hold the model together. The first reads requests and shows texts.
 struct WritingRanks {
   launch::Session& session;
-  models::WeightsTogether together;
+  writing::WeightsTogether together;
 };
 
 /// A model that writes, with its options.
 struct Writer {
-  const models::StoredModel& model;
+  const stored::StoredModel& model;
   const Tokenizer& tokenizer;
   GenerationConfig generation;  ///< from asked_generation()
   int threads;
@@ -50,13 +50,13 @@ struct Writer {
   bool answers() const { return form().start >= 0; }
   Dtype compute() const { return model.description().compute; }
   bool is_first() const { return ranks == nullptr || ranks->session.is_first(); }
-  std::optional<models::WeightsTogether> together() const {
+  std::optional<writing::WeightsTogether> together() const {
     return ranks ? std::optional(ranks->together) : std::nullopt;
   }
   /// Returns on every rank the sources that `of_first` returns on the first. If it throws, all
   /// ranks end. Collective.
-  std::vector<models::TokenList> asked(
-      const std::function<std::vector<models::TokenList>()>& of_first) const;
+  std::vector<writing::TokenList> asked(
+      const std::function<std::vector<writing::TokenList>()>& of_first) const;
 };
 
 /// Writes a text for one prompt to standard output.

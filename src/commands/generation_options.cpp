@@ -90,7 +90,7 @@ void require_one_of_two(const GenerationConfig& written) {
 
 /// Refuses a least length if no token ends a text, because no text then ends early.
 void require_ends(const GenerationConfig& written, const std::string& place,
-                  const models::ScoreRules& rules) {
+                  const writing::ScoreRules& rules) {
   if (!rules.eos_token_id.empty()) return;
   for (const auto& [name, least] : {std::pair("--min-length", written.min_length),
                                     {"--min-new-tokens", written.min_new_tokens}}) {
@@ -149,12 +149,12 @@ GenerationConfig asked_generation(const CommandLine& line, const GenerationConfi
   return all;
 }
 
-models::SearchRules asked_rules(const CommandLine& line, const models::StoredModel& model,
-                                const GenerationConfig& asked, int64_t new_tokens) {
+writing::SearchRules asked_rules(const CommandLine& line, const stored::StoredModel& model,
+                                 const GenerationConfig& asked, int64_t new_tokens) {
   const GenerationConfig written = written_in(line);
   try {
-    const models::SearchRules rules =
-        models::search_rules(asked, model.description().model, new_tokens, uint64_t(line.seed));
+    const writing::SearchRules rules =
+        writing::search_rules(asked, model.description().model, new_tokens, uint64_t(line.seed));
     require_ends(written, model.path(), rules.scores);
     require_default_length(asked, new_tokens);
     return rules;

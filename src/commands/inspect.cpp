@@ -9,14 +9,14 @@
 #include "zero/base/error.hpp"
 #include "zero/io/interop/safetensors.hpp"
 #include "zero/launch/session.hpp"
-#include "zero/models/tensor_source.hpp"
+#include "zero/stored/tensor_source.hpp"
 
 namespace zero::commands {
 namespace {
 
 using Json = nlohmann::ordered_json;
 using checkpoint::Tensor;
-using models::TensorSource;
+using stored::TensorSource;
 
 constexpr size_t kFactWidth = 100;
 constexpr size_t kShownDifferences = 20;
@@ -41,7 +41,7 @@ void print_facts(const TensorSource& source) {
 /// Returns the prefix of a tensor's own name: "optimizer/momentum/".
 std::string part_of(const std::string& name) { return name.substr(0, name.rfind('/') + 1); }
 
-void print_tensor(const Tensor& tensor, const models::TensorStatistics& found) {
+void print_tensor(const Tensor& tensor, const stored::TensorStatistics& found) {
   const std::string name = tensor.name.substr(part_of(tensor.name).size());
   std::printf("  %-40s %-4s %-16s min %-11.4g max %-11.4g mean %-11.4g std %-11.4g", name.c_str(),
               std::string(name_of(tensor.dtype)).c_str(), shape_text(tensor.shape).c_str(),
@@ -52,7 +52,7 @@ void print_tensor(const Tensor& tensor, const models::TensorStatistics& found) {
   std::printf("\n");
 }
 
-Json tensor_json(const Tensor& tensor, const models::TensorStatistics& found) {
+Json tensor_json(const Tensor& tensor, const stored::TensorStatistics& found) {
   return {{"name", tensor.name},    {"dtype", name_of(tensor.dtype)}, {"shape", tensor.shape},
           {"min", found.least},     {"max", found.largest},           {"mean", found.mean},
           {"std", found.deviation}, {"non_finite", found.non_finite}};
@@ -85,7 +85,7 @@ struct Comparison {
   struct Differing {
     std::string name;
     std::string how;  ///< differing extents, in words
-    models::TensorDifference values;
+    stored::TensorDifference values;
   };
   int64_t equal = 0;
   std::vector<Differing> differing;
@@ -128,7 +128,7 @@ Comparison compare(const TensorSource& one, const TensorSource& other) {
           {tensor.name, shape_text(tensor.shape) + " and " + shape_text(match.shape), {}});
       continue;
     }
-    models::TensorDifference values = difference_of(one, other, tensor, match);
+    stored::TensorDifference values = difference_of(one, other, tensor, match);
     if (values.differing == 0) {
       ++found.equal;
     } else {
@@ -144,7 +144,7 @@ void print(const Comparison::Differing& differing) {
     std::printf("  %-56s %s\n", differing.name.c_str(), differing.how.c_str());
     return;
   }
-  const models::TensorDifference& values = differing.values;
+  const stored::TensorDifference& values = differing.values;
   std::printf("  %-56s %lld differ, at most by %.4g; first %s: %.9g and %.9g\n",
               differing.name.c_str(), (long long)values.differing, values.largest,
               shape_text(values.first).c_str(), double(values.one), double(values.other));
@@ -193,12 +193,12 @@ Json comparison_json(const Comparison& found) {
 }  // namespace
 
 int inspect(const CommandLine& line) {
-  const auto one = models::open_tensors(*line.catalogue, line.input);
+  const auto one = stored::open_tensors(*line.catalogue, line.input);
   if (line.second.empty()) {
     line.json ? show_json(*one) : show(*one);
     return 0;
   }
-  const auto other = models::open_tensors(*line.catalogue, line.second);
+  const auto other = stored::open_tensors(*line.catalogue, line.second);
   const Comparison found = compare(*one, *other);
   if (line.json) {
     print_json(comparison_json(found));

@@ -5,17 +5,17 @@
 #include "zero/base/error.hpp"
 #include "zero/base/path.hpp"
 #include "zero/launch/files.hpp"
-#include "zero/models/model_folder.hpp"
-#include "zero/models/stored_model.hpp"
 #include "zero/save/stored_checkpoints.hpp"
+#include "zero/stored/model_folder.hpp"
+#include "zero/stored/stored_model.hpp"
 
 namespace zero::commands {
 namespace {
 
-using models::CheckpointModel;
-using models::ModelWriter;
+using stored::CheckpointModel;
+using stored::ModelWriter;
 
-Dtype dtype_of(const CommandLine& line, const models::ModelDescription& description) {
+Dtype dtype_of(const CommandLine& line, const stored::ModelDescription& description) {
   for (const Dtype dtype : {Dtype::f32, Dtype::bf16, Dtype::f16}) {
     if (line.dtype == name_of(dtype)) return dtype;
   }
@@ -42,10 +42,10 @@ void require_range(const std::string& parameter, std::span<const float> values, 
 
 void write(const CheckpointModel& model, const ModelWriter::Options& options) {
   ModelWriter writer(options);
-  const graph::Graph graph = models::stored_graph(options.description.model);
+  const graph::Graph graph = stored::stored_graph(options.description.model);
   for (const graph::Parameter& parameter : graph.parameters) {
     const std::string& name = graph[parameter.tensor].name;
-    models::read_pieces(model, name, 0, parameter.real_numel,
+    stored::read_pieces(model, name, 0, parameter.real_numel,
                         [&](int64_t, std::span<const float> piece) {
                           require_range(name, piece, options.description.compute);
                           writer.add(piece);
@@ -74,20 +74,20 @@ int export_model(const CommandLine& line) {
               model.path().c_str(), options.folder.c_str(),
               std::string(name_of(options.description.compute)).c_str());
   const std::string left_out =
-      models::tokenizer_left_out(options.description.tokenizer, options.folder);
+      stored::tokenizer_left_out(options.description.tokenizer, options.folder);
   if (!left_out.empty()) warn(options.folder, ": lacks files of its tokenizer; ", left_out);
   return 0;
 }
 
 int import_weights(const CommandLine& line) {
   require_model_folder(*line.catalogue, line.input);
-  const models::ModelFolder model(*line.catalogue, line.input);
+  const stored::ModelFolder model(*line.catalogue, line.input);
   const std::string& mixed = model.description().mixed_dropout;
   if (!mixed.empty()) {
     warn(model.path(), ": says ", mixed, ", of which the checkpoint keeps the first; write ",
          "model.dropout in a training that begins with it");
   }
-  models::import_model(model, line.second, version());
+  stored::import_model(model, line.second, version());
   const std::string& tokenizer = model.description().tokenizer;
   const bool is_named = !tokenizer.empty() && tokenizer != "bytes";
   std::printf("%s in %s: begin a training with model.init_from=%s%s\n", model.path().c_str(),

@@ -14,12 +14,12 @@
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
 #include "zero/io/files/files.hpp"
-#include "zero/models/generator.hpp"
+#include "zero/text/generator.hpp"
 
 namespace zero::commands {
 namespace {
 
-using models::TokenList;
+using writing::TokenList;
 
 constexpr int64_t kMostBytes = int64_t(4) << 30;
 constexpr int64_t kDefaultTokens = 200, kDefaultBatch = 8;
@@ -29,17 +29,17 @@ constexpr int64_t kRankBatches = 8;
 /// Returns the rules of a call. If no option ends a text, the tokenizer's end does. Without a
 /// length, each text has the default number of tokens after its beginning, if there is room. The
 /// very last token takes no position.
-models::SearchRules rules_for(const CommandLine& line, const Writer& writer) {
+writing::SearchRules rules_for(const CommandLine& line, const Writer& writer) {
   GenerationConfig asked = writer.generation;
   const int64_t positions = writer.form().positions;
   const int32_t end = writer.tokenizer.special_ids().eos;
   if (!asked.eos_token_id && writer.form().end < 0 && end >= 0)
     asked.eos_token_id = std::vector<int64_t>{end};
-  models::SearchRules rules =
+  writing::SearchRules rules =
       asked_rules(line, writer.model, asked, std::min(kDefaultTokens, positions));
   const bool is_open = !asked.max_length && !asked.max_new_tokens;
   if (is_open && !writer.answers()) rules.scores.max_length = positions + 1;
-  models::suppress_unknown(writer.tokenizer, writer.form(), rules.scores);
+  writing::suppress_unknown(writer.tokenizer, writer.form(), rules.scores);
   return rules;
 }
 
@@ -64,7 +64,7 @@ class Texts {
         shows_ids_(line.ids),
         batch_(std::min(line.batch > 0 ? line.batch : kDefaultBatch, of.count)),
         generator_(writer.model.description().model, options(line, of)) {
-    models::load_weights(writer.model, generator_);
+    writing::load_weights(writer.model, generator_);
   }
 
   /// Gives the text of each source to `show`, in order and as soon as it can. `first` is the number
@@ -76,7 +76,7 @@ class Texts {
     for (size_t at = 0; at < sources.size(); at += most) {
       const auto part = sources.subspan(at, std::min(most, sources.size() - at));
       for (const TokenList& text :
-           models::write_by_ranks(generator_, peers, part, first + int64_t(at)))
+           writing::write_by_ranks(generator_, peers, part, first + int64_t(at)))
         show(shown(text));
     }
   }
@@ -102,12 +102,12 @@ class Texts {
   std::string shown(const TokenList& text) const {
     const model::DataForm form = writer_.form();
     if (shows_ids_) return ids_text(std::span(text).subspan(writer_.answers() ? 1 : 0));
-    return writer_.answers() ? models::answer_text(text, form.start, form.end, writer_.tokenizer)
+    return writer_.answers() ? writing::answer_text(text, form.start, form.end, writer_.tokenizer)
                              : writer_.tokenizer.decode(text, SpecialTokens::kSkipped);
   }
 
-  models::GenerationOptions options(const CommandLine& line, const Extents& of) const {
-    models::GenerationOptions made{.rules = rules_for(line, writer_)};
+  writing::GenerationOptions options(const CommandLine& line, const Extents& of) const {
+    writing::GenerationOptions made{.rules = rules_for(line, writer_)};
     made.compute = writer_.compute();
     made.threads = writer_.threads;
     made.batch = batch_;
@@ -119,7 +119,7 @@ class Texts {
   const Writer& writer_;
   const bool shows_ids_;
   const int64_t batch_;
-  models::TextGenerator generator_;
+  writing::TextGenerator generator_;
 };
 
 /// Returns the tokens of a source. If it is answered, it ends as in training.
@@ -255,7 +255,7 @@ std::vector<TokenList> Writer::asked(
     if (is_first()) texts = of_first();
   });
   lookout.set_patience(launch::Lookout::kPatienceSeconds);
-  return models::shared_by_first(ranks->session.peers(), texts);
+  return writing::shared_by_first(ranks->session.peers(), texts);
 }
 
 std::string text_of_talk(const model::TalkForm& form, const std::string& persona,

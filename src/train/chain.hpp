@@ -19,9 +19,9 @@
 #include "zero/config/read_config.hpp"
 #include "zero/launch/files.hpp"
 #include "zero/launch/stop.hpp"
-#include "zero/models/generator.hpp"
-#include "zero/models/stored_model.hpp"
 #include "zero/save/checkpointer.hpp"
+#include "zero/stored/stored_model.hpp"
+#include "zero/text/generator.hpp"
 #include "zero/train/run.hpp"
 
 namespace zero::train {
@@ -43,7 +43,7 @@ struct Input {
   explicit Input(Context& context);
 
   ConfigInput settings;
-  std::unique_ptr<models::StoredModel> start;  ///< model of model.init_from, if opened
+  std::unique_ptr<stored::StoredModel> start;  ///< model of model.init_from, if opened
 };
 
 /// 3. The communicators and the plan. Every rank compiles the plan to the same bytes, and it fits.
@@ -67,9 +67,9 @@ struct Planned {
   /// True if samples of evaluation.show_samples answer sources of the validation set.
   bool samples_answer() const { return model::data_form(build.recipe.model).start >= 0; }
   /// Returns options for samples that answer no source.
-  models::SampleOptions sample_options(int threads) const;
+  writing::SampleOptions sample_options(int threads) const;
 
-  std::unique_ptr<models::StoredModel> start;  ///< Input's model, until Opened takes it
+  std::unique_ptr<stored::StoredModel> start;  ///< Input's model, until Opened takes it
   ConfigInput settings;  ///< settings for effective.toml: open ones stay open, with the choice
                          ///< noted
   RunConfig config;      ///< settings of this launch: none is open
@@ -134,7 +134,7 @@ struct Opened {
   /// The generation_config.json that fills what [generation] leaves open; "" = none.
   std::string generation;
   std::string answers_text;                      ///< banner lines: memory of texts
-  std::unique_ptr<models::StoredModel> initial;  ///< model of model.init_from, until loaded
+  std::unique_ptr<stored::StoredModel> initial;  ///< model of model.init_from, until loaded
 
  private:
   void count_from_start(Context& context, Planned& planned, const Data& data);

@@ -44,7 +44,7 @@ Data::Data(Context& context, Planned& planned) {
       answer_tokenizer = open_tokenizer(config.data.tokenizer);
     if (!samples || planned.samples_answer()) return;
     planned.settings.locate([&] {
-      sample_tokenizer = models::open_sample_tokenizer(config, sets, planned.build.recipe.model);
+      sample_tokenizer = writing::open_sample_tokenizer(config, sets, planned.build.recipe.model);
     });
   });
 }

@@ -8,9 +8,9 @@
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
 #include "zero/config/generation.hpp"
-#include "zero/models/generator.hpp"
-#include "zero/models/stored_model.hpp"
 #include "zero/plan/plan.hpp"
+#include "zero/stored/stored_model.hpp"
+#include "zero/text/generator.hpp"
 #include "zero/train/batch_loader.hpp"
 #include "zero/train/metrics.hpp"
 
@@ -65,7 +65,7 @@ std::vector<int64_t> positions_of_samples(const Dataset& data) {
 
 /// Returns `text` as a line of a file of texts: valid characters without line breaks.
 std::string as_line(const std::string& text) {
-  models::CharacterStream characters;
+  writing::CharacterStream characters;
   std::string line = characters.add(text) + characters.finish();
   std::ranges::replace(line, '\n', ' ');
   std::ranges::replace(line, '\r', ' ');
@@ -74,43 +74,43 @@ std::string as_line(const std::string& text) {
 
 }  // namespace
 
-models::GenerationOptions answer_options(const RunConfig& config, const state::Build& build,
-                                         const Tokenizer& tokenizer, int threads) {
+writing::GenerationOptions answer_options(const RunConfig& config, const state::Build& build,
+                                          const Tokenizer& tokenizer, int threads) {
   const int64_t source = config.data.source_length;
-  models::SearchRules rules =
-      models::search_rules(config.generation, build.recipe.model, config.data.sequence_length,
-                           uint64_t(config.run.seed));
-  models::suppress_unknown(tokenizer, model::data_form(build.recipe.model), rules.scores);
+  writing::SearchRules rules =
+      writing::search_rules(config.generation, build.recipe.model, config.data.sequence_length,
+                            uint64_t(config.run.seed));
+  writing::suppress_unknown(tokenizer, model::data_form(build.recipe.model), rules.scores);
   return {.rules = std::move(rules),
           .compute = build.plan.request.compute,
           .threads = threads,
           .batch = build.evaluation_micro ? build.evaluation_micro : build.batch.micro,
           .longest_source = source > 0 ? source : config.data.sequence_length,
-          .together = models::weights_together(build.plan.request)};
+          .together = writing::weights_together(build.plan.request)};
 }
 
-models::LentMemory memory_between_bodies(state::Engine& engine) {
+writing::LentMemory memory_between_bodies(state::Engine& engine) {
   return {.arena = &engine.executor().buffers().arena(plan::Tier::device),
           .begin = plan::free_between_bodies(engine.plan()).begin};
 }
 
-models::SampleOptions sample_options(const RunConfig& config, const GenerationConfig& written,
-                                     const state::Build& build, int threads) {
-  std::optional<models::SearchRules> rules;
+writing::SampleOptions sample_options(const RunConfig& config, const GenerationConfig& written,
+                                      const state::Build& build, int threads) {
+  std::optional<writing::SearchRules> rules;
   if (!generation_values(written).empty()) {
     constexpr int64_t kTokens = 200;
     const int64_t room = config.data.sequence_length - 1;
-    rules = models::search_rules(config.generation, build.recipe.model, std::min(kTokens, room),
-                                 uint64_t(config.run.seed));
+    rules = writing::search_rules(config.generation, build.recipe.model, std::min(kTokens, room),
+                                  uint64_t(config.run.seed));
   }
   return {.rules = std::move(rules),
           .samples = config.evaluation.show_samples,
           .seed = uint64_t(config.run.seed),
           .threads = threads,
-          .together = models::weights_together(build.plan.request)};
+          .together = writing::weights_together(build.plan.request)};
 }
 
-GenerationConfig first_generation(const RunConfig& config, const models::StoredModel* start) {
+GenerationConfig first_generation(const RunConfig& config, const stored::StoredModel* start) {
   if (start == nullptr) return config.generation;
   const GenerationConfig& under = start->description().generation;
   require_generation(config.generation, under);
@@ -127,14 +127,14 @@ std::vector<state::Texts> texts_of(const RunConfig& config, const GenerationConf
   std::vector<state::Texts> texts;
   if (config.evaluation.generate || (samples && answers)) {
     texts.push_back({config.evaluation.generate ? "evaluation.generate" : "evaluation.show_samples",
-                     models::TextGenerator::bytes(
+                     writing::TextGenerator::bytes(
                          build.recipe.model, answer_options(config, build, *tokenizer, threads))});
   }
   if (samples && !answers) {
     texts.push_back(
         {"evaluation.show_samples",
-         models::sample_bytes(build.recipe.model, config.data.sequence_length, *tokenizer,
-                              sample_options(config, written, build, threads))});
+         writing::sample_bytes(build.recipe.model, config.data.sequence_length, *tokenizer,
+                               sample_options(config, written, build, threads))});
   }
   return texts;
 }
@@ -166,11 +166,11 @@ Answers answer(const Dataset& validation, int64_t samples, const Tokenizer& toke
   train::TextCounts counts;
   for (size_t i = 0; i < texts.size(); ++i) {
     const std::string text =
-        as_line(models::answer_text(texts[i], questions[i].start, questions[i].end, tokenizer));
+        as_line(writing::answer_text(texts[i], questions[i].start, questions[i].end, tokenizer));
     const std::string target = as_line(validation.target_text(positions[i]).value_or(""));
     counts += train::count_pair(text, target);
-    answers.sources += as_line(models::answer_text(questions[i].source, questions[i].start,
-                                                   questions[i].end, tokenizer)) +
+    answers.sources += as_line(writing::answer_text(questions[i].source, questions[i].start,
+                                                    questions[i].end, tokenizer)) +
                        "\n";
     answers.texts += text + "\n";
     answers.targets += target + "\n";
@@ -183,21 +183,21 @@ Answers answer(const Dataset& validation, int64_t samples, const Tokenizer& toke
 }
 
 Answers answer(const AnswerParts& parts) {
-  models::GenerationOptions options =
+  writing::GenerationOptions options =
       answer_options(parts.config, parts.build, parts.tokenizer, parts.session.threads());
-  options.together = models::weights_together(parts.session, parts.engine.plan().request,
-                                              parts.engine.lane_comms());
+  options.together = writing::weights_together(parts.session, parts.engine.plan().request,
+                                               parts.engine.lane_comms());
   if (options.together) options.together->planned = &parts.engine.planned_of_texts();
   options.lent = memory_between_bodies(parts.engine);
   const launch::Lookout::Busy generating(parts.session.lookout());
   const auto writes = [&](std::span<const Ids> sources) {
-    return models::generate_texts(parts.engine.view(), parts.session.peers(),
-                                  parts.build.recipe.model, options, sources);
+    return writing::generate_texts(parts.engine.view(), parts.session.peers(),
+                                   parts.build.recipe.model, options, sources);
   };
   std::atomic<int64_t> stuck{0};
   options.rules.stuck = &stuck;
   Answers answers = answer(parts.validation, parts.samples, parts.tokenizer, writes);
-  models::warn_of_stuck(parts.session.peers(), stuck, answers.figures.count);
+  writing::warn_of_stuck(parts.session.peers(), stuck, answers.figures.count);
   return answers;
 }
 

@@ -6,8 +6,8 @@
 #include "src/train/trace.hpp"
 #include "zero/base/error.hpp"
 #include "zero/launch/files.hpp"
-#include "zero/models/model_folder.hpp"
 #include "zero/state/engine.hpp"
+#include "zero/stored/model_folder.hpp"
 #include "zero/train/evaluator.hpp"
 
 namespace zero::train {
@@ -50,13 +50,13 @@ std::string answered_samples(Context& context, const Planned& planned, const Dat
 
 std::string continued_samples(Context& context, const Planned& planned, const Data& data,
                               Live& live) {
-  models::SampleOptions options = planned.sample_options(context.session.threads());
-  options.together = models::weights_together(context.session, live.engine->plan().request,
-                                              live.engine->lane_comms());
+  writing::SampleOptions options = planned.sample_options(context.session.threads());
+  options.together = writing::weights_together(context.session, live.engine->plan().request,
+                                               live.engine->lane_comms());
   options.lent = memory_between_bodies(*live.engine);
   const launch::Lookout::Busy sampling(context.session.lookout());
-  return models::sample_text(live.engine->view(), context.session.peers(),
-                             planned.build.recipe.model, *data.sample_tokenizer, options);
+  return writing::sample_text(live.engine->view(), context.session.peers(),
+                              planned.build.recipe.model, *data.sample_tokenizer, options);
 }
 
 void write_samples(Context& context, const Planned& planned, const Data& data, const Opened& opened,
@@ -90,7 +90,7 @@ void report(Context& context, const Planned& planned, const Data& data, const Op
 
 /// Returns the command to type behind the program's name to try an exported model. A model that
 /// lacks files of its tokenizer writes no texts yet.
-std::string to_try(const RunConfig& config, const models::ModelDescription& model, bool is_whole) {
+std::string to_try(const RunConfig& config, const stored::ModelDescription& model, bool is_whole) {
   const auto& [family, numbers] = model.model;
   // A model that fills gaps cannot answer a text that a user would write.
   const bool writes =
@@ -114,9 +114,9 @@ void export_model(Context& context, const Planned& planned, const Data& data, Li
                      folder, "\n"));
     return;
   }
-  const models::ModelDescription model = models::describe_model(config, planned.build, data.sets);
-  models::export_model(live.engine->view(), context.session.peers(), folder, model);
-  const std::string left_out = models::tokenizer_left_out(model.tokenizer, folder);
+  const stored::ModelDescription model = stored::describe_model(config, planned.build, data.sets);
+  stored::export_model(live.engine->view(), context.session.peers(), folder, model);
+  const std::string left_out = stored::tokenizer_left_out(model.tokenizer, folder);
   const std::string lack =
       left_out.empty() ? "" : text(", without all of its tokenizer; before it writes: ", left_out);
   context.say(text("model in ", folder, lack, "; try: ", context.order.program, ' ',

@@ -190,7 +190,7 @@ void Live::load_initial_weights(const Planned& planned, Opened& opened) {
   const int64_t weights =
       model::parameter_count(planned.build.recipe.model) * int64_t(sizeof(float));
   engine->on_every_rank_at_disk("the weights that it begins with", disk_bytes + weights, [&] {
-    models::begin_with_weights(*opened.initial, engine->view());
+    stored::begin_with_weights(*opened.initial, engine->view());
   });
   opened.initial.reset();
 }

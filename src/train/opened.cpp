@@ -5,8 +5,8 @@
 #include "zero/base/text.hpp"
 #include "zero/config/read_config.hpp"
 #include "zero/config/schedule.hpp"
-#include "zero/models/model_folder.hpp"
 #include "zero/save/checkpoint_facts.hpp"
+#include "zero/stored/model_folder.hpp"
 
 namespace zero::train {
 namespace {
@@ -17,11 +17,11 @@ bool begins_anew(const Planned& planned) {
 
 save::Facts facts_of(const Context& context, const Planned& planned, const Data& data,
                      const std::string& generation = "") {
-  const auto described = models::describe_model(planned.config, planned.build, data.sets);
+  const auto described = stored::describe_model(planned.config, planned.build, data.sets);
   return save::launch_facts({.config = planned.config,
                              .build = planned.build,
                              .configuration = effective_toml(planned.settings),
-                             .description = models::description_json(described),
+                             .description = stored::description_json(described),
                              .generation = generation,
                              .data = data.fingerprint,
                              .program = context.order.version,
@@ -102,13 +102,13 @@ void Opened::learn_generation(Context& context, Planned& planned, const Data& da
     const auto found = start->manifest.facts.find(save::kGenerationFact);
     generation = found == start->manifest.facts.end() ? "" : found->second;
     context.session.on_every_rank([&] {
-      under = models::parse_generation(model, generation, start->folder() + ": its generation");
+      under = stored::parse_generation(model, generation, start->folder() + ": its generation");
     });
   } else if (initial) {
-    models::ModelDescription description = initial->description();
+    stored::ModelDescription description = initial->description();
     under = description.generation;
     const bool says_anything = !generation_values(under).empty();
-    generation = says_anything ? models::generation_json(description) : "";
+    generation = says_anything ? stored::generation_json(description) : "";
     launch::require_same(context.session, "what model.init_from says of generation", generation);
   }
   planned.complete_generation(context, under);
@@ -145,9 +145,9 @@ void Opened::open_initial_weights(Context& context, Planned& planned, const Data
   if (start || config.model.init_from.empty()) return learn_generation(context, planned, data);
   initial = std::move(planned.start);
   if (!initial)
-    initial = models::open_model(context.session, context.order.catalogue, config.model.init_from);
+    initial = stored::open_model(context.session, context.order.catalogue, config.model.init_from);
   context.session.on_every_rank([&] {
-    models::require_same_model(*initial, planned.build.recipe.model);
+    stored::require_same_model(*initial, planned.build.recipe.model);
     const std::string& there = initial->description().tokenizer;
     const bool other = (there == "bytes") != (config.data.tokenizer == "bytes");
     if (there.empty() || !other) return;

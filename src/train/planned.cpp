@@ -246,7 +246,7 @@ void Planned::count_texts(Context& context) {
   });
 }
 
-models::SampleOptions Planned::sample_options(int threads) const {
+writing::SampleOptions Planned::sample_options(int threads) const {
   return train::sample_options(config, settings.config.generation, build, threads);
 }
 

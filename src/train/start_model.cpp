@@ -9,7 +9,7 @@
 namespace zero::train {
 namespace {
 
-StartNumbers start_of(const models::ModelDescription& description, const std::string& place) {
+StartNumbers start_of(const stored::ModelDescription& description, const std::string& place) {
   const auto& [family, numbers] = description.model;
   StartNumbers start{.place = place,
                      .family = family->settings.name,
@@ -40,13 +40,13 @@ std::string own_checkpoint(const RunConfig& config) {
 void find(const model::Catalogue& catalogue, const RunConfig& config, StartModel& start) {
   const std::string& from = config.model.init_from;
   start.own = own_checkpoint(config);
-  if (start.own.empty() && is_there(from)) start.other = models::find_model(catalogue, from);
+  if (start.own.empty() && is_there(from)) start.other = stored::find_model(catalogue, from);
 }
 
 StartNumbers own_numbers(const model::Catalogue& catalogue, const std::string& folder) {
   const save::StoredCheckpoint own(folder);
   StartNumbers start =
-      start_of(models::parse_description(catalogue, own.fact(save::kDescriptionFact),
+      start_of(stored::parse_description(catalogue, own.fact(save::kDescriptionFact),
                                          folder + ": its model"),
                folder);
   start.must_agree = false;
@@ -61,7 +61,7 @@ std::optional<StartNumbers> start_numbers(const model::Catalogue& catalogue,
   if (!start.is_found) find(catalogue, config, start);
   if (!start.own.empty()) return own_numbers(catalogue, start.own);
   if (start.other.empty()) return {};
-  start.opened = models::open_model(catalogue, start.other);
+  start.opened = stored::open_model(catalogue, start.other);
   return start_of(start.opened->description(), start.other);
 }
 

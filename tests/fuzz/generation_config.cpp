@@ -6,8 +6,8 @@
 #include "tests/support/models.hpp"
 #include "zero/base/error.hpp"
 #include "zero/config/generation.hpp"
-#include "zero/models/score_rules.hpp"
-#include "zero/models/stored_model.hpp"
+#include "zero/stored/stored_model.hpp"
+#include "zero/text/score_rules.hpp"
 
 namespace zero {
 namespace {
@@ -16,9 +16,9 @@ void check(std::string_view bytes) {
   static const model::Architecture kModel = testing_support::model_named("t5-small");
   try {
     const GenerationConfig settings =
-        models::parse_generation(kModel, bytes, "generation_config.json");
+        stored::parse_generation(kModel, bytes, "generation_config.json");
     require_generation(settings, {});
-    models::search_rules(settings, kModel, 64, 1);
+    writing::search_rules(settings, kModel, 64, 1);
   } catch (const SettingsError&) {
     return;
   } catch (const Error& error) {

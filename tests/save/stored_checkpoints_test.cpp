@@ -14,7 +14,7 @@
 #include "tests/support/models.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/small_model.hpp"
-#include "zero/models/model_folder.hpp"
+#include "zero/stored/model_folder.hpp"
 
 namespace zero::save {
 namespace {
@@ -257,7 +257,7 @@ TEST_F(Surveys, LookAtOneStepAlone) {
 TEST_F(Surveys, KnowThatWeightsAloneAreNotGoneOnFrom) {
   const TempFolder place("survey-weights");
   write_small_model(small_options(place.path() + "/model", Dtype::f32));
-  models::import_model(models::ModelFolder(testing_support::catalogue(), place.path() + "/model"),
+  stored::import_model(stored::ModelFolder(testing_support::catalogue(), place.path() + "/model"),
                        place.path() + "/root", "a test");
   const Survey found = survey(SurveyDepth::blocks, place.path() + "/root");
   ASSERT_EQ(found.steps.size(), 1u);

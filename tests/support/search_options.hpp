@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "zero/models/score_rules.hpp"
+#include "zero/text/score_rules.hpp"
 
 namespace zero::testing_support {
 
@@ -15,11 +15,11 @@ inline BeamEnd early_stopping(const nlohmann::json& options) {
 }
 
 /// Without ids that end a text, of texts that begin with one token.
-inline models::SearchRules search_rules(const nlohmann::json& options, int64_t max_length) {
+inline writing::SearchRules search_rules(const nlohmann::json& options, int64_t max_length) {
   using Ids = std::vector<int32_t>;
-  models::SearchRules rules{.num_beams = options.value("num_beams", 1),
-                            .length_penalty = options.value("length_penalty", 1.0),
-                            .early_stopping = early_stopping(options)};
+  writing::SearchRules rules{.num_beams = options.value("num_beams", 1),
+                             .length_penalty = options.value("length_penalty", 1.0),
+                             .early_stopping = early_stopping(options)};
   rules.scores = {.max_length = options.value("max_new_tokens", max_length - 1) + 1,
                   .min_length = options.value("min_length", 0),
                   .min_new_tokens = options.value("min_new_tokens", 0),
@@ -32,7 +32,7 @@ inline models::SearchRules search_rules(const nlohmann::json& options, int64_t m
     rules.scores.forced_bos_token_id = options["forced_bos_token_id"].get<int32_t>();
   if (options.contains("forced_eos_token_id"))
     rules.scores.forced_eos_token_id = {options["forced_eos_token_id"].get<int32_t>()};
-  if (options.value("do_sample", false)) rules.choice.draws = models::DrawRules{};
+  if (options.value("do_sample", false)) rules.choice.draws = writing::DrawRules{};
   return rules;
 }
 

@@ -8,7 +8,7 @@
 #include "src/model/gpt2.hpp"
 #include "tests/support/content_of.hpp"
 #include "tests/support/small_checkpoint.hpp"
-#include "zero/models/model_folder.hpp"
+#include "zero/stored/model_folder.hpp"
 
 namespace zero::testing_support {
 
@@ -21,12 +21,12 @@ inline float small_weight(int64_t i) { return float(i % 251) / 64 - 1; }
 
 inline int64_t small_model_numel() {
   int64_t numel = 0;
-  const graph::Graph graph = models::stored_graph(kSmallModel);
+  const graph::Graph graph = stored::stored_graph(kSmallModel);
   for (const graph::Parameter& parameter : graph.parameters) numel += parameter.real_numel;
   return numel;
 }
 
-inline models::ModelWriter::Options small_options(const std::string& folder, Dtype compute) {
+inline stored::ModelWriter::Options small_options(const std::string& folder, Dtype compute) {
   return {
       .folder = folder,
       .description = {
@@ -34,8 +34,8 @@ inline models::ModelWriter::Options small_options(const std::string& folder, Dty
 }
 
 /// Writes it in pieces of an odd length.
-inline void write_small_model(const models::ModelWriter::Options& options) {
-  models::ModelWriter writer(options);
+inline void write_small_model(const stored::ModelWriter::Options& options) {
+  stored::ModelWriter writer(options);
   const int64_t numel = small_model_numel();
   std::vector<float> piece;
   for (int64_t i = 0; i < numel; ++i) {
@@ -48,11 +48,11 @@ inline void write_small_model(const models::ModelWriter::Options& options) {
 }
 
 /// Every parameter of a stored model, joined in their order.
-inline std::vector<float> weights_of(const models::StoredModel& model) {
+inline std::vector<float> weights_of(const stored::StoredModel& model) {
   std::vector<float> all;
-  const graph::Graph graph = models::stored_graph(model.description().model);
+  const graph::Graph graph = stored::stored_graph(model.description().model);
   for (const graph::Parameter& parameter : graph.parameters) {
-    models::read_pieces(model, graph[parameter.tensor].name, 0, parameter.real_numel,
+    stored::read_pieces(model, graph[parameter.tensor].name, 0, parameter.real_numel,
                         [&](int64_t, std::span<const float> piece) {
                           all.insert(all.end(), piece.begin(), piece.end());
                         });

@@ -8,7 +8,7 @@
 
 #include "tests/support/models.hpp"
 #include "tests/support/small_model.hpp"
-#include "zero/models/model_folder.hpp"
+#include "zero/stored/model_folder.hpp"
 
 namespace zero::train {
 namespace {
@@ -42,7 +42,7 @@ TEST(StartModel, SaysTheNumbersOfARunThatBeginsWithIt) {
   EXPECT_EQ(found->numbers.rates.at("epsilon"), double(kSmallModel.epsilon));
   EXPECT_TRUE(found->must_agree);
 
-  models::import_model(*start.opened, folder("run/checkpoints"), "a test");
+  stored::import_model(*start.opened, folder("run/checkpoints"), "a test");
   config.model.init_from = folder("gone");
   config.checkpoint.resume = Resume::automatic;
   const auto own = numbers();

@@ -9,8 +9,8 @@
 #include "zero/io/data/dataset.hpp"
 #include "zero/io/data/tokenizer.hpp"
 #include "zero/model/family.hpp"
-#include "zero/models/generator.hpp"
 #include "zero/state/engine.hpp"
+#include "zero/text/generator.hpp"
 
 namespace zero::train {
 
@@ -21,25 +21,25 @@ state::Evaluation evaluate(state::Engine& engine, const Dataset& validation, int
                            const kernels::StepInputs& inputs);
 
 /// Returns options to answer a validation set's sources by the completed [generation], without ids
-/// that the tokenizer does not know. Throws as models::search_rules().
-models::GenerationOptions answer_options(const RunConfig& config, const state::Build& build,
-                                         const Tokenizer& tokenizer, int threads);
+/// that the tokenizer does not know. Throws as writing::search_rules().
+writing::GenerationOptions answer_options(const RunConfig& config, const state::Build& build,
+                                          const Tokenizer& tokenizer, int threads);
 
 /// Returns the device memory that the engine's plan leaves free until its next body.
-models::LentMemory memory_between_bodies(state::Engine& engine);
+writing::LentMemory memory_between_bodies(state::Engine& engine);
 
 /// Returns options for samples that answer no source. The completed [generation] of `config` acts
 /// if `written`, the [generation] of the input file, has any key.
-models::SampleOptions sample_options(const RunConfig& config, const GenerationConfig& written,
-                                     const state::Build& build, int threads);
+writing::SampleOptions sample_options(const RunConfig& config, const GenerationConfig& written,
+                                      const state::Build& build, int threads);
 
 /// Returns [generation] as a first launch completes it: by the settings of `start`, the model of
 /// model.init_from, unless null. Throws as require_generation().
-GenerationConfig first_generation(const RunConfig& config, const models::StoredModel* start);
+GenerationConfig first_generation(const RunConfig& config, const stored::StoredModel* start);
 
 /// Returns the texts that a training of this build writes: answers of evaluation.generate, samples
 /// of evaluation.show_samples. Their bytes hold for any tokenizer. `config` and `written` are as in
-/// sample_options(). Throws as models::search_rules().
+/// sample_options(). Throws as writing::search_rules().
 std::vector<state::Texts> texts_of(const RunConfig& config, const GenerationConfig& written,
                                    const state::Build& build);
 /// Sets World::texts if `config` asks for texts, so builds count their memory. `completed` is the

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "zero/config/read_config.hpp"
-#include "zero/models/stored_model.hpp"
+#include "zero/stored/stored_model.hpp"
 
 namespace zero::train {
 
@@ -14,7 +14,7 @@ struct StartModel {
   std::string own = {};    ///< the run's newest checkpoint, if it goes on, or ""
   std::string other = {};  ///< else the model or checkpoint of model.init_from
   bool is_found = false;   ///< true once the first rank has shared both
-  std::unique_ptr<models::StoredModel> opened = {};  ///< opened from `other`
+  std::unique_ptr<stored::StoredModel> opened = {};  ///< opened from `other`
 };
 
 /// Returns the numbers of the start model. Finds the model unless start.is_found. Returns none if

@@ -1,0 +1,142 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "zero/io/data/dataset.hpp"
+#include "zero/io/interop/safetensors.hpp"
+#include "zero/launch/peers.hpp"
+#include "zero/state/build.hpp"
+#include "zero/state/state_view.hpp"
+#include "zero/stored/stored_model.hpp"
+
+namespace zero::stored {
+
+/// Returns a graph with the parameters of a model.
+graph::Graph stored_graph(const model::Architecture& model);
+
+/// Returns names and extents of a model's parameters as files store them, in order and without the
+/// rows that pad the vocabulary.
+std::vector<SafetensorsWriter::Tensor> stored_tensors(const graph::Graph& graph);
+
+/// A parameter and its tensors in a model folder.
+struct StoredParameter {
+  std::string name;
+  std::vector<int64_t> shape;  ///< as stored_shape()
+  model::StoredForm form;
+};
+/// Returns all parameters in the model's order.
+std::vector<StoredParameter> stored_parameters(const model::Architecture& model);
+
+/// Returns the prefix of weights' names in checkpoints: "model/transformer.".
+std::string saved_weights_prefix(const model::Architecture& model);
+
+/// Returns advice on tokenizer files that an exported model's folder lacks: "copy a/vocab.json,
+/// a/merges.txt to b". Returns "" if none is missing.
+std::string tokenizer_left_out(const std::string& tokenizer, const std::string& folder);
+
+/// A trained model in Hugging Face's format: config.json, and model.safetensors or the files in
+/// model.safetensors.index.json. Names and forms of tensors are those of model::StoredNames. A
+/// parameter that is not plain is held whole, in fp32, while it is read. A shared table may have
+/// any of its names. A wrapper's prefix of names is ignored, with a warning.
+class ModelFolder : public StoredModel {
+ public:
+  /// Reads the description and all headers. Throws Error(kInput) with the first five tensors that
+  /// do not match the description, as expected and as found.
+  ModelFolder(const model::Catalogue& catalogue, const std::string& path);
+
+  const std::string& path() const override { return path_; }
+  const ModelDescription& description() const override { return description_; }
+  /// Returns effective.toml beside a folder `model`, if both lie in a run's folder.
+  Settings settings() const override;
+  Dtype dtype_of(std::string_view parameter) const override;
+  void read(std::string_view parameter, int64_t first, std::span<float> out) const override;
+
+ private:
+  struct FoundTensor {
+    const SafetensorsFile* file;
+    const SafetensorsTensor* tensor;
+  };
+  using Found = std::vector<std::pair<std::string, FoundTensor>>;
+  const StoredParameter& expected(std::string_view parameter) const;
+  const FoundTensor& found_tensor(std::string_view stored) const;
+  void read_whole_parameter(const StoredParameter& as) const;
+  void expect();
+  Found open_files();
+  void take(const Found& found);
+  void find_shared();
+  void match();
+  void match(const model::StoredCopy& stored) const;
+
+  std::string path_;
+  ModelDescription description_;
+  std::vector<StoredParameter> expected_;
+  std::set<std::string, std::less<>> known_;  ///< names that tensors may have, without prefix
+  std::vector<std::unique_ptr<SafetensorsFile>> files_;
+  std::map<std::string, FoundTensor, std::less<>> tensors_;  ///< by name without prefix
+  std::map<std::string_view, size_t> by_parameter_;
+  /// The last parameter read that is not plain, in the model's form.
+  mutable std::string whole_name_;
+  mutable std::vector<float> whole_;
+};
+
+/// Maximum bytes of a file of weights, as Hugging Face's. Larger models have several files.
+inline constexpr int64_t kModelFileBytesMax = 5'000'000'000;
+
+/// A writer of a new model folder, tensor by tensor: config.json, generation_config.json unless it
+/// is empty, and the tokenizer's files. Tensors go to model.safetensors or the files in
+/// model.safetensors.index.json, for ModelFolder, or to model.h5 for h5py. Tied weights and padding
+/// rows are left out. The folder appears when it is whole.
+class ModelWriter {
+ public:
+  enum class Format { safetensors, hdf5 };
+  struct Options {
+    std::string folder;
+    ModelDescription description;  ///< `compute` is the type of the weights in the files
+    Format format = Format::safetensors;
+    /// Maximum bytes of a file of weights. A larger tensor has a file of its own. HDF5 is one file.
+    int64_t file_bytes = kModelFileBytesMax;
+  };
+  /// Throws Error(kIo) if the folder exists or the disk is full.
+  explicit ModelWriter(const Options& options);
+  ~ModelWriter();
+  ModelWriter(const ModelWriter&) = delete;
+  ModelWriter& operator=(const ModelWriter&) = delete;
+
+  /// Appends fp32 masters, in pieces of any length: all parameters in the order of
+  /// model::graph_of(), each from its first element on. Rounds them as training does. Throws
+  /// Error(kIo).
+  void add(std::span<const float> masters);
+  /// Completes the folder after all masters. Throws Error(kIo).
+  void publish();
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+/// Returns the description of a run's model.
+ModelDescription describe_model(const RunConfig& config, const state::Build& build,
+                                const DataSets& data);
+
+/// Writes the weights that training multiplied with, bit for bit, to a new model folder, as
+/// ModelWriter. Rank 0 writes, in pieces of 4 MiB. `description.compute` is the plan's. Throws
+/// Error(kIo) on rank 0 alone, in the middle of communication, if the folder exists or the disk is
+/// full. Collective.
+void export_model(const state::StateView& view, const launch::Peers& peers,
+                  const std::string& folder, const ModelDescription& description);
+
+/// Writes a model as the checkpoint of step 0 to a new folder of checkpoints, by the commit
+/// protocol and in pieces of 4 MiB. The checkpoint holds weights alone, each in its stored type,
+/// and `program` as the program's version. Throws Error(kIo) if the folder exists. Leaves nothing
+/// after any error.
+void import_model(const StoredModel& model, const std::string& root, const std::string& program);
+
+}  // namespace zero::stored

@@ -1,0 +1,141 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "zero/config/run_config.hpp"
+#include "zero/launch/session.hpp"
+#include "zero/model/family.hpp"
+#include "zero/save/stored_checkpoints.hpp"
+#include "zero/state/state_view.hpp"
+
+namespace zero::stored {
+
+/// The content of a model folder's config.json: Hugging Face's keys of the model's family, and our
+/// object "zeroapp", which may be missing.
+struct ModelDescription {
+  model::Architecture model = {};
+  std::string mixed_dropout = {};  ///< rates that one model.dropout cannot express, or ""
+  Dtype compute = Dtype::f32;      ///< type of the training; torch_dtype
+  std::string tokenizer = {};      ///< "bytes", a folder for open_tokenizer(), or "": unknown
+  int64_t sequence_length = 0;     ///< tokens of a training sample
+  int64_t evaluation_micro = 0;    ///< samples a rank evaluated at a time; 0: unknown
+  /// Generation settings of generation_config.json or, without that, config.json. A run's are its
+  /// [generation].
+  GenerationConfig generation = {};
+};
+
+/// Parses a config.json; `name` is for messages. Throws Error(kInput) with `name`, the key and a
+/// value that works, for a model that no family builds.
+ModelDescription parse_description(const model::Catalogue& catalogue, std::string_view content,
+                                   const std::string& name);
+
+/// Reads <folder>/config.json, and generation_config.json if it exists. As in Transformers,
+/// config.json's keys for texts count only without that file. The tokenizer is "bytes", or the
+/// folder itself if it holds a tokenizer's files.
+ModelDescription read_description(const model::Catalogue& catalogue, const std::string& folder);
+
+/// Returns the text of a config.json.
+std::string description_json(const ModelDescription& description);
+
+/// Returns the text of a generation_config.json: the family's ids and `description.generation`.
+/// Returns "" if both are empty.
+std::string generation_json(const ModelDescription& description);
+
+/// Parses a generation_config.json; "" has no settings. `name` is for messages. Ignores keys that
+/// are not implemented. The first process warns once of those that have an effect. Ignores values
+/// that [generation] would refuse, because a model may serve for more than texts, and ids beyond
+/// the vocabulary that no text would have. Throws Error(kInput) if the family's ids differ from
+/// those of `model`.
+GenerationConfig parse_generation(const model::Architecture& model, std::string_view content,
+                                  const std::string& name);
+
+/// A trained model in a folder of Hugging Face's format or in a checkpoint.
+class StoredModel {
+ public:
+  virtual ~StoredModel() = default;
+
+  /// Returns the path of the folder.
+  virtual const std::string& path() const = 0;
+  virtual const ModelDescription& description() const = 0;
+
+  /// The settings of the run that trained the model, as an input file.
+  struct Settings {
+    std::string name;                  ///< for messages
+    std::string text;                  ///< "" if unknown
+    GenerationConfig generation = {};  ///< the model's, for keys that `text` leaves open
+  };
+  virtual Settings settings() const = 0;
+
+  /// Returns the stored type of a parameter, named as in model::graph_of().
+  virtual Dtype dtype_of(std::string_view parameter) const = 0;
+  /// Reads elements of a parameter from `first` on, as fp32. The table of tokens ends with the real
+  /// vocabulary. REQUIRES: one thread reads at a time. Throws Error(kInput) for a damaged file.
+  virtual void read(std::string_view parameter, int64_t first, std::span<float> out) const = 0;
+};
+
+/// Returns the model folder or checkpoint step that `folder` means: itself or its model/, if that
+/// holds a config.json. Otherwise it is the newest step, with a whole manifest, of a run or a
+/// folder of checkpoints, or the step `folder`. Throws Error(kInput) with the way to make one.
+std::string find_model(const model::Catalogue& catalogue, const std::string& folder);
+
+/// Opens a result of find_model(). Throws as ModelFolder and CheckpointModel.
+std::unique_ptr<StoredModel> open_model(const model::Catalogue& catalogue,
+                                        const std::string& found);
+
+/// Opens on every rank the model that rank 0 finds in a folder. Throws Ended. Collective.
+std::unique_ptr<StoredModel> open_model(launch::Session& session, const model::Catalogue& catalogue,
+                                        const std::string& folder);
+
+/// Calls `visit` with elements [begin, end) of a parameter, in order, at most 4 MiB at a time.
+void read_pieces(const StoredModel& model, std::string_view parameter, int64_t begin, int64_t end,
+                 const std::function<void(int64_t first, std::span<const float>)>& visit);
+
+/// Fills this rank's weights, and their low parts, in a plan of the same model.
+void load_weights(const StoredModel& model, const state::StateView& view);
+/// Fills the states of a new training. If weights are gathered before their first use, fills only
+/// this rank's shard of the optimizer's state.
+void begin_with_weights(const StoredModel& model, const state::StateView& view);
+
+/// Throws Error(kInput), naming both, if the model's numbers differ from those of `wanted`. Rates
+/// of dropout may differ.
+void require_same_model(const StoredModel& model, const model::Architecture& wanted);
+
+/// A model in a checkpoint of any rank count and stage: the fp32 masters, or the weights if only
+/// they were saved.
+class CheckpointModel : public StoredModel {
+ public:
+  /// Opens `folder` as StoredCheckpoint. Throws Error(kInput) as StoredCheckpoint, and if the
+  /// tensors do not match the model that the checkpoint names.
+  CheckpointModel(const model::Catalogue& catalogue, const std::string& folder);
+
+  const std::string& path() const override { return checkpoint_.folder(); }
+  const ModelDescription& description() const override { return description_; }
+  Settings settings() const override;
+  Dtype dtype_of(std::string_view parameter) const override;
+  void read(std::string_view parameter, int64_t first, std::span<float> out) const override;
+
+  const save::StoredCheckpoint& checkpoint() const { return checkpoint_; }
+
+ private:
+  const checkpoint::Tensor& tensor_of(std::string_view parameter) const;
+  void match() const;
+
+  save::StoredCheckpoint checkpoint_;
+  ModelDescription description_;
+};
+
+/// Returns the settings for the evaluation of a trained model. They are its run's, or those in the
+/// model's description if the run is unknown, changed by `overrides` as on a command line. The
+/// batch is one sample a rank, with the run's evaluation micro-batch, so the loss has the run's
+/// digits. Keeps only the weights' home, for build_evaluation(), and only `reproducible` of
+/// [numerics]. Throws Error(kUsage) as read_config(), or without validation data. Throws
+/// Error(kInput) if settings and model disagree.
+RunConfig evaluation_config(const ModelTable& models, const StoredModel& model,
+                            std::span<const std::string> overrides);
+
+}  // namespace zero::stored

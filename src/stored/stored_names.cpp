@@ -1,0 +1,75 @@
+#include <algorithm>
+
+#include "zero/base/error.hpp"
+#include "zero/io/interop/json.hpp"
+#include "zero/launch/session.hpp"
+#include "zero/model/hub_names.hpp"
+#include "zero/stored/model_folder.hpp"
+
+namespace zero::stored {
+namespace {
+
+bool is_passed_over(const model::StoredNames& stored, std::string_view name) {
+  return std::any_of(stored.ends.begin(), stored.ends.end(),
+                     [&](std::string_view end) { return name.ends_with(end); });
+}
+
+/// Returns the name without the family's prefix.
+std::string_view short_name(const model::StoredNames& stored, std::string_view name) {
+  return name.starts_with(stored.prefix) ? name.substr(stored.prefix.size()) : name;
+}
+
+}  // namespace
+
+void ModelFolder::expect() {
+  expected_ = stored_parameters(description_.model);
+  by_parameter_.clear();
+  known_.clear();
+  for (size_t i = 0; i < expected_.size(); ++i) {
+    by_parameter_[expected_[i].name] = i;
+    known_.insert(expected_[i].form.names.begin(), expected_[i].form.names.end());
+  }
+  for (const model::StoredCopy& stored : description_.model.family->stored.copies)
+    known_.insert(std::string(stored.copy));
+}
+
+/// Takes the tensors by their short names, and those that the files' metadata call aliases.
+void ModelFolder::take(const Found& found) {
+  const model::StoredNames& stored = description_.model.family->stored;
+  std::vector<std::string_view> names;
+  for (const auto& [name, entry] : found) names.push_back(name);
+  const std::string wrapper = model::wrapper_of(
+      names, [&](std::string_view name) { return known_.contains(short_name(stored, name)); });
+  // All ranks read the same file, so one warns.
+  if (!wrapper.empty() && launch::current_launch().task <= 0) {
+    warn(path_, ": the names of its tensors begin with \"", wrapper,
+         "\", which is a wrapper's, and are read without it");
+  }
+  const auto without = [&](std::string_view name) {
+    return std::string(short_name(stored, name.substr(wrapper.size())));
+  };
+  for (const auto& [name, entry] : found) {
+    const std::string own = without(name);
+    if (is_passed_over(stored, own) || tensors_.emplace(own, entry).second) continue;
+    refuse(Exit::kInput, entry.file->path(), ": \"", shown(name),
+           "\" stands there with and without ", stored.prefix);
+  }
+  for (const auto& file : files_) {
+    for (const auto& [alias, name] : file->metadata()) {
+      const SafetensorsTensor* tensor = file->find(name);
+      if (tensor && alias.starts_with(wrapper) && known_.contains(without(alias)))
+        tensors_.emplace(without(alias), FoundTensor{file.get(), tensor});
+    }
+  }
+}
+
+/// Finds each shared table under any of its names.
+void ModelFolder::find_shared() {
+  for (const model::StoredCopy& stored : description_.model.family->stored.copies) {
+    const auto copy = tensors_.find(stored.copy);
+    if (copy == tensors_.end() || by_parameter_.contains(stored.copy)) continue;
+    tensors_.emplace(stored.original, copy->second);
+  }
+}
+
+}  // namespace zero::stored

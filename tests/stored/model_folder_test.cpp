@@ -1,0 +1,180 @@
+// Ranks: 1
+#include "zero/stored/model_folder.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "src/model/gpt2.hpp"
+#include "tests/support/models.hpp"
+#include "zero/base/error.hpp"
+
+namespace zero::stored {
+namespace {
+
+namespace fs = std::filesystem;
+using Tensors = std::vector<SafetensorsWriter::Tensor>;
+
+constexpr model::Gpt2 kModel{.layers = 1, .width = 8, .heads = 2, .vocabulary = 10, .positions = 4};
+
+graph::Graph graph_of(const model::Gpt2& model = kModel) {
+  return model::gpt2(model, {.micro = {1, 4}, .compute = Dtype::f32, .training = false});
+}
+
+Tensors tensors_of(const std::string& prefix, const model::Gpt2& model = kModel) {
+  Tensors tensors = stored_tensors(graph_of(model));
+  for (SafetensorsWriter::Tensor& tensor : tensors) tensor.name = prefix + tensor.name;
+  return tensors;
+}
+
+int64_t numel(const SafetensorsWriter::Tensor& tensor) {
+  int64_t product = 1;
+  for (int64_t extent : tensor.shape) product *= extent;
+  return product;
+}
+
+class ModelFolders : public ::testing::Test {
+ protected:
+  ModelFolders() : folder_(fs::temp_directory_path() / ("zero-model-" + std::to_string(getpid()))) {
+    fs::create_directory(folder_);
+    std::ofstream(file("config.json")) << description_json({.model = kModel, .sequence_length = 4});
+  }
+  ~ModelFolders() override { fs::remove_all(folder_); }
+  std::string file(const std::string& name) const { return (folder_ / name).string(); }
+
+  /// Element i of each tensor is i, or what `value` makes of it.
+  void write(const Tensors& tensors, const std::string& name = "model.safetensors",
+             float scale = 1) const {
+    fs::remove(file(name));
+    SafetensorsWriter writer(file(name), {.tensors = tensors});
+    for (const SafetensorsWriter::Tensor& tensor : tensors) {
+      std::vector<float> values(size_t(numel(tensor)));
+      for (size_t i = 0; i < values.size(); ++i) values[i] = scale * float(i);
+      writer.write(std::as_bytes(std::span(values)));
+    }
+    writer.publish();
+  }
+
+  std::string refusal() const {
+    try {
+      const ModelFolder opened(testing_support::catalogue(), folder_.string());
+    } catch (const Error& error) {
+      EXPECT_EQ(error.exit(), Exit::kInput);
+      return error.what();
+    }
+    return "";
+  }
+
+  std::vector<float> read(const std::string& name, int64_t first, size_t count) const {
+    std::vector<float> out(count);
+    ModelFolder(testing_support::catalogue(), folder_.string()).read(name, first, out);
+    return out;
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(ModelFolders, AreReadWithAndWithoutThePrefix) {
+  for (const char* prefix : {"", "transformer."}) {
+    write(tensors_of(prefix));
+    EXPECT_EQ(refusal(), "") << prefix;
+    EXPECT_EQ(read("h.0.attn.c_attn.weight", 5, 3), (std::vector<float>{5, 6, 7}));
+    EXPECT_EQ(read("wte.weight", 79, 1), (std::vector<float>{79})) << "10 rows of 8, no padding";
+  }
+}
+
+TEST_F(ModelFolders, MayHoldMasksAndACopyOfTheTable) {
+  Tensors tensors = tensors_of("transformer.");
+  tensors.push_back({"transformer.h.0.attn.bias", {1, 1, 4, 4}});
+  tensors.push_back({"transformer.h.0.attn.masked_bias", {}});
+  tensors.push_back({"lm_head.weight", {10, 8}});
+  write(tensors);
+  EXPECT_EQ(refusal(), "") << "element i is i in both";
+  tensors.back().shape = {8, 10};
+  write(tensors);
+  EXPECT_NE(refusal().find("lm_head.weight differs"), std::string::npos);
+}
+
+TEST_F(ModelFolders, ACopyOfALargeTableIsComparedToItsLastElement) {
+  model::Gpt2 large = kModel;
+  large.vocabulary = 140'000;  // more elements than are compared at a time
+  std::ofstream(file("config.json")) << description_json({.model = large, .sequence_length = 4});
+  Tensors tensors = tensors_of("", large);
+  tensors.push_back({"lm_head.weight", {140'000, 8}});
+  write(tensors);
+  EXPECT_EQ(refusal(), "");
+  const float other = -1;
+  std::fstream last(file("model.safetensors"), std::ios::in | std::ios::out | std::ios::binary);
+  last.seekp(-int(sizeof other), std::ios::end);
+  last.write(reinterpret_cast<const char*>(&other), sizeof other);
+  last.close();
+  EXPECT_NE(refusal().find("lm_head.weight differs"), std::string::npos);
+}
+
+TEST_F(ModelFolders, OneForH5pyIsRefusedWithTheExportThatIsRead) {
+  std::ofstream(file("model.h5")) << "any";
+  EXPECT_NE(refusal().find("holds model.h5"), std::string::npos) << refusal();
+  EXPECT_NE(refusal().find("without --format hdf5"), std::string::npos) << refusal();
+}
+
+TEST_F(ModelFolders, AnotherHeadThanTheTableIsRefused) {
+  const Tensors head = {{"lm_head.weight", {10, 8}}};
+  write(tensors_of(""), "model-1.safetensors");
+  write(head, "model-2.safetensors", 2);
+  std::ofstream index(file("model.safetensors.index.json"));
+  index << R"({"metadata": {"total_size": 1}, "weight_map": {)"
+        << R"("lm_head.weight": "model-2.safetensors")";
+  for (const auto& tensor : tensors_of("")) {
+    index << ",\"" << tensor.name << "\": \"model-1.safetensors\"";
+  }
+  index << "}}";
+  index.close();
+  EXPECT_NE(refusal().find("lm_head.weight differs"), std::string::npos);
+  write(head, "model-2.safetensors", 1);
+  EXPECT_EQ(refusal(), "") << "two files behind one index";
+  EXPECT_EQ(read("ln_f.bias", 7, 1), (std::vector<float>{7}));
+}
+
+TEST_F(ModelFolders, AnIndexLeadsNowhereElse) {
+  write(tensors_of(""), "part.safetensors");
+  for (const char* name :
+       {"../part.safetensors", "/etc/passwd", "", ".", "..", "absent.safetensors"}) {
+    std::ofstream(file("model.safetensors.index.json"))
+        << R"({"weight_map": {"wte.weight": ")" << name << "\"}}";
+    EXPECT_NE(refusal(), "") << name;
+  }
+  std::ofstream(file("model.safetensors.index.json"))
+      << R"({"weight_map": {"xte.weight": "part.safetensors"}})";
+  EXPECT_NE(refusal().find("lacks \"xte.weight\""), std::string::npos);
+  std::ofstream(file("model.safetensors.index.json")) << "{}";
+  EXPECT_NE(refusal().find("no weight_map"), std::string::npos);
+}
+
+TEST_F(ModelFolders, ListTheFirstFiveThatDoNotFit) {
+  Tensors tensors = tensors_of("transformer.");
+  tensors[0].shape = {64, 8};
+  tensors[1].name = "transformer.wpe.wight";
+  write(tensors);
+  const std::string few = refusal();
+  EXPECT_NE(few.find("3 tensors are not"), std::string::npos) << few;
+  EXPECT_NE(few.find("wte.weight: expected F32, F16 or BF16 [10, 8], found F32 [64, 8]"),
+            std::string::npos)
+      << few;
+  EXPECT_NE(few.find("wpe.weight: expected [4, 8], found nothing"), std::string::npos) << few;
+  EXPECT_NE(few.find("wpe.wight: expected nothing, found F32 [4, 8]"), std::string::npos) << few;
+  write({{"other", {1}}});
+  const std::string many = refusal();
+  EXPECT_EQ(std::count(many.begin(), many.end(), '\n'), 5) << many;
+}
+
+TEST_F(ModelFolders, WithTheSameTensorTwiceAreRefused) {
+  Tensors tensors = tensors_of("transformer.");
+  tensors.push_back({"wpe.weight", {4, 8}});
+  write(tensors);
+  EXPECT_NE(refusal().find("with and without"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace zero::stored

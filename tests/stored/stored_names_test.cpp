@@ -1,0 +1,188 @@
+// Ranks: 1
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "src/model/blenderbot.hpp"
+#include "src/model/gpt2.hpp"
+#include "src/model/t5.hpp"
+#include "tests/support/content_of.hpp"
+#include "tests/support/models.hpp"
+#include "tests/support/refusal.hpp"
+#include "zero/stored/model_folder.hpp"
+
+namespace zero::stored {
+namespace {
+
+using ::testing::HasSubstr;
+using testing_support::catalogue;
+using testing_support::refusal_of;
+using testing_support::TempFolder;
+using Names = std::vector<std::string>;
+using Renamed = std::map<std::string, Names>;  // what a file holds in place of a tensor
+
+constexpr model::Gpt2 kGpt2{.layers = 1, .width = 8, .heads = 2, .vocabulary = 10, .positions = 4};
+constexpr model::T5 kT5{.layers = 1,
+                        .decoder_layers = 1,
+                        .width = 8,
+                        .heads = 2,
+                        .head_width = 4,
+                        .inner = 16,
+                        .vocabulary = 10};
+constexpr model::Blenderbot kBlenderbot{.layers = 1,
+                                        .decoder_layers = 1,
+                                        .width = 8,
+                                        .heads = 2,
+                                        .inner = 16,
+                                        .decoder_inner = 16,
+                                        .vocabulary = 10,
+                                        .positions = 4};
+
+model::T5 t5_with(bool tied, bool scales_otherwise) {
+  model::T5 model = kT5;
+  model.tied = tied;
+  model.scales_otherwise = scales_otherwise;
+  return model;
+}
+
+/// A folder of a model whose tensors stand under other names. All elements of a tensor are alike,
+/// and others than those of another one but of its copies.
+class StoredUnder {
+ public:
+  StoredUnder(const model::Architecture& model, const Renamed& renamed,
+              const std::string& wrapper = "",
+              const std::map<std::string, std::string>& metadata = {}) {
+    write("config.json", description_json({.model = model, .sequence_length = 4}));
+    SafetensorsWriter::Content content{.tensors = {}, .metadata = metadata};
+    const std::string prefix(model.family->stored.prefix);
+    std::vector<float> values;
+    for (const StoredParameter& parameter : stored_parameters(model)) {
+      for (const std::string& name : parameter.form.names) {
+        const auto other = renamed.find(name);
+        const float value = values_[name] = 0.5f + float(values_.size());
+        for (const std::string& written :
+             other == renamed.end() ? Names{prefix + name} : other->second) {
+          content.tensors.push_back(
+              {wrapper + written, model::stored_extents(parameter.form, parameter.shape)});
+          values.push_back(value);
+        }
+      }
+    }
+    SafetensorsWriter writer(folder_.path() + "/model.safetensors", content);
+    for (size_t i = 0; i < values.size(); ++i) {
+      int64_t numel = 1;
+      for (const int64_t extent : content.tensors[i].shape) numel *= extent;
+      const std::vector<float> elements(size_t(numel), values[i]);
+      writer.write(std::as_bytes(std::span(elements)));
+    }
+    writer.publish();
+  }
+
+  void write(const std::string& name, const std::string& text) const {
+    std::ofstream(folder_.path() + "/" + name) << text;
+  }
+  const std::string& path() const { return folder_.path(); }
+  ModelFolder open() const { return ModelFolder(catalogue(), folder_.path()); }
+  std::string words() const { return model::words(open().description().model); }
+  /// True if a parameter is read from the tensor that was made for `name`.
+  bool reads(const std::string& parameter, const std::string& name) const {
+    std::vector<float> out(1);
+    open().read(parameter, 0, out);
+    return out[0] == values_.at(name);
+  }
+  std::string refusal() const {
+    return refusal_of(Exit::kInput, [&] { open(); });
+  }
+
+ private:
+  TempFolder folder_{"stored-names"};
+  std::map<std::string, float> values_;  // by the name that a tensor has in its family
+};
+
+TEST(StoredNames, ASharedTableMayStandUnderAnyOfItsNames) {
+  for (const Names& names : {Names{"lm_head.weight"}, {"transformer.wte.weight", "lm_head.weight"}})
+    EXPECT_TRUE(StoredUnder(kGpt2, {{"wte.weight", names}}).reads("wte.weight", "wte.weight"))
+        << names[0];
+  const Names copies = {"encoder.embed_tokens.weight", "decoder.embed_tokens.weight",
+                        "lm_head.weight"};
+  for (const std::string& name : copies) {
+    const StoredUnder t5(kT5, {{"shared.weight", {name}}});
+    EXPECT_TRUE(t5.reads("shared.weight", "shared.weight")) << name;
+    const std::string own = name == "lm_head.weight" ? name : "model." + name;
+    const StoredUnder blenderbot(kBlenderbot, {{"model.shared.weight", {own}}});
+    EXPECT_TRUE(blenderbot.reads("model.shared.weight", "model.shared.weight")) << own;
+  }
+  EXPECT_EQ(StoredUnder(kT5, {{"shared.weight", {copies[0], copies[1]}}}).refusal(), "");
+  EXPECT_EQ(StoredUnder(kBlenderbot, {{"model.shared.weight", {"model." + copies[0], copies[2]}}})
+                .refusal(),
+            "");
+  EXPECT_EQ(StoredUnder(t5_with(false, false), {{"shared.weight", {copies[1]}}}).refusal(), "")
+      << "beside a head of its own";
+  EXPECT_THAT(StoredUnder(t5_with(false, false), {{"shared.weight", {}}}).refusal(),
+              HasSubstr("shared.weight: expected [10, 8], found nothing"))
+      << "a head of its own is no table of tokens";
+}
+
+TEST(StoredNames, AFilesMetadataMayNameATensorsOtherNames) {
+  const StoredUnder vision(kT5, {{"shared.weight", {"another.name"}}}, "",
+                           {{"shared.weight", "another.name"}, {"format", "pt"}});
+  EXPECT_THAT(vision.refusal(), HasSubstr("another.name: expected nothing"));
+  const StoredUnder norm(kGpt2, {{"ln_f.weight", {}}}, "",
+                         {{"transformer.ln_f.weight", "transformer.h.0.ln_1.weight"}});
+  EXPECT_TRUE(norm.reads("ln_f.weight", "h.0.ln_1.weight"));
+  const StoredUnder other(kGpt2, {{"ln_f.weight", {}}}, "",
+                          {{"transformer.ln_f.weight", "transformer.wpe.weight"}});
+  EXPECT_THAT(other.refusal(), HasSubstr("ln_f.weight: expected F32, F16 or BF16 [8], found"));
+}
+
+/// The names of a folder whose tensors have a wrapper's, as it warns.
+std::string warning_of(const model::Architecture& model, const std::string& wrapper) {
+  const StoredUnder folder(model, {}, wrapper);
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(folder.refusal(), "") << wrapper;
+  return ::testing::internal::GetCapturedStderr();
+}
+
+TEST(StoredNames, AWrappersPrefixIsSeenAndNamed) {
+  for (const std::string wrapper : {"module.", "_orig_mod.", "base_model.model.", "model.",
+                                    "transformer.", "module._orig_mod."}) {
+    for (const model::Architecture& model :
+         {model::Architecture(kGpt2), model::Architecture(kT5), model::Architecture(kBlenderbot)}) {
+      EXPECT_THAT(warning_of(model, wrapper), HasSubstr("begin with \"" + wrapper + "\""));
+    }
+  }
+  EXPECT_EQ(warning_of(kBlenderbot, ""), "");
+  EXPECT_THAT(StoredUnder(kT5, {}, "net.").refusal(), HasSubstr("found nothing"));
+}
+
+TEST(StoredNames, AHeadIsReadAsTransformersFiveMeansIt) {
+  const StoredUnder tied(t5_with(true, true), {});
+  EXPECT_THAT(tied.words(), HasSubstr("tied unscaled classifier"));
+  const StoredUnder copied(t5_with(true, true), {{"shared.weight", {"lm_head.weight"}}});
+  EXPECT_THAT(copied.words(), HasSubstr("tied unscaled classifier"));
+  StoredUnder own(t5_with(true, true), {{"shared.weight", {"shared.weight", "lm_head.weight"}}});
+  EXPECT_THAT(own.words(), HasSubstr(", untied classifier"));
+  EXPECT_TRUE(own.reads("lm_head.weight", "shared.weight")) << "which stand there alike";
+  const StoredUnder scaled(t5_with(false, true), {});
+  EXPECT_THAT(scaled.words(), HasSubstr("untied scaled classifier"));
+}
+
+TEST(StoredNames, AFolderOfAPickleAloneIsToldHowToMakeSafetensors) {
+  for (const char* name : {"pytorch_model.bin", "pytorch_model.bin.index.json"}) {
+    const StoredUnder folder(kBlenderbot, {});
+    std::filesystem::remove(folder.path() + "/model.safetensors");
+    folder.write(name, "pickle");
+    EXPECT_THAT(folder.refusal(),
+                HasSubstr(text(": holds ", name, " and no model.safetensors; pickles may run")));
+    EXPECT_THAT(folder.refusal(),
+                HasSubstr("from transformers import BlenderbotForConditionalGeneration as M"));
+  }
+}
+
+}  // namespace
+}  // namespace zero::stored
