@@ -11,8 +11,8 @@
 #include "zero/plan/plan.hpp"
 #include "zero/stored/stored_model.hpp"
 #include "zero/text/generator.hpp"
+#include "zero/text/metrics.hpp"
 #include "zero/train/batch_loader.hpp"
-#include "zero/train/metrics.hpp"
 
 namespace zero::train {
 
@@ -163,12 +163,12 @@ Answers answer(const Dataset& validation, int64_t samples, const Tokenizer& toke
   ZERO_REQUIRE(texts.size() == sources.size(), texts.size(), " texts for ", sources.size(),
                " sources");
   Answers answers;
-  train::TextCounts counts;
+  writing::TextCounts counts;
   for (size_t i = 0; i < texts.size(); ++i) {
     const std::string text =
         as_line(writing::answer_text(texts[i], questions[i].start, questions[i].end, tokenizer));
     const std::string target = as_line(validation.target_text(positions[i]).value_or(""));
-    counts += train::count_pair(text, target);
+    counts += writing::count_pair(text, target);
     answers.sources += as_line(writing::answer_text(questions[i].source, questions[i].start,
                                                     questions[i].end, tokenizer)) +
                        "\n";
@@ -176,8 +176,8 @@ Answers answer(const Dataset& validation, int64_t samples, const Tokenizer& toke
     answers.targets += target + "\n";
   }
   answers.figures = {.count = int64_t(texts.size()),
-                     .bleu = train::bleu(counts),
-                     .exact_match = train::exact_match(counts),
+                     .bleu = writing::bleu(counts),
+                     .exact_match = writing::exact_match(counts),
                      .seconds = std::chrono::duration<double>(Clock::now() - begun).count()};
   return answers;
 }

@@ -13,7 +13,7 @@
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
 #include "zero/io/files/files.hpp"
-#include "zero/train/metrics.hpp"
+#include "zero/text/metrics.hpp"
 
 namespace zero::train {
 namespace {
@@ -121,7 +121,7 @@ std::string texts_line(const state::Evaluation::Texts& texts) {
 
 void append_evaluation(std::string& line, const state::Evaluation& evaluation) {
   append(line, "evaluation after step %lld  loss %.4f  perplexity %.4g  %lld tokens  %.1f s\n",
-         (long long)evaluation.step, evaluation.loss, train::perplexity(evaluation.loss),
+         (long long)evaluation.step, evaluation.loss, writing::perplexity(evaluation.loss),
          (long long)evaluation.tokens, evaluation.seconds);
   if (!evaluation.texts) return;
   append(line, "generated after step %lld  %s  %.1f s\n", (long long)evaluation.step,
@@ -133,7 +133,7 @@ void append_evaluation_line(std::string& line, const state::Evaluation& evaluati
   append_number(line, "loss", evaluation.loss);
   append(line, "\"loss_hex\": \"%016llx\", ",
          (unsigned long long)std::bit_cast<uint64_t>(evaluation.loss));
-  append_number(line, "perplexity", train::perplexity(evaluation.loss));
+  append_number(line, "perplexity", writing::perplexity(evaluation.loss));
   append(line, "\"tokens\": %lld, \"seconds\": %.3f", (long long)evaluation.tokens,
          evaluation.seconds);
   if (const auto& texts = evaluation.texts) {

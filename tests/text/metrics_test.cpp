@@ -1,6 +1,6 @@
 // Ranks: 1
 
-#include "zero/train/metrics.hpp"
+#include "zero/text/metrics.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 #include "tests/support/processor_time.hpp"
 #include "tests/support/tree_folder.hpp"
 
-namespace zero::train {
+namespace zero::writing {
 namespace {
 
 using ::testing::ElementsAre;
@@ -122,4 +122,4 @@ TEST(Perplexity, IsTheExponentialOfTheLoss) {
 }
 
 }  // namespace
-}  // namespace zero::train
+}  // namespace zero::writing

@@ -1,4 +1,4 @@
-#include "zero/train/metrics.hpp"
+#include "zero/text/metrics.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +6,7 @@
 
 #include "zero/base/keyed_hash.hpp"
 
-namespace zero::train {
+namespace zero::writing {
 namespace {
 
 /// Replaces log(0), so that the mean vanishes if an order has no n-grams.
@@ -219,4 +219,4 @@ double exact_match(const TextCounts& counts) {
 
 double perplexity(double loss) { return std::exp(loss); }
 
-}  // namespace zero::train
+}  // namespace zero::writing
