@@ -33,7 +33,7 @@ from suite import REACHES, add_line, adopt_orphans, end_all_children  # noqa: E4
 from trial import Tree, Trials  # noqa: E402
 
 FOLDERS = ("src/plan", "src/compile", "src/run", "src/graph", "kernels", "src/comm", "io",
-           "src/launch", "src/state", "src/save", "src/advise", "src/stored",
+           "src/launch", "src/setup", "src/state", "src/save", "src/advise", "src/stored",
            "src/text", "src/train")
 HARMLESS = "tests/harmless_faults.txt"
 PASSING = ("passed", "same", "limit", "case")  # is of use in the folder of a campaign alone

@@ -89,12 +89,12 @@ void fill_moments(const state::StateView& view) {
 class Rank {
  public:
   Rank(launch::Session& session, const ConfigInput& input)
-      : session_(session), config_(input.config), rates_(state::learning_rates(config_)) {
+      : session_(session), config_(input.config), rates_(setup::learning_rates(config_)) {
     session_.start_threads(config_.run.threads, config_.run.share_device);
-    build_ = state::build(config_, {.ranks = session.ranks(), .threads = session.threads()});
-    parts_ = state::saved_parts(build_.plan, config_.checkpoint.weights_only);
+    build_ = setup::build(config_, {.ranks = session.ranks(), .threads = session.threads()});
+    parts_ = setup::saved_parts(build_.plan, config_.checkpoint.weights_only);
     comms_ = state::ready_communicators(session_);
-    engine_.emplace(session_, comms_, build_, state::rules_of(config_, rates_),
+    engine_.emplace(session_, comms_, build_, setup::rules_of(config_, rates_),
                     state::Engine::Options{.seed = 1, .disk = state::disk_homes(config_)});
     fill_moments(engine_->view());
     checkpointer_.emplace(session_, config_, build_.plan,
@@ -219,8 +219,8 @@ class Rank {
   const RunConfig config_;
   const std::vector<float> rates_;
   launch::Peers control_;
-  state::Build build_;
-  std::span<const state::SavedPart> parts_;
+  setup::Build build_;
+  std::span<const setup::SavedPart> parts_;
   state::Communicators comms_;
   std::optional<state::Engine> engine_;
   std::optional<save::Checkpointer> checkpointer_;

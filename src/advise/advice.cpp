@@ -21,9 +21,9 @@ bool is_disk_short(const PlanReport& report) {
 }
 
 /// Returns the advice to write texts with a separate command.
-std::string later_texts(const state::Build& build) {
+std::string later_texts(const setup::Build& build) {
   std::string out;
-  for (const state::Texts& texts : build.texts) {
+  for (const setup::Texts& texts : build.texts) {
     const bool answers = std::string_view(texts.key) == "evaluation.generate";
     out += answers ? "evaluation.generate = false and zeroapp eval RUN evaluation.generate=true "
                      "afterwards, "
@@ -50,7 +50,7 @@ std::string replaced(const Change& change, std::span<const std::string> typed) {
   return words;
 }
 
-std::string advice_for(const PlanReport& report, const RunConfig& config, const state::World& world,
+std::string advice_for(const PlanReport& report, const RunConfig& config, const setup::World& world,
                        const ChangeOptions& options) {
   const Fits fits = fits_in(report.limit);
   SearchTime time = options.time;
@@ -88,7 +88,7 @@ std::string advice_for(const PlanReport& report, const RunConfig& config, const 
 }  // namespace
 
 void refuse_unless_fits(const PlanReport& report, const RunConfig& config,
-                        const state::World& world, const ChangeOptions& options) {
+                        const setup::World& world, const ChangeOptions& options) {
   if (report.fits()) return;
   refuse(Exit::kDoesNotFit, "the plan needs ", shortage_text(*report.build, report.limit), " - ",
          advice_for(report, config, world, options));

@@ -5,7 +5,7 @@
 
 #include "zero/advise/cheapest_change.hpp"
 #include "zero/base/error.hpp"
-#include "zero/state/build.hpp"
+#include "zero/setup/build.hpp"
 
 namespace zero::advise {
 namespace {
@@ -255,7 +255,7 @@ Setting evaluation_setting(int64_t micro) {
 
 /// Returns smaller micro-batches for evaluations, if these may need more memory than training.
 Level evaluation_level(const RunConfig& config, const BatchSizes& batch) {
-  const int64_t now = state::evaluation_micro_batch(config, batch);
+  const int64_t now = setup::evaluation_micro_batch(config, batch);
   const bool writes = config.evaluation.generate || config.evaluation.show_samples > 0;
   if (now <= 1 || (now <= batch.micro && !writes)) return {};
   Setting one = evaluation_setting(1);

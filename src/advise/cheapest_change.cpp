@@ -25,21 +25,21 @@ RunConfig with_one_buffer(RunConfig config) {
 
 /// True if the plan fits with some home that "auto" may choose, with all or half of the states off
 /// the device.
-bool fits_somewhere(const RunConfig& config, const state::World& world, const Fits& fits) {
-  if (!chooses_homes(config)) return fits(state::build(with_one_buffer(config), world));
+bool fits_somewhere(const RunConfig& config, const setup::World& world, const Fits& fits) {
+  if (!chooses_homes(config)) return fits(setup::build(with_one_buffer(config), world));
   const std::vector<RunConfig> candidates = home_candidates(config);
   for (RunConfig candidate : candidates) {
-    if (fits(state::build(candidate, world))) return true;
+    if (fits(setup::build(candidate, world))) return true;
     candidate.offload_optimizer.ratio /= 2;
     const bool shares = config.offload_optimizer.device == Home::automatic &&
                         candidate.offload_optimizer.device != Home::none;
-    if (shares && fits(state::build(candidate, world))) return true;
+    if (shares && fits(setup::build(candidate, world))) return true;
   }
-  return fits(state::build(with_one_buffer(candidates.back()), world));
+  return fits(setup::build(with_one_buffer(candidates.back()), world));
 }
 
 /// True if a configuration compiles and fits. An Error(kUsage) counts as no.
-bool works(const RunConfig& config, const state::World& world, const Fits& fits) {
+bool works(const RunConfig& config, const setup::World& world, const Fits& fits) {
   try {
     return fits_somewhere(config, world, fits);
   } catch (const Error& error) {
@@ -59,7 +59,7 @@ struct OutOfTime {};
 
 class Search {
  public:
-  Search(const RunConfig& config, const state::World& world, const Fits& fits, SearchTime* time)
+  Search(const RunConfig& config, const setup::World& world, const Fits& fits, SearchTime* time)
       : config_(config), team_(world), fits_(fits), time_(time) {}
 
   std::optional<Change> among_all(int most_ranks) {
@@ -77,7 +77,7 @@ class Search {
   }
 
   std::optional<Change> among(const std::vector<Level>& recomputes, int ranks) {
-    state::World world = team_;
+    setup::World world = team_;
     world.ranks = ranks;
     const StateLevels stages = state_levels(config_, ranks);
     const std::vector<Level> micros = micros_on(ranks);
@@ -108,7 +108,7 @@ class Search {
   }
 
   std::optional<Change> among_micros(const Level& level, const std::vector<Level>& micros,
-                                     const state::World& world) const {
+                                     const setup::World& world) const {
     for (const Level& micro : micros) {
       Level settings = join({level, micro});
       if (!fits_with(settings, world)) continue;
@@ -119,7 +119,7 @@ class Search {
     return std::nullopt;
   }
 
-  Change change_of(const Level& settings, const state::World& world) const {
+  Change change_of(const Level& settings, const setup::World& world) const {
     Level typed = settings;
     if (world.ranks > team_.ranks) typed.push_back({text("--ranks ", world.ranks), {}});
     const std::string words = words_of(typed);
@@ -129,7 +129,7 @@ class Search {
             .names_folder = words.find(text("=", kFolderToName)) != words.npos};
   }
 
-  void drop_needless(Level& settings, const state::World& world) const {
+  void drop_needless(Level& settings, const setup::World& world) const {
     for (size_t i = 0; i < settings.size();) {
       Level fewer = settings;
       fewer.erase(fewer.begin() + ptrdiff_t(i));
@@ -141,7 +141,7 @@ class Search {
     }
   }
 
-  void weaken(Level& settings, const state::World& world) const {
+  void weaken(Level& settings, const setup::World& world) const {
     for (Setting& setting : settings) {
       const Setting strongest = setting;
       const auto is_too_weak = [&](const Setting& weaker) {
@@ -156,10 +156,10 @@ class Search {
     }
   }
 
-  bool fits_with(const Level& settings, const state::World& world) const {
+  bool fits_with(const Level& settings, const setup::World& world) const {
     if (!time_) return works(changed(settings), world, fits_);
     if (time_->has_ended) return false;
-    state::World bounded = world;
+    setup::World bounded = world;
     bounded.interrupt = [this] {
       if (core_seconds() - begun_ > time_->seconds) throw OutOfTime();
     };
@@ -179,13 +179,13 @@ class Search {
   }
 
   const RunConfig& config_;
-  const state::World& team_;
+  const setup::World& team_;
   const Fits& fits_;
   SearchTime* const time_;  ///< null: no limit
   const double begun_ = core_seconds();
 };
 
-std::vector<int64_t> micro_candidates(const RunConfig& config, const state::World& world) {
+std::vector<int64_t> micro_candidates(const RunConfig& config, const setup::World& world) {
   const int64_t share = config.train_batch_size / world.ranks;
   const int64_t most = share > 0 ? std::min(share, kLargestMicroBatch) : kLargestMicroBatch;
   std::vector<int64_t> candidates;
@@ -214,19 +214,19 @@ size_t largest_fitting(size_t count, const std::function<bool(size_t)>& fits) {
 }  // namespace
 
 Fits fits_in(const MemoryLimit& limit) {
-  return [limit](const state::Build& build) { return advise::fits(build, limit); };
+  return [limit](const setup::Build& build) { return advise::fits(build, limit); };
 }
 
-std::optional<Change> cheapest_change(const RunConfig& config, const state::World& world,
+std::optional<Change> cheapest_change(const RunConfig& config, const setup::World& world,
                                       const Fits& fits, int most_ranks, SearchTime* time) {
   return Search(config, world, fits, time).among_all(most_ranks);
 }
 
-int64_t largest_micro_batch(const RunConfig& config, const state::World& world, const Fits& fits) {
-  state::World textless = world;
+int64_t largest_micro_batch(const RunConfig& config, const setup::World& world, const Fits& fits) {
+  setup::World textless = world;
   textless.texts = {};
   const std::vector<int64_t> candidates = micro_candidates(config, world);
-  const auto fits_in_world = [&](size_t candidate, const state::World& in) {
+  const auto fits_in_world = [&](size_t candidate, const setup::World& in) {
     RunConfig changed = config;
     changed.train_micro_batch_size_per_gpu = candidates[candidate];
     if (config.train_batch_size > 0) changed.gradient_accumulation_steps = 0;
@@ -249,7 +249,7 @@ MemoryLimit limit_of_largest(const RunConfig& config, MemoryLimit limit) {
   return limit;
 }
 
-void resolve_largest(RunConfig& config, const state::World& world, const MemoryLimit& limit) {
+void resolve_largest(RunConfig& config, const setup::World& world, const MemoryLimit& limit) {
   if (config.train_micro_batch_size_per_gpu != kMicroBatchMax) return;
   if (config.train_batch_size > 0 && config.gradient_accumulation_steps > 0) {
     refuse_settings(

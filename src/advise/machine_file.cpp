@@ -11,7 +11,7 @@
 #include "zero/base/path.hpp"
 #include "zero/base/text.hpp"
 #include "zero/config/toml.hpp"
-#include "zero/state/build.hpp"
+#include "zero/setup/build.hpp"
 
 namespace zero::advise {
 namespace {
@@ -341,7 +341,7 @@ std::string other_launch(const std::string& machine, int64_t measured, bool has_
 }
 
 MachineRates read_rates(const std::string& machine, const RunConfig& config, int64_t ranks) {
-  const Dtype compute = state::compute_dtype(config);
+  const Dtype compute = setup::compute_dtype(config);
   if (!is_machine_file(machine)) return {.machine = plan::machine_profile(machine, compute)};
   const MachineFigures figures = read_machine_file(machine);
   return {.machine = machine_of(figures, compute, machine),

@@ -15,14 +15,14 @@ namespace zero::advise {
 namespace {
 
 /// Lowers placement.shares.on_device until its plan fits. It does not check a share of 0.
-void take_share(const state::World& world, const MemoryLimit& limit, Placement& placement) {
+void take_share(const setup::World& world, const MemoryLimit& limit, Placement& placement) {
   double& share = placement.shares.on_device;
   while (share > 0) {
-    placement.build = state::build(placement.config, world, placement.shares);
+    placement.build = setup::build(placement.config, world, placement.shares);
     if (fits(placement.build, limit)) return;
     share -= 1.0 / plan::kDeviceUpdateParts;
   }
-  placement.build = state::build(placement.config, world);
+  placement.build = setup::build(placement.config, world);
 }
 
 std::string sites_text(const plan::UpdateSites& sites) {
@@ -91,17 +91,17 @@ std::string both_texts(const RunConfig& asked, const RunConfig& config) {
 /// A trial of one candidate, and of the share that the device can keep.
 class Attempt {
  public:
-  Attempt(const RunConfig& candidate, const state::World& world, const MemoryLimit& limit)
+  Attempt(const RunConfig& candidate, const setup::World& world, const MemoryLimit& limit)
       : config(candidate), team_(world), limit_(limit), most_(candidate.offload_optimizer.ratio) {}
 
   /// Sets the least share that works in `config`, if `shares`. False if none does.
   bool works(bool shares) {
-    const state::Build whole = state::build(config, team_);
+    const setup::Build whole = setup::build(config, team_);
     shortage = fits(whole, limit_) ? "" : shortage_text(whole, limit_);
     const bool leaves = shares && config.offload_optimizer.device != Home::none;
     if (!leaves || !device_holds(whole)) return shortage.empty();
     take_share(least_share());
-    const state::Build least = state::build(config, team_);
+    const setup::Build least = setup::build(config, team_);
     if (fits(least, limit_)) return true;
     if (shortage.empty()) {
       take_share(kShares);
@@ -115,7 +115,7 @@ class Attempt {
   std::string shortage;
 
  private:
-  bool device_holds(const state::Build& made) const { return fits(made, of_device(limit_)); }
+  bool device_holds(const setup::Build& made) const { return fits(made, of_device(limit_)); }
 
   void take_share(int parts) { config.offload_optimizer.ratio = most_ * parts / kShares; }
 
@@ -124,12 +124,12 @@ class Attempt {
     while (high - low > 1) {
       const int middle = (low + high) / 2;
       take_share(middle);
-      (device_holds(state::build(config, team_)) ? high : low) = middle;
+      (device_holds(setup::build(config, team_)) ? high : low) = middle;
     }
     return high;
   }
 
-  const state::World& team_;
+  const setup::World& team_;
   const MemoryLimit& limit_;
   double most_;
 };
@@ -138,23 +138,23 @@ constexpr const char* kBuffersKey = "zero.offload_optimizer.buffer_count";
 
 /// True if the plan with `buffers` buffers fits. More buffers than the least are optional, so they
 /// leave part of a limit that the user has not set.
-bool fits_with(RunConfig config, int64_t buffers, const state::World& world,
+bool fits_with(RunConfig config, int64_t buffers, const setup::World& world,
                const MemoryLimit& limit) {
   config.offload_optimizer.buffer_count = buffers;
   const bool least = buffers <= plan::kLeastStagedUnits;
-  return fits(state::build(config, world), least ? limit : limit_of_largest(config, limit));
+  return fits(setup::build(config, world), least ? limit : limit_of_largest(config, limit));
 }
 
 }  // namespace
 
-Placement choose_placement(const RunConfig& config, const state::World& world,
+Placement choose_placement(const RunConfig& config, const setup::World& world,
                            const MemoryLimit& limit, const plan::Machine& machine) {
   Placement placement;
   const HomeChoice homes = choose_homes(config, world, limit);
   placement.config = homes.config;
   placement.config.offload_optimizer.buffer_count =
       choose_buffers(homes.config, world, limit, machine);
-  placement.shares.on_device = state::device_update_share_for(placement.config, world, machine);
+  placement.shares.on_device = setup::device_update_share_for(placement.config, world, machine);
   take_share(world, limit, placement);
   choose_speculation(world, limit, machine, placement);
   placement.choices = home_choices(config, homes);
@@ -192,13 +192,13 @@ void note_choices(const Choices& choices, ConfigInput& input) {
 std::vector<std::string> plan_warnings(const ConfigInput& input, const plan::Plan& plan) {
   const char* const key = "zero.stage3_param_persistence_threshold";
   const auto written = input.written.find(key);
-  const std::string idle = state::idle_threshold(input.config, plan);
+  const std::string idle = setup::idle_threshold(input.config, plan);
   if (written == input.written.end() || idle.empty()) return {};
   return {zero::text(written->second.place, ": ", key, ": ", idle)};
 }
 
 std::string vain_pin_memory(const ConfigInput& input, bool device) {
-  if (device || state::pins_host(input.config)) return "";
+  if (device || setup::pins_host(input.config)) return "";
   const bool states = !input.config.offload_optimizer.pin_memory;
   const char* key = states ? "zero.offload_optimizer.pin_memory" : "zero.offload_param.pin_memory";
   return text(input.written.at(key).place, ": ", key,
@@ -228,7 +228,7 @@ std::vector<RunConfig> home_candidates(const RunConfig& config) {
   return candidates;
 }
 
-HomeChoice choose_homes(const RunConfig& config, const state::World& world,
+HomeChoice choose_homes(const RunConfig& config, const setup::World& world,
                         const MemoryLimit& limit) {
   if (!chooses_homes(config)) return {.config = config, .fits = true};
   HomeChoice choice;
@@ -265,10 +265,10 @@ bool chooses_buffers(const RunConfig& config) {
   return moves && config.offload_optimizer.buffer_count == 0;
 }
 
-int64_t choose_buffers(const RunConfig& config, const state::World& world, const MemoryLimit& limit,
+int64_t choose_buffers(const RunConfig& config, const setup::World& world, const MemoryLimit& limit,
                        const plan::Machine& machine) {
   if (!chooses_buffers(config)) return config.offload_optimizer.buffer_count;
-  const int64_t wanted = state::buffers_for(config, world, machine);
+  const int64_t wanted = setup::buffers_for(config, world, machine);
   if (fits_with(config, wanted, world, limit)) return wanted;
   int64_t low = 1, high = wanted;  // `high` does not fit
   while (high - low > 1) {

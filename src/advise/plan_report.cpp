@@ -161,7 +161,7 @@ std::string traffic_formula_text(const PlanReport& report, size_t verb, int64_t 
                      .otherwise = verb == 0 ? why_fewer_gathered(asked) : kUnexplained});
 }
 
-int64_t slot_bytes(const state::Build& build) { return tiers::SlotTable::bytes_for(build.slotted); }
+int64_t slot_bytes(const setup::Build& build) { return tiers::SlotTable::bytes_for(build.slotted); }
 
 std::string verdict(const std::vector<Need>& needs) {
   return are_met(needs) ? ": fits\n" : ": does not fit\n";
@@ -169,7 +169,7 @@ std::string verdict(const std::vector<Need>& needs) {
 
 std::string texts_rows(const PlanReport& report) {
   std::string out;
-  for (const state::Texts& texts : report.build->texts) {
+  for (const setup::Texts& texts : report.build->texts) {
     out += memory_row("texts", sum(texts.bytes)) +
            text("   of ", texts.key, ", ", beside_text(*report.build, texts),
                 verdict(needs_of(*report.build, report.limit, texts)));
@@ -188,7 +188,7 @@ std::string limit_rows(const PlanReport& report) {
 
 }  // namespace
 
-PlanReport report_plan(const state::Build& build, const plan::Machine& machine,
+PlanReport report_plan(const setup::Build& build, const plan::Machine& machine,
                        const MemoryLimit& limit) {
   return {.build = &build,
           .forecast = plan::forecast(build.plan, machine),
@@ -309,7 +309,7 @@ std::string plan_json(const PlanReport& report) {
   json["tiers"] = tiers_json(forecast);
   json["checkpoint_copy_bytes"] = report.build->copy_bytes;
   json["checkpoint_slot_bytes"] = slot_bytes(*report.build);
-  for (const state::Texts& texts : report.build->texts) {
+  for (const setup::Texts& texts : report.build->texts) {
     json["text_bytes"][texts.key] = sum(beside(*report.build, texts.bytes));
   }
   json["formula_bytes"] = {{"weights", formula.weights},

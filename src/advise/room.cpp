@@ -11,7 +11,7 @@ namespace {
 
 using plan::Tier;
 
-int64_t room_on_disk(const state::Build& build, const MemoryLimit& limit) {
+int64_t room_on_disk(const setup::Build& build, const MemoryLimit& limit) {
   const plan::Request& made = build.plan.request;
   if (made.weight_home != Tier::nvme) return limit.disk.optimizer;
   return made.optimizer_home == Tier::nvme ? limit.disk.both : limit.disk.parameters;
@@ -37,7 +37,7 @@ std::string text_of(const Shortage& shortage) {
 
 }  // namespace
 
-std::vector<Need> needs_of(const state::Build& build, const MemoryLimit& limit,
+std::vector<Need> needs_of(const setup::Build& build, const MemoryLimit& limit,
                            const plan::TierBytes& texts) {
   const int64_t device_texts = texts[size_t(Tier::device)], host_texts = texts[size_t(Tier::host)];
   const int64_t all_texts = device_texts + host_texts;
@@ -63,43 +63,43 @@ std::vector<Need> needs_of(const state::Build& build, const MemoryLimit& limit,
   return needs;
 }
 
-std::vector<Need> needs_of(const state::Build& build, const MemoryLimit& limit,
-                           const state::Texts& texts) {
+std::vector<Need> needs_of(const setup::Build& build, const MemoryLimit& limit,
+                           const setup::Texts& texts) {
   return needs_of(build, limit, beside(build, texts.bytes));
 }
 
 bool are_met(const std::vector<Need>& needs) { return unmet(needs) == nullptr; }
 
-int64_t counted_bytes(const state::Build& build, const MemoryLimit& limit) {
+int64_t counted_bytes(const setup::Build& build, const MemoryLimit& limit) {
   return build.plan.arena_bytes[size_t(Tier::device)] + (limit.of_host ? host_bytes(build) : 0);
 }
 
-int64_t all_bytes(const state::Build& build) {
+int64_t all_bytes(const setup::Build& build) {
   return build.plan.arena_bytes[size_t(Tier::device)] + host_bytes(build);
 }
 
-int64_t host_bytes(const state::Build& build) {
+int64_t host_bytes(const setup::Build& build) {
   return build.plan.arena_bytes[size_t(Tier::host)] + build.copy_bytes;
 }
 
-bool fits(const state::Build& build, const MemoryLimit& limit) {
+bool fits(const setup::Build& build, const MemoryLimit& limit) {
   return are_met(needs_of(build, limit)) &&
-         std::ranges::all_of(build.texts, [&](const state::Texts& texts) {
+         std::ranges::all_of(build.texts, [&](const setup::Texts& texts) {
            return are_met(needs_of(build, limit, texts));
          });
 }
 
-std::optional<Shortage> shortage_of(const state::Build& build, const MemoryLimit& limit) {
+std::optional<Shortage> shortage_of(const setup::Build& build, const MemoryLimit& limit) {
   const std::vector<Need> own = needs_of(build, limit);
   if (const Need* need = unmet(own)) return Shortage{*need};
-  for (const state::Texts& texts : build.texts) {
+  for (const setup::Texts& texts : build.texts) {
     const std::vector<Need> needs = needs_of(build, limit, texts);
     if (const Need* need = unmet(needs)) return Shortage{*need, texts.key};
   }
   return std::nullopt;
 }
 
-std::string shortage_text(const state::Build& build, const MemoryLimit& limit) {
+std::string shortage_text(const setup::Build& build, const MemoryLimit& limit) {
   const std::optional<Shortage> shortage = shortage_of(build, limit);
   return shortage ? text_of(*shortage) : "";
 }
@@ -110,14 +110,14 @@ MemoryLimit of_device(MemoryLimit limit) {
   return limit;
 }
 
-plan::TierBytes beside(const state::Build& build, plan::TierBytes texts) {
+plan::TierBytes beside(const setup::Build& build, plan::TierBytes texts) {
   const plan::Stretch free = plan::free_between_bodies(build.plan);
   int64_t& device = texts[size_t(Tier::device)];
   if (device <= free.end - free.begin) device = 0;
   return texts;
 }
 
-std::string beside_text(const state::Build& build, const state::Texts& texts) {
+std::string beside_text(const setup::Build& build, const setup::Texts& texts) {
   return bytes_text(double(sum(beside(build, texts.bytes)))) + " of it beside the plan";
 }
 

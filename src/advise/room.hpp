@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "zero/advise/memory_limit.hpp"
-#include "zero/state/build.hpp"
+#include "zero/setup/build.hpp"
 
 namespace zero::advise {
 
@@ -24,10 +24,10 @@ struct Need {
 
 /// Returns the needs of a plan, and of texts beside it, under every known limit. REQUIRES: `limit`
 /// outlives them.
-std::vector<Need> needs_of(const state::Build& build, const MemoryLimit& limit,
+std::vector<Need> needs_of(const setup::Build& build, const MemoryLimit& limit,
                            const plan::TierBytes& texts = {});
-std::vector<Need> needs_of(const state::Build& build, const MemoryLimit& limit,
-                           const state::Texts& texts);
+std::vector<Need> needs_of(const setup::Build& build, const MemoryLimit& limit,
+                           const setup::Texts& texts);
 
 bool are_met(const std::vector<Need>& needs);
 
@@ -42,6 +42,6 @@ struct Shortage {
 
 /// Returns the first shortage of a plan, otherwise of the texts beside it; nothing if all fits.
 /// REQUIRES: `limit` outlives the shortage.
-std::optional<Shortage> shortage_of(const state::Build& build, const MemoryLimit& limit);
+std::optional<Shortage> shortage_of(const setup::Build& build, const MemoryLimit& limit);
 
 }  // namespace zero::advise

@@ -19,10 +19,10 @@ constexpr double kWorthSpeculating = 0.95;
 /// Takes as much of the wanted shares as fits. Device memory limits updates on the device, host
 /// memory second copies. Returns false and leaves the placement unchanged if no speculation fits.
 /// `wanted` becomes the least shares that were tried.
-bool take_speculation(const state::World& world, const MemoryLimit& limit,
+bool take_speculation(const setup::World& world, const MemoryLimit& limit,
                       plan::UpdateShares& wanted, Placement& placement) {
   for (plan::UpdateShares tried = wanted; tried.speculated > 0;) {
-    state::Build made = state::build(placement.config, world, tried);
+    setup::Build made = setup::build(placement.config, world, tried);
     if (plan::update_sites(made.plan).speculated == 0) return false;
     wanted = tried;
     if (fits(made, limit)) {
@@ -36,7 +36,7 @@ bool take_speculation(const state::World& world, const MemoryLimit& limit,
   return false;
 }
 
-bool pays(const state::Build& with, const state::Build& without, const plan::Machine& machine) {
+bool pays(const setup::Build& with, const setup::Build& without, const plan::Machine& machine) {
   return plan::forecast(with.plan, machine).step_seconds <=
          kWorthSpeculating * plan::forecast(without.plan, machine).step_seconds;
 }
@@ -54,12 +54,12 @@ void require_nothing_to_speculate(const RunConfig& config) {
 
 }  // namespace
 
-void choose_speculation(const state::World& world, const MemoryLimit& limit,
+void choose_speculation(const setup::World& world, const MemoryLimit& limit,
                         const plan::Machine& machine, Placement& placement) {
   const std::optional<bool> asked = placement.config.offload_optimizer.speculate;
   // Host memory's rate decides if speculation pays, and published figures lack that rate.
   if (!asked.value_or(machine.has_memory && machine.host_is_measured)) return;
-  plan::UpdateShares wanted = state::speculated_shares_for(placement.config, world, machine);
+  plan::UpdateShares wanted = setup::speculated_shares_for(placement.config, world, machine);
   if (wanted.speculated == 0) return require_nothing_to_speculate(placement.config);
   if (!asked) {
     Placement tried = placement;
@@ -70,7 +70,7 @@ void choose_speculation(const state::World& world, const MemoryLimit& limit,
   }
   if (take_speculation(world, limit, wanted, placement) || !fits(placement.build, limit)) return;
   refuse(Exit::kDoesNotFit, "zero.offload_optimizer.speculate = true needs ",
-         shortage_text(state::build(placement.config, world, wanted), limit),
+         shortage_text(setup::build(placement.config, world, wanted), limit),
          ", as its second copies take host memory; write speculate = \"auto\", which takes what "
          "there is, or false");
 }

@@ -115,8 +115,8 @@ View::View(const CommandLine& line) : line_(line) {
   std::string warning;
   input.locate([&] {
     batch_ = resolve_batch(config_, line.ranks);
-    data_ = state::open_data(config_);
-    state::order_by_length(config_, batch_, data_);
+    data_ = setup::open_data(config_);
+    setup::order_by_length(config_, batch_, data_);
     warning = resolve_steps(config_, train().samples(), batch_.train, done_);
   });
   if (!warning.empty()) warn(warning);

@@ -13,7 +13,7 @@
 #include "zero/device/device.hpp"
 #include "zero/io/data/dataset.hpp"
 #include "zero/launch/session.hpp"
-#include "zero/state/build.hpp"
+#include "zero/setup/build.hpp"
 #include "zero/stored/stored_model.hpp"
 #include "zero/text/metrics.hpp"
 #include "zero/train/evaluator.hpp"
@@ -26,14 +26,14 @@ using launch::Session;
 struct Model {
   std::unique_ptr<stored::StoredModel> stored;
   RunConfig config;
-  state::Build build;
+  setup::Build build;
   DataSets data;
 };
 
 /// Compiles the evaluation with weights at this home. Returns true if this rank has room for it.
 /// Refuses the last home if texts have no room there.
-bool fits(Session& session, const state::World& world, bool is_last, Model& model) {
-  model.build = state::build_evaluation(model.config, world);
+bool fits(Session& session, const setup::World& world, bool is_last, Model& model) {
+  model.build = setup::build_evaluation(model.config, world);
   const bool writes = model.config.evaluation.generate;
   if (writes)
     model.build.texts = train::texts_of(model.config, model.config.generation, model.build);
@@ -57,7 +57,7 @@ std::vector<RunConfig> placements(RunConfig config, bool is_written) {
 }
 
 /// Takes the first home with room on all ranks.
-void place(Session& session, const state::World& world, const CommandLine& line, Model& model) {
+void place(Session& session, const setup::World& world, const CommandLine& line, Model& model) {
   // The weights keep a home that the command names.
   const bool is_written = std::ranges::any_of(line.overrides, [](const std::string& setting) {
     return setting.starts_with("zero.offload_param.device=");
@@ -82,10 +82,10 @@ void load(state::Engine& engine, const Model& model) {
 
 state::Evaluation evaluate(Session& session, const state::Communicators& comms,
                            const Model& model) {
-  const std::vector<float> rates = state::learning_rates(model.config);
+  const std::vector<float> rates = setup::learning_rates(model.config);
   state::DiskHomes disk;
   session.on_every_rank([&] { disk = state::disk_homes(model.config); });
-  state::Engine engine(session, comms, model.build, state::rules_of(model.config, rates),
+  state::Engine engine(session, comms, model.build, setup::rules_of(model.config, rates),
                        {.disk = disk, .draws_weights = false});
   load(engine, model);
   session.lookout().enter(launch::Milestone::steps);
@@ -163,12 +163,12 @@ int eval(const CommandLine& line, int& argc, char**& argv) {
     session.start_threads(model.config.run.threads, model.config.run.share_device);
     // 2. The plan of an evaluation, within what communicators leave, and the data.
     const state::Communicators comms = state::ready_communicators(session);
-    const state::World world{
+    const setup::World world{
         .ranks = session.ranks(), .threads = session.threads(), .gpus = drives_devices()};
     place(session, world, line, model);
     session.on_every_rank([&] {
-      model.data = state::open_data(model.config);
-      state::group_samples(model.config, world, model.build, model.data);
+      model.data = setup::open_data(model.config);
+      setup::group_samples(model.config, world, model.build, model.data);
     });
     launch::require_same(session, "the plan", text(model.build.plan.hash()));
     // 3. The weights, and their loss.

@@ -105,7 +105,7 @@ Target target_of(const CommandLine& line, const RunConfig& config) {
           .threads = std::max<int64_t>(1, is_this_host(line) ? threads_here(node) : rates.threads)};
 }
 
-state::World team_of(const CommandLine& line, const RunConfig& config, const Target& target) {
+setup::World team_of(const CommandLine& line, const RunConfig& config, const Target& target) {
   const int64_t written = line.threads ? line.threads : config.run.threads;
   const int64_t threads = written ? written : target.threads;
   return {.ranks = int(line.ranks),
@@ -139,7 +139,7 @@ int64_t node_ranks_to_type(const CommandLine& line, const plan::Machine& machine
   return is_host(line) || rests_in_host_memory(change.config) ? now : 0;
 }
 
-void print_largest_batch(const RunConfig& config, const state::World& world,
+void print_largest_batch(const RunConfig& config, const setup::World& world,
                          const advise::MemoryLimit& limit) {
   const advise::MemoryLimit within = advise::limit_of_largest(config, limit);
   const int64_t micro = advise::largest_micro_batch(config, world, advise::fits_in(within));
@@ -155,7 +155,7 @@ void print_report(const advise::PlanReport& report, bool json) {
     std::fputs(advise::plan_json(report).c_str(), stdout);
     return;
   }
-  const state::Build& build = *report.build;
+  const setup::Build& build = *report.build;
   const int64_t frozen = graph::frozen_numel(build.plan.graphs[0]);
   std::printf("%lld parameters, %sstage %d, %s, %s, batch %lld = %lld x %lld x %d\n",
               (long long)model::parameter_count(build.recipe.model),
@@ -197,7 +197,7 @@ int plan(const CommandLine& line) {
   RunConfig config = input.config;
   Target target;
   input.locate([&] { target = target_of(line, config); });
-  state::World world = team_of(line, config, target);
+  setup::World world = team_of(line, config, target);
   input.locate([&] {
     train::count_texts(config, train::first_generation(config, start.opened.get()), world);
   });
@@ -211,7 +211,7 @@ int plan(const CommandLine& line) {
     advise::resolve_largest(config, world, limit);
     placement = advise::choose_placement(config, world, limit, target.machine);
   });
-  const state::Build& build = placement.build;
+  const setup::Build& build = placement.build;
   for (const std::string& warning : advise::plan_warnings(input, build.plan)) warn(warning);
   const advise::PlanReport report = advise::report_plan(build, target.machine, limit);
   if (!line.json) {

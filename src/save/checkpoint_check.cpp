@@ -16,7 +16,7 @@ void load_piece(checkpoint::TensorReader& reader, const state::StateView& view,
                 const state::SavedSlice& piece, std::vector<float>& room) {
   const auto& [held, part] = piece;
   checkpoint::Tensor tensor = state::saved_tensor(*view.plan, held.parameter, part);
-  if (part == state::SavedPart::weight) {
+  if (part == setup::SavedPart::weight) {
     tensor.dtype = reader.find(tensor.name)->dtype;  // another run may have saved in another type
     room.resize(size_t(held.numel()));
     reader.read(tensor, held.begin, room);

@@ -234,7 +234,7 @@ bool has_stored_norms(const plan::Plan& plan) {
 /// gradients' sums, and fused products, if there are any.
 std::string arithmetic_text(const FactParts& parts) {
   const std::string attention = kernels::attention_library();
-  const bool fuses = state::fuses_products(parts.config, kernels::fuses_products());
+  const bool fuses = setup::fuses_products(parts.config, kernels::fuses_products());
   return text(kernels::product_library(), ", ", kernels::product_isa(), ", ",
               fuses ? "fused, " : "", attention_text(attention, parts.config),
               order_text(kernels::order_of_sums()), parts.threads, " threads a rank");

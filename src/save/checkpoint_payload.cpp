@@ -14,10 +14,10 @@
 
 namespace zero::save {
 
-FrozenDisk::FrozenDisk(const plan::Plan& plan, std::span<const state::SavedPart> parts)
+FrozenDisk::FrozenDisk(const plan::Plan& plan, std::span<const setup::SavedPart> parts)
     : plan_(plan) {
-  if (state::saved_on_disk(plan, parts).empty()) return;
-  memory_ = Arena(state::kFrozenWindowBytes);
+  if (setup::saved_on_disk(plan, parts).empty()) return;
+  memory_ = Arena(setup::kFrozenWindowBytes);
   memory_.touch(1);
 }
 
@@ -57,13 +57,13 @@ constexpr int64_t kJoinedNumel = 1 << 16;
 
 std::span<const std::byte> copied_in_memory(const state::StateView& view,
                                             const state::SavedSlice& piece) {
-  if (!state::is_split(*view.plan, piece.part)) return state::piece_in_memory(view, piece);
+  if (!setup::is_split(*view.plan, piece.part)) return state::piece_in_memory(view, piece);
   return state::lows_in_memory(view, *piece.held.unit, piece.held.range);
 }
 
 void read_copied(const state::StateView& view, const state::SavedSlice& piece,
                  std::span<std::byte> out) {
-  if (!state::is_split(*view.plan, piece.part)) return state::copy_piece(view, piece, out);
+  if (!setup::is_split(*view.plan, piece.part)) return state::copy_piece(view, piece, out);
   state::read_lows(view, *piece.held.unit, piece.held.range, out);
 }
 
@@ -72,22 +72,22 @@ std::span<const T> elements(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const T*>(bytes.data()), bytes.size() / sizeof(T)};
 }
 
-bool is_beside_host(const plan::Plan& plan, const plan::Unit& unit, state::SavedPart part) {
-  const int32_t buffer = state::buffer_of(plan, unit, part);
+bool is_beside_host(const plan::Plan& plan, const plan::Unit& unit, setup::SavedPart part) {
+  const int32_t buffer = setup::buffer_of(plan, unit, part);
   if (buffer < 0) return false;
   const plan::Tier tier = plan.buffers[size_t(buffer)].tier;
   return tier == plan::Tier::nvme || (tier == plan::Tier::device && drives_devices());
 }
 
 /// Returns pinned for copies from a device, which are some four times as fast.
-Place place_of_copies(const plan::Plan& plan, std::span<const state::SavedPart> parts) {
-  const auto is_from_device = [&](const plan::Unit& unit, state::SavedPart part) {
-    if (!state::is_copied(plan, unit, part)) return false;
-    const int32_t buffer = state::buffer_of(plan, unit, part);
+Place place_of_copies(const plan::Plan& plan, std::span<const setup::SavedPart> parts) {
+  const auto is_from_device = [&](const plan::Unit& unit, setup::SavedPart part) {
+    if (!setup::is_copied(plan, unit, part)) return false;
+    const int32_t buffer = setup::buffer_of(plan, unit, part);
     return plan.buffers[size_t(buffer)].tier == plan::Tier::device;
   };
   for (const plan::Unit& unit : plan.units) {
-    for (const state::SavedPart part : parts) {
+    for (const setup::SavedPart part : parts) {
       if (is_from_device(unit, part)) return run::host_place(plan);
     }
   }
@@ -109,15 +109,15 @@ Arena take(int64_t bytes, Place place, int threads = 1) {
 
 }  // namespace
 
-bool PieceReader::is_needed(const plan::Plan& plan, std::span<const state::SavedPart> parts) {
+bool PieceReader::is_needed(const plan::Plan& plan, std::span<const setup::SavedPart> parts) {
   return std::ranges::any_of(state::saved_slices(plan, 0, parts),
                              [&](const state::SavedSlice& slice) {
-                               return state::is_split(plan, slice.part) ||
+                               return setup::is_split(plan, slice.part) ||
                                       is_beside_host(plan, *slice.held.unit, slice.part);
                              });
 }
 
-void PieceReader::take_memory() { memory_ = take(state::kJoinRoomBytes, place_); }
+void PieceReader::take_memory() { memory_ = take(setup::kJoinRoomBytes, place_); }
 
 std::span<std::byte> PieceReader::room(int64_t begin, int64_t bytes) {
   if (!memory_.data()) take_memory();
@@ -130,7 +130,7 @@ std::span<const std::byte> PieceReader::read(const state::StateView& view,
                                              const state::SavedSlice& piece) {
   const std::span<const std::byte> there = state::piece_in_memory(view, piece);
   if (!there.empty()) return there;
-  if (state::is_split(*view.plan, piece.part)) return join(view, piece.held, {}, {});
+  if (setup::is_split(*view.plan, piece.part)) return join(view, piece.held, {}, {});
   const std::span<std::byte> to = room(0, state::bytes_of_piece(*view.plan, piece));
   state::copy_piece(view, piece, to);
   return to;
@@ -157,7 +157,7 @@ std::span<const std::byte> PieceReader::join(const state::StateView& view,
   return joined;
 }
 
-LivePayload::LivePayload(state::StateView view, std::span<const state::SavedPart> parts,
+LivePayload::LivePayload(state::StateView view, std::span<const setup::SavedPart> parts,
                          PieceReader& reader)
     : view_(std::move(view)),
       pieces_(state::pieces_of(state::saved_slices(*view_.plan, view_.rank, parts))),
@@ -178,7 +178,7 @@ void LivePayload::append_to(checkpoint::ShardWriter& file, size_t index) {
   const std::span<const std::byte> there = state::piece_in_memory(view_, whole);
   if (!there.empty()) return file.append_resting(there);
   for (const state::SavedSlice& part :
-       state::pieces_of({whole}, is_near(whole) ? kJoinedNumel : state::kPieceNumel)) {
+       state::pieces_of({whole}, is_near(whole) ? kJoinedNumel : setup::kPieceNumel)) {
     file.append(reader_.read(view_, part));
   }
 }
@@ -186,17 +186,17 @@ void LivePayload::append_to(checkpoint::ShardWriter& file, size_t index) {
 /// True if all sources of a piece are in memory. Disks want larger reads.
 bool LivePayload::is_near(const state::SavedSlice& piece) const {
   const plan::Unit& unit = *piece.held.unit;
-  return piece.part == state::SavedPart::master && !view_.is_far(unit.weight) &&
+  return piece.part == setup::SavedPart::master && !view_.is_far(unit.weight) &&
          !view_.is_far(unit.low);
 }
 
-PayloadCopy::PayloadCopy(const plan::Plan& plan, std::span<const state::SavedPart> parts,
+PayloadCopy::PayloadCopy(const plan::Plan& plan, std::span<const setup::SavedPart> parts,
                          int threads)
-    : memory_(take(state::saved_copy_bytes(plan, parts), place_of_copies(plan, parts), threads)),
+    : memory_(take(setup::saved_copy_bytes(plan, parts), place_of_copies(plan, parts), threads)),
       threads_(threads) {
   // Training waits for copies, so the first one must not wait for page faults.
   memory_.touch(threads);
-  if (!state::saved_on_disk(plan, parts).empty()) reader_.take_memory();
+  if (!setup::saved_on_disk(plan, parts).empty()) reader_.take_memory();
 }
 
 void PayloadCopy::copy(const LivePayload& live, state::StateView frozen) {
@@ -222,16 +222,16 @@ void PayloadCopy::lay_out(const LivePayload& live) {
   int64_t used = 0;
   for (size_t i = 0; i < live.pieces(); ++i) {
     const auto& [held, part] = live.slice(i);
-    const bool copied = state::is_copied(plan, *held.unit, part);
-    const int64_t bytes = copied ? held.numel() * state::copied_bytes(plan, part) : 0;
+    const bool copied = setup::is_copied(plan, *held.unit, part);
+    const int64_t bytes = copied ? held.numel() * setup::copied_bytes(plan, part) : 0;
     ZERO_REQUIRE(used + bytes <= memory_.bytes(), "a copy of ", used + bytes, " bytes in ",
                  memory_.bytes());
     KeptSlice kept{.slice = live.slice(i),
                    .bytes = {memory_.data() + used, size_t(bytes)},
                    .weight = {},
-                   .is_split = state::is_split(plan, part)};
+                   .is_split = setup::is_split(plan, part)};
     const std::pair key(held.unit, held.range.begin);
-    if (part == state::SavedPart::weight) weights[key] = kept.bytes;
+    if (part == setup::SavedPart::weight) weights[key] = kept.bytes;
     if (kept.is_split) kept.weight = weights.at(key);
     kept_.push_back(kept);
     used = round_up(used + bytes, kSliceAlignment);
@@ -263,7 +263,7 @@ void PayloadCopy::append_to(checkpoint::ShardWriter& file, size_t index) {
   }
   // Disks want larger reads.
   const bool is_near = !kept.bytes.empty() && !kept.weight.empty();
-  const int64_t numel = kept.slice.held.numel(), most = is_near ? kJoinedNumel : state::kPieceNumel;
+  const int64_t numel = kept.slice.held.numel(), most = is_near ? kJoinedNumel : setup::kPieceNumel;
   for (int64_t first = 0; first < numel; first += most) {
     file.append(joined(kept, first, std::min(most, numel - first)));
   }

@@ -26,7 +26,7 @@ class FrozenDisk {
  public:
   /// Takes memory if the plan has any of these parts on disk. Throws Error(kDoesNotFit). REQUIRES:
   /// `plan` outlives it.
-  FrozenDisk(const plan::Plan& plan, std::span<const state::SavedPart> parts);
+  FrozenDisk(const plan::Plan& plan, std::span<const setup::SavedPart> parts);
   ~FrozenDisk() { thaw(); }
   FrozenDisk(const FrozenDisk&) = delete;
   FrozenDisk& operator=(const FrozenDisk&) = delete;
@@ -68,7 +68,7 @@ class PieceReader {
   /// Reads into memory of `place`. A device copies faster into `pinned`.
   explicit PieceReader(Place place = Place::host) : place_(place) {}
   /// True if some piece of these parts cannot be read in place.
-  static bool is_needed(const plan::Plan& plan, std::span<const state::SavedPart> parts);
+  static bool is_needed(const plan::Plan& plan, std::span<const setup::SavedPart> parts);
   /// Takes the memory ahead of the first piece. Throws Error(kDoesNotFit).
   void take_memory();
   /// Returns the bytes of a piece, valid until the next call.
@@ -90,7 +90,7 @@ class PieceReader {
 class LivePayload final : public Payload {
  public:
   /// REQUIRES: `reader` outlives it, and reads for nobody else meanwhile.
-  LivePayload(state::StateView view, std::span<const state::SavedPart> parts, PieceReader& reader);
+  LivePayload(state::StateView view, std::span<const setup::SavedPart> parts, PieceReader& reader);
   size_t pieces() const override { return pieces_.size(); }
   int64_t numel() const override;
   std::span<const std::byte> piece(size_t index) override;
@@ -111,7 +111,7 @@ class PayloadCopy final : public Payload {
  public:
   /// Takes the memory for one rank's copies, which `threads` threads make. Throws
   /// Error(kDoesNotFit).
-  PayloadCopy(const plan::Plan& plan, std::span<const state::SavedPart> parts, int threads = 1);
+  PayloadCopy(const plan::Plan& plan, std::span<const setup::SavedPart> parts, int threads = 1);
   /// Replaces the copy. `frozen` views the parts on disk, which stay as they are now until the last
   /// piece is read; unset if there are none.
   void copy(const LivePayload& live, state::StateView frozen = {});

@@ -215,7 +215,7 @@ void warn_of_leftovers(checkpoint::Store& store) {
   for (const std::string& warning : store.take_warnings()) warn(warning);
 }
 
-void KeptOfSaves::take_memory(const plan::Plan& plan, std::span<const state::SavedPart> parts) {
+void KeptOfSaves::take_memory(const plan::Plan& plan, std::span<const setup::SavedPart> parts) {
   staging.emplace(checkpoint::kStagingBytes);
   staging->touch(1);
   reader.emplace(run::host_place(plan));
@@ -228,7 +228,7 @@ std::string save_checkpoint(const SaveOrder& order, const launch::Peers& peers, 
 }
 
 Checkpointer::Background::Background(launch::Session& session, const plan::Plan& plan,
-                                     std::span<const state::SavedPart> parts)
+                                     std::span<const setup::SavedPart> parts)
     : session_(session) {
   peers_.wait_asleep();
   session_.on_every_rank([&] {

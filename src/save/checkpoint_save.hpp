@@ -25,13 +25,13 @@ struct KeptOfSaves {
   bool has_warned = false;  ///< a file system refused to bypass the page cache
 
   /// Takes the memory in which every save of these parts stages bytes. Throws Error(kDoesNotFit).
-  void take_memory(const plan::Plan& plan, std::span<const state::SavedPart> parts);
+  void take_memory(const plan::Plan& plan, std::span<const setup::SavedPart> parts);
 };
 
 struct SaveOrder {
   checkpoint::Store& store;
   const plan::Plan& plan;
-  std::span<const state::SavedPart> parts;
+  std::span<const setup::SavedPart> parts;
   int64_t step;
   Facts facts;  ///< facts of the launch and of the state after the step
   checkpoint::Store::Retention retention;
@@ -54,7 +54,7 @@ struct Checkpointer::Background {
  public:
   /// Takes the memory of the copy. Throws Ended if a rank lacks the memory. Collective.
   Background(launch::Session& session, const plan::Plan& plan,
-             std::span<const state::SavedPart> parts);
+             std::span<const setup::SavedPart> parts);
   /// Waits for a save that is under way.
   ~Background();
   Background(const Background&) = delete;

@@ -21,12 +21,12 @@ int mode_of(Permissions permissions) {
 }
 
 /// Returns the bytes of one checkpoint, but for a few KiB.
-int64_t bytes_of_checkpoint(const plan::Plan& plan, std::span<const state::SavedPart> parts) {
+int64_t bytes_of_checkpoint(const plan::Plan& plan, std::span<const setup::SavedPart> parts) {
   int64_t bytes = 0;
   for (const graph::Parameter& parameter : plan.graphs[0].parameters) {
-    for (const state::SavedPart part : parts) {
-      if (!state::is_saved(parameter.frozen, part)) continue;
-      bytes += parameter.real_numel * state::element_bytes(plan, part);
+    for (const setup::SavedPart part : parts) {
+      if (!setup::is_saved(parameter.frozen, part)) continue;
+      bytes += parameter.real_numel * setup::element_bytes(plan, part);
     }
   }
   return bytes;
@@ -45,7 +45,7 @@ Checkpointer::Checkpointer(launch::Session& session, const RunConfig& config,
   open_store();
   require_shared_folder();
   session_.on_every_rank([&] {
-    kept_->take_memory(plan_, state::saved_parts(plan_, config_.checkpoint.weights_only));
+    kept_->take_memory(plan_, setup::saved_parts(plan_, config_.checkpoint.weights_only));
     if (!session_.is_first()) return;
     state::require_readable_manifest(plan_, config_.checkpoint.weights_only, facts_);
     warn_of_leftovers(*store_);
@@ -53,7 +53,7 @@ Checkpointer::Checkpointer(launch::Session& session, const RunConfig& config,
   });
   if (!config_.checkpoint.async) return;
   background_ = std::make_unique<Background>(
-      session_, plan_, state::saved_parts(plan_, config_.checkpoint.weights_only));
+      session_, plan_, setup::saved_parts(plan_, config_.checkpoint.weights_only));
 }
 
 Checkpointer::~Checkpointer() = default;
@@ -111,7 +111,7 @@ void Checkpointer::warn_of_little_room() {
   // Old checkpoints go while new ones come, each after a new one is written.
   const int64_t needed =
       (1 + std::max<int64_t>(0, keep - there)) *
-      bytes_of_checkpoint(plan_, state::saved_parts(plan_, config_.checkpoint.weights_only));
+      bytes_of_checkpoint(plan_, setup::saved_parts(plan_, config_.checkpoint.weights_only));
   const int64_t room = store_->free_bytes();
   if (room >= needed) return;
   warn(store_->root(), ": ", bytes_text(double(room)), " are free, checkpoints will take ",
@@ -158,11 +158,11 @@ void Checkpointer::save(const DataCursor& done, state::Engine& engine) {
   best_if_saved_ = measured && (!best_ || merit(*noted_) > merit(*best_)) ? noted_ : best_;
   if (best_if_saved_) add_best(*best_if_saved_, facts);
   add_patience(patience_, config_.checkpoint.best_metric, facts);
-  LivePayload live(engine.view(), state::saved_parts(plan_, config_.checkpoint.weights_only),
+  LivePayload live(engine.view(), setup::saved_parts(plan_, config_.checkpoint.weights_only),
                    *kept_->reader);
   SaveOrder order{.store = *store_,
                   .plan = plan_,
-                  .parts = state::saved_parts(plan_, config_.checkpoint.weights_only),
+                  .parts = setup::saved_parts(plan_, config_.checkpoint.weights_only),
                   .step = step,
                   .facts = std::move(facts),
                   .retention = {.keep = config_.checkpoint.keep,

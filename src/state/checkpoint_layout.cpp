@@ -16,24 +16,11 @@ namespace {
 
 constexpr std::string_view kOptimizer = "optimizer/", kMaster = "master";
 
-std::string folder_of(const plan::Plan& plan, SavedPart part) {
-  if (part == SavedPart::weight) return "model";
-  if (part == SavedPart::master) return text(kOptimizer, kMaster);
+std::string folder_of(const plan::Plan& plan, setup::SavedPart part) {
+  if (part == setup::SavedPart::weight) return "model";
+  if (part == setup::SavedPart::master) return text(kOptimizer, kMaster);
   return text(kOptimizer, plan.request.optimizer.states[size_t(part)].name);
 }
-
-Dtype dtype_of(const plan::Plan& plan, SavedPart part) {
-  if (part == SavedPart::weight) return plan.request.compute;
-  if (part == SavedPart::master) return Dtype::f32;
-  return plan.request.optimizer.states[size_t(part)].dtype;
-}
-
-/// The parts with the optimizer that keeps most states.
-constexpr auto kParts = [] {
-  std::array<SavedPart, 2 + kMostStates> parts{};
-  for (size_t i = 0; i < parts.size(); ++i) parts[i] = SavedPart(int(i) + int(SavedPart::weight));
-  return parts;
-}();
 
 /// Returns "momentum" for "optimizer/momentum/transformer.wte.weight"; "" for other tensors.
 std::string_view state_in(std::string_view tensor) {
@@ -67,15 +54,16 @@ std::vector<HeldSlice> slices(const plan::Plan& plan, int rank, const IsSharded&
   return found;
 }
 
-size_t place_of(SavedPart part) { return size_t(int(part) - int(SavedPart::weight)); }
+size_t place_of(setup::SavedPart part) { return size_t(int(part) - int(setup::SavedPart::weight)); }
 
 /// Returns the wanted parts of all slices.
 template <class IsWanted>
 std::vector<SavedSlice> with_parts(const std::vector<HeldSlice>& slices,
-                                   std::span<const SavedPart> parts, const IsWanted& is_wanted) {
+                                   std::span<const setup::SavedPart> parts,
+                                   const IsWanted& is_wanted) {
   std::vector<SavedSlice> all;
   for (const HeldSlice& slice : slices) {
-    for (const SavedPart part : parts) {
+    for (const setup::SavedPart part : parts) {
       if (is_wanted(slice.unit->frozen, part)) all.push_back({slice, part});
     }
   }
@@ -83,16 +71,18 @@ std::vector<SavedSlice> with_parts(const std::vector<HeldSlice>& slices,
 }
 
 /// True if a resume reads the part: weights follow from masters, but frozen parameters have none.
-bool is_loaded(bool frozen, SavedPart part) { return frozen == (part == SavedPart::weight); }
+bool is_loaded(bool frozen, setup::SavedPart part) {
+  return frozen == (part == setup::SavedPart::weight);
+}
 
-std::string name_in(const plan::Plan& plan, int32_t parameter, SavedPart part) {
+std::string name_in(const plan::Plan& plan, int32_t parameter, setup::SavedPart part) {
   return saved_tensor(plan, parameter, part).name;
 }
 
 }  // namespace
 
-StateKind kind_of(SavedPart part) {
-  ZERO_REQUIRE(part != SavedPart::weight, "a weight is no state");
+StateKind kind_of(setup::SavedPart part) {
+  ZERO_REQUIRE(part != setup::SavedPart::weight, "a weight is no state");
   return StateKind(part);
 }
 
@@ -113,32 +103,25 @@ std::vector<int64_t> stored_shape(const graph::Graph& graph, int32_t index) {
   return shape;
 }
 
-checkpoint::Tensor saved_tensor(const plan::Plan& plan, int32_t parameter, SavedPart part) {
+checkpoint::Tensor saved_tensor(const plan::Plan& plan, int32_t parameter, setup::SavedPart part) {
   const graph::Graph& graph = plan.graphs[0];
   return {.name = text(folder_of(plan, part), "/", graph.prefix,
                        graph[graph.parameters[size_t(parameter)].tensor].name),
-          .dtype = dtype_of(plan, part),
+          .dtype = setup::dtype_of(plan, part),
           .shape = stored_shape(graph, parameter)};
 }
 
-std::span<const SavedPart> saved_parts(const plan::Plan& plan, bool weights_only) {
-  const std::span<const SavedPart> all(kParts);
-  return all.first(weights_only ? 1 : 2 + plan.request.optimizer.states.size());
-}
-
-bool is_saved(bool frozen, SavedPart part) { return !frozen || part == SavedPart::weight; }
-
 std::vector<SavedSlice> saved_slices(const plan::Plan& plan, int rank,
-                                     std::span<const SavedPart> parts) {
+                                     std::span<const setup::SavedPart> parts) {
   return with_parts(slices_to_save(plan, rank), parts, is_saved);
 }
 
 std::vector<SavedSlice> loaded_slices(const plan::Plan& plan, int rank) {
-  return with_parts(slices_to_load(plan, rank), saved_parts(plan, false), is_loaded);
+  return with_parts(slices_to_load(plan, rank), setup::saved_parts(plan, false), is_loaded);
 }
 
 std::vector<checkpoint::SlicePlan> slice_plans(const plan::Plan& plan, int rank,
-                                               std::span<const SavedPart> parts) {
+                                               std::span<const setup::SavedPart> parts) {
   std::vector<checkpoint::SlicePlan> plans;
   for (const auto& [held, part] : saved_slices(plan, rank, parts)) {
     plans.push_back({saved_tensor(plan, held.parameter, part), held.begin, held.numel()});
@@ -158,75 +141,19 @@ std::vector<SavedSlice> pieces_of(const std::vector<SavedSlice>& slices, int64_t
   return pieces;
 }
 
-int64_t element_bytes(const plan::Plan& plan, SavedPart part) {
-  return int64_t(bytes_of(dtype_of(plan, part)));
-}
-
 int64_t bytes_of_piece(const plan::Plan& plan, const SavedSlice& piece) {
-  return piece.held.numel() * element_bytes(plan, piece.part);
-}
-
-int32_t buffer_of(const plan::Plan& plan, const plan::Unit& unit, SavedPart part) {
-  if (part == SavedPart::weight) return unit.weight;
-  if (part != SavedPart::master) return unit.states.at(size_t(part));
-  return plan.request.compute == Dtype::f32 ? unit.weight : unit.low;
-}
-
-bool is_on_disk(const plan::Plan& plan, int32_t buffer) {
-  return buffer >= 0 && plan.buffers[size_t(buffer)].tier == plan::Tier::nvme;
-}
-
-std::vector<tiers::DiskExtent> saved_on_disk(const plan::Plan& plan,
-                                             std::span<const SavedPart> parts) {
-  std::set<int32_t> buffers;
-  for (const plan::Unit& unit : plan.units) {
-    for (const SavedPart part : parts) {
-      if (!is_saved(unit.frozen, part)) continue;
-      const int32_t buffer = buffer_of(plan, unit, part);
-      if (is_on_disk(plan, buffer)) buffers.insert(buffer);
-    }
-  }
-  std::vector<tiers::DiskExtent> extents;
-  for (const int32_t index : buffers) {
-    const plan::Buffer& buffer = plan.buffers[size_t(index)];
-    extents.push_back({buffer.offset, round_up(buffer.bytes, tiers::kDiskBlockBytes)});
-  }
-  std::ranges::sort(extents, {}, &tiers::DiskExtent::offset);
-  return extents;
-}
-
-bool is_split(const plan::Plan& plan, SavedPart part) {
-  return part == SavedPart::master && plan.request.compute == Dtype::bf16;
-}
-
-bool is_copied(const plan::Plan& plan, const plan::Unit& unit, SavedPart part) {
-  return is_saved(unit.frozen, part) && !is_on_disk(plan, buffer_of(plan, unit, part));
-}
-
-int64_t copied_bytes(const plan::Plan& plan, SavedPart part) {
-  return is_split(plan, part) ? int64_t(sizeof(int16_t)) : element_bytes(plan, part);
-}
-
-int64_t saved_copy_bytes(const plan::Plan& plan, std::span<const SavedPart> parts) {
-  // Parameters begin at multiples of 64 elements in a unit, so what lies between pieces is counted.
-  int64_t bytes = 0;
-  for (const plan::Unit& unit : plan.units) {
-    for (const SavedPart part : parts) {
-      if (is_copied(plan, unit, part)) bytes += unit.shard_numel * copied_bytes(plan, part);
-    }
-  }
-  return bytes;
+  return piece.held.numel() * setup::element_bytes(plan, piece.part);
 }
 
 std::span<const std::byte> piece_in_memory(const StateView& view, const SavedSlice& piece) {
   const auto& [held, part] = piece;
-  if (part == SavedPart::weight) return weights_in_memory(view, *held.unit, held.range);
+  if (part == setup::SavedPart::weight) return weights_in_memory(view, *held.unit, held.range);
   return std::as_bytes(state_in_memory(view, *held.unit, kind_of(part), held.range));
 }
 
 void copy_piece(const StateView& view, const SavedSlice& piece, std::span<std::byte> out) {
   const auto& [held, part] = piece;
-  if (part == SavedPart::weight) {
+  if (part == setup::SavedPart::weight) {
     read_weights(view, *held.unit, held.range, out);
   } else {
     read_state(view, *held.unit, kind_of(part), held.range,
@@ -234,21 +161,22 @@ void copy_piece(const StateView& view, const SavedSlice& piece, std::span<std::b
   }
 }
 
-std::vector<int32_t> describe_tensors(const plan::Plan& plan, std::span<const SavedPart> parts,
+std::vector<int32_t> describe_tensors(const plan::Plan& plan,
+                                      std::span<const setup::SavedPart> parts,
                                       checkpoint::Manifest& manifest) {
   std::vector<int32_t> first;
   const std::vector<graph::Parameter>& parameters = plan.graphs[0].parameters;
   for (size_t p = 0; p < parameters.size(); ++p) {
     first.push_back(int32_t(manifest.tensors.size()));
-    for (const SavedPart part : parts) {
-      if (!is_saved(parameters[p].frozen, part)) continue;
+    for (const setup::SavedPart part : parts) {
+      if (!setup::is_saved(parameters[p].frozen, part)) continue;
       manifest.tensors.push_back(saved_tensor(plan, int32_t(p), part));
     }
   }
   return first;
 }
 
-void describe_slices(const plan::Plan& plan, int ranks, std::span<const SavedPart> parts,
+void describe_slices(const plan::Plan& plan, int ranks, std::span<const setup::SavedPart> parts,
                      checkpoint::Manifest& manifest) {
   const std::vector<int32_t> first = describe_tensors(plan, parts, manifest);
   for (int rank = 0; rank < ranks; ++rank) {
@@ -267,7 +195,7 @@ void require_readable_manifest(const plan::Plan& plan, bool weights_only,
   const auto bytes_with = [&](bool weights_alone) {
     checkpoint::Manifest manifest;
     manifest.facts = facts;
-    describe_slices(plan, plan.request.ranks, saved_parts(plan, weights_alone), manifest);
+    describe_slices(plan, plan.request.ranks, setup::saved_parts(plan, weights_alone), manifest);
     return checkpoint::text_bytes_most(manifest) + kFactsToCome;
   };
   const int64_t bytes = bytes_with(weights_only);
@@ -286,13 +214,13 @@ void require_loadable(const plan::Plan& plan, const checkpoint::Manifest& manife
   for (const checkpoint::Tensor& tensor : manifest.tensors) known[tensor.name] = &tensor;
   const std::vector<graph::Parameter>& parameters = plan.graphs[0].parameters;
   for (size_t p = 0; p < parameters.size(); ++p) {
-    for (const SavedPart part : saved_parts(plan, false)) {
+    for (const setup::SavedPart part : setup::saved_parts(plan, false)) {
       if (!is_loaded(parameters[p].frozen, part)) continue;
       checkpoint::Tensor wanted = saved_tensor(plan, int32_t(p), part);
       const auto found = known.find(wanted.name);
       if (found == known.end()) refuse(Exit::kInput, folder, ": holds no ", wanted.name);
       // Weights have the compute type of the run that saved them, which may differ.
-      if (part == SavedPart::weight) wanted.dtype = found->second->dtype;
+      if (part == setup::SavedPart::weight) wanted.dtype = found->second->dtype;
       if (*found->second == wanted) continue;
       refuse(Exit::kInput, folder, ": ", wanted.name, " has other extents than this model's");
     }
@@ -305,8 +233,8 @@ std::string other_freeze(const plan::Plan& plan, const checkpoint::Manifest& man
   const graph::Graph& graph = plan.graphs[0];
   for (size_t p = 0; p < graph.parameters.size(); ++p) {
     const graph::Parameter& parameter = graph.parameters[p];
-    if (!known.contains(name_in(plan, int32_t(p), SavedPart::weight))) continue;
-    const bool trained = known.contains(name_in(plan, int32_t(p), SavedPart::master));
+    if (!known.contains(name_in(plan, int32_t(p), setup::SavedPart::weight))) continue;
+    const bool trained = known.contains(name_in(plan, int32_t(p), setup::SavedPart::master));
     if (trained != parameter.frozen) continue;
     return text("model.freeze: ", graph[parameter.tensor].name,
                 trained ? " was trained there and is frozen" : " was frozen there and is trained",

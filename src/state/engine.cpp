@@ -116,7 +116,7 @@ run::LaneComms lane_comms(const std::vector<std::unique_ptr<comm::Communicator>>
   return lanes;
 }
 
-Engine::Engine(launch::Session& session, const Communicators& comms, const Build& build,
+Engine::Engine(launch::Session& session, const Communicators& comms, const setup::Build& build,
                const run::Rules& rules, const Options& options)
     : session_(session),
       comms_(comms.all),

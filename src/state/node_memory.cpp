@@ -24,13 +24,13 @@ void require_together(const std::vector<HostDemand>& ranks, const std::string& h
          " are available - keep less there, start fewer ranks a node, or set memory.host_limit");
 }
 
-int64_t host_demand(const Build& build) {
+int64_t host_demand(const setup::Build& build) {
   const int64_t device = build.plan.arena_bytes[size_t(plan::Tier::device)];
   return build.plan.arena_bytes[size_t(plan::Tier::host)] + build.copy_bytes +
          (drives_devices() ? 0 : device);
 }
 
-void require_node_memory(launch::Session& session, const Build& build) {
+void require_node_memory(launch::Session& session, const setup::Build& build) {
   std::vector<HostDemand> ranks;
   const std::string mine = text(host_demand(build), " ", session.host());
   for (const std::string& told : session.peers().share(mine)) {

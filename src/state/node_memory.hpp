@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "zero/launch/session.hpp"
-#include "zero/state/build.hpp"
+#include "zero/setup/build.hpp"
 
 namespace zero::state {
 
@@ -22,9 +22,9 @@ void require_together(const std::vector<HostDemand>& ranks, const std::string& h
 
 /// Returns the bytes that a rank takes of its host for this plan: buffers there, the copy of
 /// asynchronous saves, and the device's arena if the device is the host.
-int64_t host_demand(const Build& build);
+int64_t host_demand(const setup::Build& build);
 
 /// Checks the demand of each node's ranks before any takes memory. Throws Ended. Collective.
-void require_node_memory(launch::Session& session, const Build& build);
+void require_node_memory(launch::Session& session, const setup::Build& build);
 
 }  // namespace zero::state

@@ -5,7 +5,7 @@
 
 namespace zero::stored {
 
-ModelDescription describe_model(const RunConfig& config, const state::Build& build,
+ModelDescription describe_model(const RunConfig& config, const setup::Build& build,
                                 const DataSets& data) {
   // A token file has a vocabulary of its own, whose tokenizer only the user knows.
   const bool unknown = config.data.tokenizer == "bytes" && data.train_source->vocab_size() > 256;

@@ -86,7 +86,7 @@ std::string lengths_text(const DataSets& sets, int64_t micro) {
               format("%.1f %% with one pair\n", 100 * report.padding_of_longest));
 }
 
-std::string banner(const std::string& version, launch::Session& session, const state::Build& build,
+std::string banner(const std::string& version, launch::Session& session, const setup::Build& build,
                    const std::string& backend) {
   const plan::Request& request = build.plan.request;
   const BatchSizes& batch = build.batch;

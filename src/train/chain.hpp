@@ -56,7 +56,7 @@ struct Planned {
   void resolve_length(Context& context, const DataSets& data, const DataCursor& done);
   /// Orders samples by length and compiles shorter forms, if data.length_buckets asks for it.
   void group_samples(Context& context, DataSets& data);
-  bool is_saved() const { return state::is_saved(config); }
+  bool is_saved() const { return setup::is_saved(config); }
   bool exports_model() const;
   /// Completes the open keys of [generation] by `under`, the settings of the model that the run
   /// began with.
@@ -75,7 +75,7 @@ struct Planned {
   RunConfig config;      ///< settings of this launch: none is open
   state::Communicators comms;  ///< made before `limit` is read, which counts their memory
   advise::MemoryLimit limit;   ///< per rank, the least of all ranks
-  state::Build build;
+  setup::Build build;
   advise::PlanReport report;  ///< made from `build`
   state::DiskHomes disk;
   advise::DiskOutlook outlook;
@@ -86,7 +86,7 @@ struct Planned {
 
  private:
   plan::Machine machine(Context& context);
-  void place(const state::World& world, const plan::Machine& machine);
+  void place(const setup::World& world, const plan::Machine& machine);
 };
 
 /// 4. The samples, checked to be alike on every rank.

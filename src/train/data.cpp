@@ -5,7 +5,7 @@
 #include "zero/base/text.hpp"
 #include "zero/launch/session.hpp"
 #include "zero/save/checkpoint_facts.hpp"
-#include "zero/state/build.hpp"
+#include "zero/setup/build.hpp"
 #include "zero/train/banner.hpp"
 
 namespace zero::train {
@@ -14,7 +14,7 @@ namespace {
 /// Returns the fingerprint of the files now, or the error text if they are no data.
 std::string fingerprint_now(const RunConfig& config) {
   try {
-    return text(state::open_data(config).fingerprint());
+    return text(setup::open_data(config).fingerprint());
   } catch (const Error& error) {
     if (error.exit() != Exit::kInput) throw;
     return error.what();
@@ -25,10 +25,10 @@ std::string fingerprint_now(const RunConfig& config) {
 
 Data::Data(Context& context, Planned& planned) {
   context.enter(launch::Milestone::data);
-  watch.emplace(state::data_files(planned.config));
+  watch.emplace(setup::data_files(planned.config));
   launch::Session& session = context.session;
   const RunConfig& config = planned.config;
-  session.on_every_rank([&] { sets = state::open_data(config); });
+  session.on_every_rank([&] { sets = setup::open_data(config); });
   if (!sets.remark.empty()) samples_text = text("data        ", sets.remark, "\n");
   planned.group_samples(context, sets);
   samples_text += lengths_text(sets, planned.build.batch.micro);

@@ -74,7 +74,7 @@ std::string as_line(const std::string& text) {
 
 }  // namespace
 
-writing::GenerationOptions answer_options(const RunConfig& config, const state::Build& build,
+writing::GenerationOptions answer_options(const RunConfig& config, const setup::Build& build,
                                           const Tokenizer& tokenizer, int threads) {
   const int64_t source = config.data.source_length;
   writing::SearchRules rules =
@@ -95,7 +95,7 @@ writing::LentMemory memory_between_bodies(state::Engine& engine) {
 }
 
 writing::SampleOptions sample_options(const RunConfig& config, const GenerationConfig& written,
-                                      const state::Build& build, int threads) {
+                                      const setup::Build& build, int threads) {
   std::optional<writing::SearchRules> rules;
   if (!generation_values(written).empty()) {
     constexpr int64_t kTokens = 200;
@@ -117,14 +117,14 @@ GenerationConfig first_generation(const RunConfig& config, const stored::StoredM
   return completed(config.generation, under);
 }
 
-std::vector<state::Texts> texts_of(const RunConfig& config, const GenerationConfig& written,
-                                   const state::Build& build) {
+std::vector<setup::Texts> texts_of(const RunConfig& config, const GenerationConfig& written,
+                                   const setup::Build& build) {
   const int threads = build.plan.request.threads;
   const bool samples = config.evaluation.show_samples > 0;
   const bool answers = model::data_form(build.recipe.model).start >= 0;
   // Any tokenizer serves: the ids that it knows take no memory.
   const std::unique_ptr<Tokenizer> tokenizer = open_tokenizer("bytes");
-  std::vector<state::Texts> texts;
+  std::vector<setup::Texts> texts;
   if (config.evaluation.generate || (samples && answers)) {
     texts.push_back({config.evaluation.generate ? "evaluation.generate" : "evaluation.show_samples",
                      writing::TextGenerator::bytes(
@@ -139,9 +139,9 @@ std::vector<state::Texts> texts_of(const RunConfig& config, const GenerationConf
   return texts;
 }
 
-void count_texts(const RunConfig& config, const GenerationConfig& completed, state::World& world) {
+void count_texts(const RunConfig& config, const GenerationConfig& completed, setup::World& world) {
   if (!config.evaluation.generate && config.evaluation.show_samples == 0) return;
-  world.texts = [completed](const RunConfig& asked, const state::Build& build) {
+  world.texts = [completed](const RunConfig& asked, const setup::Build& build) {
     RunConfig own = asked;
     own.generation = completed;
     return texts_of(own, asked.generation, build);

@@ -175,7 +175,7 @@ void Live::make_engine(Context& context, const Planned& planned, const Opened& o
   const double patience = std::max(least, 20 * planned.report.forecast.step_seconds);
   const double seconds = config.run.watchdog ? double(config.run.watchdog) : patience;
   engine.emplace(
-      context.session, planned.comms, planned.build, state::rules_of(config, planned.rates),
+      context.session, planned.comms, planned.build, setup::rules_of(config, planned.rates),
       state::Engine::Options{.seed = uint64_t(config.run.seed),
                              .watchdog_seconds = seconds,
                              .disk = planned.disk,

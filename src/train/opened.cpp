@@ -34,7 +34,7 @@ std::string texts_text(const Planned& planned, const Data& data) {
   const EvaluationConfig& evaluation = planned.config.evaluation;
   const int64_t all = data.sets.validation ? data.sets.validation->samples() : 0;
   std::string told;
-  for (const state::Texts& texts : planned.build.texts) {
+  for (const setup::Texts& texts : planned.build.texts) {
     const std::string room =
         text(", which take of each rank ", bytes_text(double(advise::sum(texts.bytes))), ", ",
              advise::beside_text(planned.build, texts), "\n");

@@ -44,7 +44,7 @@ state::DiskRates expected_rates(const plan::Machine& machine, int node_ranks) {
           .source = "a guess"};
 }
 
-state::World world_of(launch::Session& session) {
+setup::World world_of(launch::Session& session) {
   return {.ranks = session.ranks(), .threads = session.threads(), .gpus = drives_devices()};
 }
 
@@ -137,7 +137,7 @@ Planned::Planned(Context& context, Input input)
     : start(std::move(input.start)), settings(std::move(input.settings)), config(settings.config) {
   context.enter(launch::Milestone::plan);
   launch::Session& session = context.session;
-  state::World world = world_of(session);
+  setup::World world = world_of(session);
   const int64_t nodes_most = session.peers().largest(session.node_ranks());
   comms = state::ready_communicators(session);
   limit = least_limit(session, config, nodes_most);
@@ -176,7 +176,7 @@ plan::Machine Planned::machine(Context& context) {
   launch::Session& session = context.session;
   if (config.run.machine.empty()) {
     const std::string profile = plan::profile_of(session.peers().share(device_text())[0]);
-    return plan::machine_profile(profile, state::compute_dtype(config));
+    return plan::machine_profile(profile, setup::compute_dtype(config));
   }
   advise::MachineRates found;
   session.on_every_rank(
@@ -187,7 +187,7 @@ plan::Machine Planned::machine(Context& context) {
   return found.machine;
 }
 
-void Planned::place(const state::World& world, const plan::Machine& machine) {
+void Planned::place(const setup::World& world, const plan::Machine& machine) {
   advise::Placement placement = advise::choose_placement(config, world, limit, machine);
   advise::add_largest_choice(settings.config, limit, placement);
   choices = placement.text();
@@ -201,7 +201,7 @@ void Planned::resolve_length(Context& context, const DataSets& data, const DataC
   context.session.on_every_rank([&] {
     settings.locate([&] {
       warning = resolve_steps(config, data.train->samples(), build.batch.train, done);
-      rates = state::learning_rates(config);
+      rates = setup::learning_rates(config);
     });
   });
   if (!warning.empty()) context.warn(warning);
@@ -222,7 +222,7 @@ void Planned::group_samples(Context& context, DataSets& data) {
   launch::Session& session = context.session;
   const bool chooses = chooses_lengths(config.data);
   session.on_every_rank([&] {
-    settings.locate([&] { state::group_samples(config, world_of(session), build, data); });
+    settings.locate([&] { setup::group_samples(config, world_of(session), build, data); });
   });
   if (!chooses) return;
   settings.origins.at("data.length_buckets") += "; chosen for \"auto\" from the data";
@@ -238,7 +238,7 @@ void Planned::count_texts(Context& context) {
   counted_by = config.generation;
   launch::Session& session = context.session;
   const GenerationConfig& written = settings.config.generation;
-  state::World world = world_of(session);
+  setup::World world = world_of(session);
   session.on_every_rank([&] {
     settings.locate([&] { build.texts = texts_of(config, written, build); });
     train::count_texts(config, config.generation, world);

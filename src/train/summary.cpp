@@ -144,7 +144,7 @@ Json memory_json(const SummaryParts& parts, const std::vector<Json>& ranks) {
     Spread resident;
     for (const Json& rank : ranks) resident.add(rank["resident"][kTiers[tier]].get<double>());
     const bool on_disk = plan::Tier(tier) == plan::Tier::nvme;
-    const state::Build& build = *parts.plan.build;
+    const setup::Build& build = *parts.plan.build;
     json[kTiers[tier]] = {
         {"planned_bytes", on_disk ? build.disk_bytes() : build.plan.arena_bytes[tier]},
         {"allocated_bytes", parts.engine.allocated_bytes(plan::Tier(tier))},

@@ -69,7 +69,7 @@ class Trainer {
   struct Parts {
     launch::Session& session;
     const RunConfig& config;
-    const state::Build& build;
+    const setup::Build& build;
     const DataSets& data;
     state::Engine& engine;
     launch::TimeLimit time_limit;

@@ -16,12 +16,12 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 int64_t arena(const RunConfig& config) {
-  return state::build(config, {}).plan.arena_bytes[size_t(plan::Tier::device)];
+  return setup::build(config, {}).plan.arena_bytes[size_t(plan::Tier::device)];
 }
 
 std::string refusal(const MemoryLimit& limit, const ChangeOptions& options) {
   const RunConfig config = sixteen_samples();
-  const state::Build build = state::build(config, {});
+  const setup::Build build = setup::build(config, {});
   const PlanReport report = report_plan(build, plan::machine_profile("host", Dtype::f32), limit);
   return testing_support::refusal_of(Exit::kDoesNotFit,
                                      [&] { refuse_unless_fits(report, config, {}, options); });

@@ -40,11 +40,11 @@ TEST(MicroLevels, BeginWithEvaluationsThatMayTakeMoreThanTheTraining) {
 TEST(MicroLevels, GiveTextsTheRoomTheyNeedAndNoMore) {
   RunConfig config = evaluated();
   config.evaluation.generate = true;
-  state::World world{.ranks = 1};
-  world.texts = [](const RunConfig&, const state::Build& build) {
-    return std::vector<state::Texts>{{"evaluation.generate", {build.evaluation_micro << 40, 0, 0}}};
+  setup::World world{.ranks = 1};
+  world.texts = [](const RunConfig&, const setup::Build& build) {
+    return std::vector<setup::Texts>{{"evaluation.generate", {build.evaluation_micro << 40, 0, 0}}};
   };
-  const int64_t arena = state::build(config, world).plan.arena_bytes[size_t(plan::Tier::device)];
+  const int64_t arena = setup::build(config, world).plan.arena_bytes[size_t(plan::Tier::device)];
   const MemoryLimit limit{.bytes = arena + (int64_t(5) << 40), .source = "device"};
   const auto change = cheapest_change(config, world, fits_in(limit), 1);
   ASSERT_TRUE(change);

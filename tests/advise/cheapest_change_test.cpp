@@ -10,14 +10,14 @@
 namespace zero::advise {
 namespace {
 
-int64_t arena(const state::Build& build) {
+int64_t arena(const setup::Build& build) {
   return build.plan.arena_bytes[size_t(plan::Tier::device)];
 }
 
 TEST(CheapestChange, HalvesTheMicroBatchBeforeAllElse) {
   const auto change =
       cheapest_change(sixteen_samples(), {.ranks = 1},
-                      [](const state::Build& build) { return build.batch.micro <= 8; });
+                      [](const setup::Build& build) { return build.batch.micro <= 8; });
   ASSERT_TRUE(change);
   EXPECT_EQ(change->text, "train_micro_batch_size_per_gpu=8");
   const BatchSizes batch = resolve_batch(change->config, 1);
@@ -26,7 +26,7 @@ TEST(CheapestChange, HalvesTheMicroBatchBeforeAllElse) {
 }
 
 TEST(CheapestChange, EvaluatesNoLargerMicroBatchThanItTrains) {
-  const auto halved = [](const state::Build& build) { return build.batch.micro <= 8; };
+  const auto halved = [](const setup::Build& build) { return build.batch.micro <= 8; };
   RunConfig config = sixteen_samples();
   config.evaluation.micro_batch_size = 9;
   const auto both = cheapest_change(config, {.ranks = 1}, halved);
@@ -43,7 +43,7 @@ TEST(CheapestChange, GivesTheAccumulationWhereNothingElseFixesTheBatch) {
   config.train_batch_size = 0;
   config.train_micro_batch_size_per_gpu = 4;
   const auto change = cheapest_change(
-      config, {.ranks = 1}, [](const state::Build& build) { return build.batch.micro == 1; });
+      config, {.ranks = 1}, [](const setup::Build& build) { return build.batch.micro == 1; });
   ASSERT_TRUE(change);
   EXPECT_EQ(change->text, "train_micro_batch_size_per_gpu=1 gradient_accumulation_steps=4");
 }
@@ -51,7 +51,7 @@ TEST(CheapestChange, GivesTheAccumulationWhereNothingElseFixesTheBatch) {
 TEST(CheapestChange, RaisesTheStageOnlyAsFarAsNeeded) {
   const auto change =
       cheapest_change(sixteen_samples(), {.ranks = 2},
-                      [](const state::Build& build) { return build.plan.request.stage >= 2; });
+                      [](const setup::Build& build) { return build.plan.request.stage >= 2; });
   ASSERT_TRUE(change);
   EXPECT_EQ(change->text, "zero.stage=2");
 }
@@ -59,7 +59,7 @@ TEST(CheapestChange, RaisesTheStageOnlyAsFarAsNeeded) {
 TEST(CheapestChange, AddsRanksLast) {
   const auto change =
       cheapest_change(sixteen_samples(), {.ranks = 1},
-                      [](const state::Build& build) { return build.plan.request.ranks >= 4; });
+                      [](const setup::Build& build) { return build.plan.request.ranks >= 4; });
   ASSERT_TRUE(change);
   EXPECT_EQ(change->text, "--ranks 4");
   EXPECT_EQ(change->ranks, 4);
@@ -67,7 +67,7 @@ TEST(CheapestChange, AddsRanksLast) {
 
 TEST(CheapestChange, TriesNothingMoreBehindItsTime) {
   int tried = 0;
-  const Fits never = [&](const state::Build&) { return ++tried < 0; };
+  const Fits never = [&](const setup::Build&) { return ++tried < 0; };
   SearchTime time{.seconds = 0};
   EXPECT_FALSE(cheapest_change(sixteen_samples(), {.ranks = 1}, never, 1024, &time));
   EXPECT_TRUE(time.has_ended);
@@ -79,14 +79,14 @@ TEST(CheapestChange, TriesNothingMoreBehindItsTime) {
 }
 
 TEST(CheapestChange, AddsNoRanksBeyondTheMost) {
-  const Fits on_four = [](const state::Build& build) { return build.plan.request.ranks >= 4; };
+  const Fits on_four = [](const setup::Build& build) { return build.plan.request.ranks >= 4; };
   EXPECT_TRUE(cheapest_change(sixteen_samples(), {.ranks = 2}, on_four, 4));
   EXPECT_FALSE(cheapest_change(sixteen_samples(), {.ranks = 2}, on_four, 2));
 }
 
 TEST(CheapestChange, LeavesOutWhatDoesNotHelp) {
   const auto change =
-      cheapest_change(sixteen_samples(), {.ranks = 2}, [](const state::Build& build) {
+      cheapest_change(sixteen_samples(), {.ranks = 2}, [](const setup::Build& build) {
         return build.plan.request.stage == 3 && build.plan.request.prefetch_numel == 0;
       });
   ASSERT_TRUE(change);
@@ -96,12 +96,12 @@ TEST(CheapestChange, LeavesOutWhatDoesNotHelp) {
 TEST(CheapestChange, MovesStatesToTheHostBeforeItAddsRanks) {
   using plan::Tier;
   const auto states =
-      cheapest_change(sixteen_samples(), {.ranks = 1}, [](const state::Build& build) {
+      cheapest_change(sixteen_samples(), {.ranks = 1}, [](const setup::Build& build) {
         return build.plan.request.optimizer_home == Tier::host || build.plan.request.ranks > 1;
       });
   ASSERT_TRUE(states);
   EXPECT_EQ(states->text, "zero.stage=1 zero.offload_optimizer.device=cpu");
-  const auto all = cheapest_change(sixteen_samples(), {.ranks = 1}, [](const state::Build& build) {
+  const auto all = cheapest_change(sixteen_samples(), {.ranks = 1}, [](const setup::Build& build) {
     const plan::Request& made = build.plan.request;
     return made.optimizer_home == Tier::host && made.weight_home == Tier::host;
   });
@@ -110,7 +110,7 @@ TEST(CheapestChange, MovesStatesToTheHostBeforeItAddsRanks) {
             "zero.stage=3 zero.offload_optimizer.device=cpu zero.offload_param.device=cpu");
 }
 
-int64_t host(const state::Build& build) { return host_bytes(build); }
+int64_t host(const setup::Build& build) { return host_bytes(build); }
 
 /// States of six units in host memory, with more buffers than need be. The device has room for what
 /// rests there now and a little more.
@@ -132,7 +132,7 @@ Fits within(int64_t device, int64_t memory) {
 }
 
 Fits as_lean_as(const RunConfig& config) {
-  const state::Build lean = state::build(config, {});
+  const setup::Build lean = setup::build(config, {});
   return within(arena(lean), host(lean));
 }
 
@@ -159,7 +159,7 @@ TEST(CheapestChange, MovesStatesFromTheHostToADiskWhoseFolderTheUserNames) {
 }
 
 TEST(CheapestChange, LeavesParametersInHostMemoryWhereOnlyTheOptimizerNeedsADisk) {
-  const Fits fits = [](const state::Build& build) {
+  const Fits fits = [](const setup::Build& build) {
     const plan::Request& made = build.plan.request;
     return made.optimizer_home == plan::Tier::nvme && made.weight_home != plan::Tier::device;
   };
@@ -184,7 +184,7 @@ TEST(CheapestChange, TakesTheFolderOfAnotherSection) {
 TEST(CheapestChange, GivesAutoADiskWhereMemoryDoesNotDo) {
   RunConfig open = on_host();
   open.offload_optimizer.device = open.offload_param.device = Home::automatic;
-  const Fits on_disk = [](const state::Build& build) {
+  const Fits on_disk = [](const setup::Build& build) {
     const plan::Request& made = build.plan.request;
     return made.optimizer_home == plan::Tier::nvme && made.weight_home == plan::Tier::nvme;
   };
@@ -199,15 +199,15 @@ TEST(CheapestChange, BringsNoMoreStatesBackThanTheHostLacksRoomFor) {
   RunConfig most = all;
   most.offload_optimizer.ratio = 0.5;
   most.offload_optimizer.buffer_count = 1;
-  const Fits half = within(int64_t(1) << 40, host(state::build(most, {})));
+  const Fits half = within(int64_t(1) << 40, host(setup::build(most, {})));
   const auto change = cheapest_change(all, {}, half, 1);
   ASSERT_TRUE(change);
   EXPECT_TRUE(change->text.starts_with("zero.offload_optimizer.ratio=0.")) << change->text;
   RunConfig more = change->config;
   more.offload_optimizer.buffer_count = 1;
-  EXPECT_TRUE(half(state::build(more, {})));
+  EXPECT_TRUE(half(setup::build(more, {})));
   more.offload_optimizer.ratio += 1.0 / 32;
-  EXPECT_FALSE(half(state::build(more, {}))) << "a notch more does not fit";
+  EXPECT_FALSE(half(setup::build(more, {}))) << "a notch more does not fit";
 }
 
 TEST(CheapestChange, BringsParametersBackWhereTheDeviceHasRoom) {
@@ -221,7 +221,7 @@ TEST(CheapestChange, TakesAsManyBuffersAsFit) {
   RunConfig asked = on_host();
   asked.offload_optimizer.buffer_count = 5;
   const auto at_most = [](int buffers) {
-    return [=](const state::Build& build) { return build.plan.request.staged_units <= buffers; };
+    return [=](const setup::Build& build) { return build.plan.request.staged_units <= buffers; };
   };
   EXPECT_EQ(change_text(asked, at_most(3)), "zero.offload_optimizer.buffer_count=3");
   EXPECT_EQ(change_text(asked, at_most(1)), "zero.offload_optimizer.buffer_count=1");
@@ -244,7 +244,7 @@ TEST(CheapestChange, MovesActivationsFromTheHostToADisk) {
   config.recompute.mode = Recompute::Mode::full;
   config.offload_activations.offload = Home::cpu;
   EXPECT_EQ(change_text(config,
-                        [](const state::Build& build) {
+                        [](const setup::Build& build) {
                           return build.plan.request.activation_home == plan::Tier::nvme;
                         }),
             "activation_checkpointing.offload=nvme activation_checkpointing.nvme_path=FOLDER");
@@ -255,7 +255,7 @@ TEST(CheapestChange, ReplacesTheOlderKeyForActivationsOnTheHost) {
   config.model.numbers.counts["layers"] = 4;
   config.recompute.mode = Recompute::Mode::full;
   config.offload_activations.cpu_checkpointing = true;
-  const auto change = cheapest_change(config, {.ranks = 1}, [](const state::Build& build) {
+  const auto change = cheapest_change(config, {.ranks = 1}, [](const setup::Build& build) {
     return build.plan.request.activation_home == plan::Tier::nvme;
   });
   ASSERT_TRUE(change);
@@ -268,7 +268,7 @@ TEST(CheapestChange, ReplacesTheOlderKeyForActivationsOnTheHost) {
 TEST(CheapestChange, MovesActivationsToTheHostWhereNothingElseOnTheRanksHelps) {
   RunConfig config = sixteen_samples();
   config.model.numbers.counts["layers"] = 4;
-  const Fits fits = [](const state::Build& build) {
+  const Fits fits = [](const setup::Build& build) {
     return build.plan.request.activation_home == plan::Tier::host || build.plan.request.ranks > 1;
   };
   const auto change = cheapest_change(config, {.ranks = 1}, fits);
@@ -288,9 +288,9 @@ TEST(CheapestChange, BringsToTheHostWhatADiskHasNoRoomFor) {
   config.offload_optimizer = {.device = Home::nvme, .nvme_path = "disk"};
   config.offload_param = {.device = Home::nvme, .nvme_path = "disk"};
   const int64_t whole =
-      state::build(config, {.ranks = 1}).plan.arena_bytes[size_t(plan::Tier::nvme)];
+      setup::build(config, {.ranks = 1}).plan.arena_bytes[size_t(plan::Tier::nvme)];
   const auto on_disk_within = [](int64_t bytes) {
-    return [=](const state::Build& build) {
+    return [=](const setup::Build& build) {
       return build.plan.arena_bytes[size_t(plan::Tier::nvme)] <= bytes;
     };
   };
@@ -307,11 +307,11 @@ TEST(CheapestChange, BringsToTheHostWhatADiskHasNoRoomFor) {
 TEST(CheapestChange, KeepsAShareOfTheStatesOnTheDeviceWhereTheDiskLacksRoomForAll) {
   RunConfig config = on_host();
   config.offload_optimizer = {.device = Home::nvme, .nvme_path = "disk", .buffer_count = 1};
-  const auto on_disk = [](const state::Build& build) {
+  const auto on_disk = [](const setup::Build& build) {
     return build.plan.arena_bytes[size_t(plan::Tier::nvme)];
   };
-  const state::Build all = state::build(config, {});
-  const Fits half = [&](const state::Build& build) {
+  const setup::Build all = setup::build(config, {});
+  const Fits half = [&](const setup::Build& build) {
     return on_disk(build) <= on_disk(all) / 2 && host(build) <= host(all);
   };
   EXPECT_TRUE(change_text(config, half).starts_with("zero.offload_optimizer.ratio=0."))
@@ -324,7 +324,7 @@ TEST(CheapestChange, BringsActivationsToTheHostWhereADiskHasNoRoom) {
   config.recompute.mode = Recompute::Mode::full;
   config.offload_activations.offload = Home::nvme;
   config.offload_activations.nvme_path = "disk";
-  const Fits fits = [](const state::Build& build) {
+  const Fits fits = [](const setup::Build& build) {
     return build.plan.request.activation_home == plan::Tier::host;
   };
   EXPECT_EQ(change_text(config, fits),
@@ -333,12 +333,12 @@ TEST(CheapestChange, BringsActivationsToTheHostWhereADiskHasNoRoom) {
 
 TEST(CheapestChange, SaysThatNothingFits) {
   EXPECT_FALSE(
-      cheapest_change(sixteen_samples(), {.ranks = 1}, [](const state::Build&) { return false; }));
+      cheapest_change(sixteen_samples(), {.ranks = 1}, [](const setup::Build&) { return false; }));
 }
 
 TEST(LargestMicroBatch, IsTheLargestDivisorOfTheBatchThatFits) {
   const auto at_most = [](int64_t micro) {
-    return [micro](const state::Build& build) { return build.batch.micro <= micro; };
+    return [micro](const setup::Build& build) { return build.batch.micro <= micro; };
   };
   EXPECT_EQ(largest_micro_batch(sixteen_samples(), {.ranks = 1}, at_most(7)), 4);
   EXPECT_EQ(largest_micro_batch(sixteen_samples(), {.ranks = 1}, at_most(100)), 16);
@@ -360,7 +360,7 @@ TEST(LargestMicroBatch, IsLookedForInAllOfALimitThatIsSaidAndInMostOfOneThatIsFo
 TEST(LargestMicroBatch, ReplacesMaxAndNothingElse) {
   RunConfig config = sixteen_samples();
   config.train_micro_batch_size_per_gpu = 4;
-  const int64_t enough = arena(state::build(config, {}));
+  const int64_t enough = arena(setup::build(config, {}));
   config.memory.device_limit = enough;
   resolve_largest(config, {}, {enough, "memory.device_limit"});
   EXPECT_EQ(config.train_micro_batch_size_per_gpu, 4) << "a number stays";
@@ -382,9 +382,9 @@ TEST(LargestMicroBatch, HasNoMeaningWhereTheBatchLeavesNoChoice) {
 
 TEST(LargestMicroBatch, NeedsMoreMemoryThanASmallerOne) {
   RunConfig config = sixteen_samples();
-  const int64_t whole = arena(state::build(config, {}));
+  const int64_t whole = arena(setup::build(config, {}));
   config.train_micro_batch_size_per_gpu = 4;
-  EXPECT_LT(arena(state::build(config, {})), whole);
+  EXPECT_LT(arena(setup::build(config, {})), whole);
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-const state::World kAlone{.ranks = 1};
+const setup::World kAlone{.ranks = 1};
 constexpr int64_t kPlenty = int64_t(1) << 40;
 
 /// One step of a model of layers + 1 units.
@@ -48,7 +48,7 @@ plan::Machine slow_host() {
           .copy_bandwidth = 1e12};
 }
 
-MemoryLimit device_limit(const state::Build& build) {
+MemoryLimit device_limit(const setup::Build& build) {
   return {.bytes = build.plan.arena_bytes[size_t(plan::Tier::device)],
           .source = "memory.device_limit",
           .host_bytes = 0,
@@ -73,7 +73,7 @@ TEST(Placement, UpdatesOnTheHostWhereTheDeviceIsTheHost) {
       choose_placement(asked, kAlone, {}, plan::machine_profile("host", Dtype::f32));
   EXPECT_EQ(placement.shares.on_device, 0);
   EXPECT_EQ(plan::update_sites(placement.build.plan).on_host, 9);
-  EXPECT_EQ(placement.build.plan.hash(), state::build(placement.config, kAlone).plan.hash());
+  EXPECT_EQ(placement.build.plan.hash(), setup::build(placement.config, kAlone).plan.hash());
   EXPECT_EQ(placement.text(), "zero.offload_optimizer.buffer_count = \"auto\" is 4\n");
 }
 
@@ -88,7 +88,7 @@ TEST(Placement, StreamsNoMoreThanTheDeviceHolds) {
   const Placement less = choose_placement(asked, kAlone, tight, slow_host());
   EXPECT_LT(less.shares.on_device, least.shares.on_device);
   EXPECT_TRUE(fits(less.build, tight));
-  tight = device_limit(state::build(least.config, kAlone));
+  tight = device_limit(setup::build(least.config, kAlone));
   const Placement none = choose_placement(asked, kAlone, tight, slow_host());
   EXPECT_EQ(none.shares.on_device, 0);
   EXPECT_TRUE(fits(none.build, tight));
@@ -96,7 +96,7 @@ TEST(Placement, StreamsNoMoreThanTheDeviceHolds) {
 
 TEST(Placement, ChoosesHomesBuffersAndSitesOneBehindTheOther) {
   RunConfig asked = with_states_on(Home::automatic);
-  MemoryLimit limit = device_limit(state::build(with_states_on(Home::cpu), kAlone));
+  MemoryLimit limit = device_limit(setup::build(with_states_on(Home::cpu), kAlone));
   ConfigInput input;
   input.config = asked;
   for (const char* key : {"zero.offload_optimizer.device", "zero.offload_optimizer.buffer_count"})
@@ -133,10 +133,10 @@ RunConfig with_homes(Home optimizer, Home parameters, double ratio = 1) {
 }
 
 int64_t device_bytes(const RunConfig& config) {
-  return state::build(config, kAlone).plan.arena_bytes[size_t(plan::Tier::device)];
+  return setup::build(config, kAlone).plan.arena_bytes[size_t(plan::Tier::device)];
 }
 int64_t disk_bytes(const RunConfig& config) {
-  return state::build(config, kAlone).plan.arena_bytes[size_t(plan::Tier::nvme)];
+  return setup::build(config, kAlone).plan.arena_bytes[size_t(plan::Tier::nvme)];
 }
 
 /// The limits of the device and, 0 for no limit, of the host.
@@ -225,7 +225,7 @@ TEST(Homes, TakeADiskWhereHostMemoryIsShort) {
   const RunConfig on_host = with_homes(Home::cpu, Home::none),
                   on_disk = with_homes(Home::nvme, Home::none);
   const int64_t device = std::max(device_bytes(on_host), device_bytes(on_disk));
-  const int64_t host = host_bytes(state::build(on_disk, kAlone));
+  const int64_t host = host_bytes(setup::build(on_disk, kAlone));
   const HomeChoice choice = choose_homes(free_to_choose(), kAlone, limit_of(device, host));
   expect_homes(choice, Home::nvme, Home::none);
   EXPECT_THAT(choice.faster.back(), HasSubstr("of host memory"));
@@ -233,7 +233,7 @@ TEST(Homes, TakeADiskWhereHostMemoryIsShort) {
 
 TEST(Homes, TakeNoDiskWithoutRoom) {
   MemoryLimit limit = limit_of(device_bytes(with_homes(Home::nvme, Home::nvme)), kPlenty);
-  limit.host_bytes = host_bytes(state::build(with_homes(Home::nvme, Home::nvme), kAlone));
+  limit.host_bytes = host_bytes(setup::build(with_homes(Home::nvme, Home::nvme), kAlone));
   const int64_t needed = disk_bytes(with_homes(Home::nvme, Home::nvme));
   limit.disk.both = needed;
   expect_homes(choose_homes(free_to_choose(), kAlone, limit), Home::nvme, Home::nvme);
@@ -274,15 +274,15 @@ TEST(Homes, AreToldBesideTheKeysThatStayAsTheyAre) {
 }
 
 TEST(PinsHost, UnlessWhatLeavesTheDeviceIsNotToBePinned) {
-  EXPECT_TRUE(state::pins_host(with_homes(Home::cpu, Home::cpu)));
+  EXPECT_TRUE(setup::pins_host(with_homes(Home::cpu, Home::cpu)));
   RunConfig config = with_homes(Home::cpu, Home::none);
   config.offload_optimizer.pin_memory = false;
-  EXPECT_FALSE(state::pins_host(config));
-  EXPECT_FALSE(state::build(config, kAlone).plan.request.pinned_host);
+  EXPECT_FALSE(setup::pins_host(config));
+  EXPECT_FALSE(setup::build(config, kAlone).plan.request.pinned_host);
   config.offload_optimizer.device = Home::none;
-  EXPECT_TRUE(state::pins_host(config)) << "nothing leaves";
+  EXPECT_TRUE(setup::pins_host(config)) << "nothing leaves";
   config.offload_param = {.device = Home::cpu, .nvme_path = "", .pin_memory = false};
-  EXPECT_FALSE(state::pins_host(config));
+  EXPECT_FALSE(setup::pins_host(config));
 }
 
 TEST(VainPinMemory, IsToldWithItsLineWhereNoDeviceHasMemory) {
@@ -315,7 +315,7 @@ RunConfig on_disk(int64_t buffers = 0) {
 plan::Machine unmeasured() { return plan::machine_profile("host", Dtype::f32); }
 
 MemoryLimit limit_with(int64_t buffers) {
-  const state::Build build = state::build(on_disk(buffers), kAlone);
+  const setup::Build build = setup::build(on_disk(buffers), kAlone);
   return {.bytes = build.plan.arena_bytes[size_t(plan::Tier::device)],
           .source = "memory.device_limit",
           .host_bytes = host_bytes(build),

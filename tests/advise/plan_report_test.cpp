@@ -32,9 +32,9 @@ RunConfig tiny(int64_t stage) {
 }
 
 std::string tables(const RunConfig& config, int ranks) {
-  const state::Build made = state::build(config, {.ranks = ranks});
+  const setup::Build made = setup::build(config, {.ranks = ranks});
   const PlanReport report =
-      report_plan(made, plan::machine_profile("v100_32g", state::compute_dtype(config)), {});
+      report_plan(made, plan::machine_profile("v100_32g", setup::compute_dtype(config)), {});
   return memory_table(report) + traffic_table(report);
 }
 
@@ -68,7 +68,7 @@ TEST(PlanReport, SaysWhereStatesRestAndWhyTheyDiffer) {
 }
 
 TEST(PlanReport, SaysForHowManyThreadsOfAHostScratchIsCounted) {
-  const state::Build made = state::build(tiny(1), {.ranks = 2, .threads = 3});
+  const setup::Build made = setup::build(tiny(1), {.ranks = 2, .threads = 3});
   const auto said = [&](const char* machine) {
     return memory_table(report_plan(made, plan::machine_profile(machine, Dtype::f32), {}));
   };
@@ -88,7 +88,7 @@ TEST(PlanReport, NamesTheCopyOfSavesInAShortageOfTheMemoryThatItIsIn) {
   RunConfig config = tiny(1);
   config.checkpoint.async = true;
   config.checkpoint.interval = 1;  // else synthetic data save nothing
-  const state::Build made = state::build(config, {.ranks = 2});
+  const setup::Build made = setup::build(config, {.ranks = 2});
   ASSERT_GT(made.copy_bytes, 0);
   const std::string copy = text(bytes_text(double(made.copy_bytes)), " of it for checkpoint.async");
   const MemoryLimit device{.bytes = 1, .source = "d"};
@@ -97,7 +97,7 @@ TEST(PlanReport, NamesTheCopyOfSavesInAShortageOfTheMemoryThatItIsIn) {
   EXPECT_THAT(shortage_text(made, {.source = "", .host_bytes = 1, .host_source = "h"}),
               HasSubstr(copy));
   config.checkpoint.async = false;
-  EXPECT_THAT(shortage_text(state::build(config, {.ranks = 2}),
+  EXPECT_THAT(shortage_text(setup::build(config, {.ranks = 2}),
                             {.source = "", .host_bytes = 1, .host_source = "h"}),
               Not(HasSubstr("checkpoint.async")));
 }
@@ -105,7 +105,7 @@ TEST(PlanReport, NamesTheCopyOfSavesInAShortageOfTheMemoryThatItIsIn) {
 TEST(PlanReport, HoldsDeviceAndHostTogetherAgainstALimitOfTheProcess) {
   RunConfig config = tiny(1);
   config.offload_optimizer.device = Home::cpu;
-  const state::Build made = state::build(config, {.ranks = 2});
+  const setup::Build made = setup::build(config, {.ranks = 2});
   ASSERT_GT(host_bytes(made), 0);
   const int64_t device = made.plan.arena_bytes[size_t(plan::Tier::device)];
   EXPECT_EQ(all_bytes(made), device + host_bytes(made));
@@ -120,7 +120,7 @@ TEST(PlanReport, HoldsDeviceAndHostTogetherAgainstALimitOfTheProcess) {
 
 TEST(FlopsPerToken, AreOfTheModelOrOfWhatIsPlannedBesideFrozenParameters) {
   const auto flops = [](const RunConfig& config, int ranks) {
-    const state::Build made = state::build(config, {.ranks = ranks});
+    const setup::Build made = setup::build(config, {.ranks = ranks});
     return flops_per_token(report_plan(made, plan::machine_profile("v100_32g", Dtype::f32), {}), 0);
   };
   RunConfig config = tiny(1);
@@ -140,7 +140,7 @@ TEST(PlanReport, NamesTheSecondSlotsOfSavesInAShortageOfTheDisk) {
   config.offload_optimizer.device = Home::nvme;
   config.checkpoint.async = true;
   config.checkpoint.interval = 1;  // else synthetic data save nothing
-  const state::Build made = state::build(config, {.ranks = 2});
+  const setup::Build made = setup::build(config, {.ranks = 2});
   const int64_t one = made.plan.arena_bytes[size_t(plan::Tier::nvme)];
   MemoryLimit limit{.source = ""};
   limit.disk = {.optimizer = 2 * one, .source = "free"};
@@ -153,7 +153,7 @@ TEST(PlanReport, NamesTheSecondSlotsOfSavesInAShortageOfTheDisk) {
   EXPECT_THAT(tables(config, 2),
               ContainsRegex(text("second slots +", bytes_text(double(one)), "   on nvme")));
   config.checkpoint.async = false;
-  EXPECT_TRUE(fits(state::build(config, {.ranks = 2}), limit));
+  EXPECT_TRUE(fits(setup::build(config, {.ranks = 2}), limit));
 }
 
 TEST(PlanReport, SaysThatAReproducibleSumIsKeptAsAShard) {
@@ -165,7 +165,7 @@ TEST(PlanReport, SaysThatAReproducibleSumIsKeptAsAShard) {
 TEST(PlanReport, SaysOfEachKnownLimitWhetherThePlanFits) {
   RunConfig config = tiny(2);
   config.offload_optimizer.device = Home::cpu;
-  const state::Build made = state::build(config, {.ranks = 4});
+  const setup::Build made = setup::build(config, {.ranks = 4});
   const plan::Machine card = plan::machine_profile("v100_32g", Dtype::f32);
   const auto said = [&](const MemoryLimit& limit) {
     return memory_table(report_plan(made, card, limit));
@@ -184,7 +184,7 @@ TEST(PlanReport, SaysOfEachKnownLimitWhetherThePlanFits) {
 }
 
 TEST(PlanReport, HasARowOfWhatCommunicatorsTake) {
-  const state::Build made = state::build(tiny(2), {.ranks = 8});
+  const setup::Build made = setup::build(tiny(2), {.ranks = 8});
   const plan::Machine card = plan::machine_profile("h100_80g", Dtype::bf16);
   const MemoryLimit limit = machine_limit({}, card, 8, 8);
   EXPECT_THAT(memory_table(report_plan(made, card, limit)),
@@ -194,7 +194,7 @@ TEST(PlanReport, HasARowOfWhatCommunicatorsTake) {
   MemoryLimit least = limit;
   least.bytes = asked;
   EXPECT_TRUE(fits(made, least));
-  const state::Build one = state::build(tiny(2), {.ranks = 1});
+  const setup::Build one = setup::build(tiny(2), {.ranks = 1});
   EXPECT_THAT(memory_table(report_plan(one, card, machine_limit({}, card, 1, 1))),
               Not(HasSubstr("communicators")));
 }
@@ -215,20 +215,20 @@ TEST(PlanReport, HasAReasonForEveryDifference) {
 }
 
 /// A plan of two arenas; of the device's so many bytes last.
-state::Build build_of(const plan::TierBytes& arenas, int64_t lasting) {
-  state::Build build;
+setup::Build build_of(const plan::TierBytes& arenas, int64_t lasting) {
+  setup::Build build;
   build.plan.arena_bytes = arenas;
   build.plan.buffers.push_back({.name = "weights", .bytes = lasting, .persistent = true});
   return build;
 }
 
-state::Build with_texts(state::Build build, const plan::TierBytes& bytes) {
+setup::Build with_texts(setup::Build build, const plan::TierBytes& bytes) {
   build.texts = {{"evaluation.generate", bytes}};
   return build;
 }
 
 TEST(Fits, CountsTextsBesideThePlan) {
-  const state::Build build = build_of({1000, 500, 0}, 1000);
+  const setup::Build build = build_of({1000, 500, 0}, 1000);
   const auto fit = [&](const plan::TierBytes& bytes, const MemoryLimit& limit) {
     return fits(with_texts(build, bytes), limit);
   };
@@ -249,7 +249,7 @@ TEST(Fits, CountsTextsBesideThePlan) {
 }
 
 TEST(ShortageText, NamesTextsOnlyWhereThePlanAloneFits) {
-  const state::Build build = with_texts(build_of({1000, 500, 0}, 1000), {201, 101, 0});
+  const setup::Build build = with_texts(build_of({1000, 500, 0}, 1000), {201, 101, 0});
   EXPECT_EQ(
       shortage_text(build, {.bytes = 1200, .source = "here"}),
       "1.17 KiB, 201 B of it for the texts of evaluation.generate, a rank of 1.17 KiB (here)");
@@ -262,7 +262,7 @@ TEST(ShortageText, NamesTextsOnlyWhereThePlanAloneFits) {
 }
 
 TEST(Beside, TextsTakeNothingThatStepsLeaveFreeIfAllOfThemFit) {
-  const state::Build build = build_of({3 * 4096, 0, 0}, 4000);
+  const setup::Build build = build_of({3 * 4096, 0, 0}, 4000);
   EXPECT_EQ(beside(build, {8192, 7, 0}), (plan::TierBytes{0, 7, 0}));
   EXPECT_EQ(beside(build, {8193, 7, 0}), (plan::TierBytes{8193, 7, 0}));
   const MemoryLimit limit{.bytes = 3 * 4096, .source = ""};

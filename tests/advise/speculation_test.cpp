@@ -17,7 +17,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-const state::World kAlone{.ranks = 1};
+const setup::World kAlone{.ranks = 1};
 
 /// Nine units whose states rest on the host.
 RunConfig asked(std::optional<bool> speculate) {

@@ -11,7 +11,7 @@
 #include "zero/config/read_config.hpp"
 #include "zero/graph/operation.hpp"
 #include "zero/model/family.hpp"
-#include "zero/state/build.hpp"
+#include "zero/setup/build.hpp"
 
 namespace zero {
 namespace {
@@ -120,10 +120,10 @@ void print_step(const std::string& machine_name, int ranks, const std::string& i
                 std::span<const std::string> settings) {
   const model::Catalogue catalogue = model::catalogue();
   const RunConfig config = read_config_file(catalogue.models, input, settings).config;
-  plan::Machine machine = plan::machine_profile(machine_name, state::compute_dtype(config));
+  plan::Machine machine = plan::machine_profile(machine_name, setup::compute_dtype(config));
   machine.node_ranks = plan::ranks_on_a_node(machine, ranks);
-  const state::World world = {.ranks = ranks, .threads = 1, .gpus = machine.has_memory};
-  const plan::Plan plan = state::build(config, world).plan;
+  const setup::World world = {.ranks = ranks, .threads = 1, .gpus = machine.has_memory};
+  const plan::Plan plan = setup::build(config, world).plan;
   if (plan.bodies[plan::kStep].loop.is_there()) refuse(Exit::kUsage, "the step is a loop");
   const std::vector<Span> spans = spans_of_ops(plan, seconds_of_ops(plan, machine));
   Json all = {{"input", input},

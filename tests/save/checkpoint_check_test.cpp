@@ -14,7 +14,7 @@
 #include "tests/support/small_checkpoint.hpp"
 #include "zero/io/checkpoint/blocks.hpp"
 #include "zero/io/files/files.hpp"
-#include "zero/state/build.hpp"
+#include "zero/setup/build.hpp"
 
 namespace zero::save {
 namespace {
@@ -98,7 +98,7 @@ TEST_F(CheckpointChecks, ReadEachByteOnceOnAllRanksTogether) {
 TEST_F(CheckpointChecks, FillStatesByTheSameReads) {
   RunConfig config = testing::tiny(3, Dtype::bf16);
   config.model.numbers.counts["vocab_size"] = 40000;
-  const state::Build made = state::build(config, {peers.ranks(), 1});
+  const setup::Build made = setup::build(config, {peers.ranks(), 1});
   save_once([&](Store& to) {
     testing::RankStates saved(made.plan);
     saved.fill();

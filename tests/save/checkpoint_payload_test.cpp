@@ -33,18 +33,18 @@ RunConfig config_of(Homes homes, Dtype compute) {
   return config;
 }
 
-state::Build build_of(Homes homes, Dtype compute) {
-  return state::build(config_of(homes, compute), {2, 1});
+setup::Build build_of(Homes homes, Dtype compute) {
+  return setup::build(config_of(homes, compute), {2, 1});
 }
 
 TEST(FrozenDisk, HasTwoSlotsOfWhatASaveReadsThere) {
   for (const Homes homes : {kAll, kStates, kParameters}) {
-    const state::Build made = build_of(homes, Dtype::bf16);
+    const setup::Build made = build_of(homes, Dtype::bf16);
     const int64_t on_disk = made.plan.arena_bytes[size_t(plan::Tier::nvme)];
     EXPECT_EQ(tiers::SlotTable::bytes_for(made.slotted), on_disk);
     EXPECT_EQ(made.disk_bytes(), 2 * on_disk);
   }
-  const state::Build made = build_of(kNone, Dtype::bf16);
+  const setup::Build made = build_of(kNone, Dtype::bf16);
   EXPECT_TRUE(made.slotted.empty());
   EXPECT_EQ(made.disk_bytes(), 0);
 }
@@ -52,20 +52,20 @@ TEST(FrozenDisk, HasTwoSlotsOfWhatASaveReadsThere) {
 TEST(FrozenDisk, HasOneSlotOfWhatNoSaveReads) {
   RunConfig config = config_of(kAll, Dtype::bf16);
   config.checkpoint.weights_only = true;
-  const state::Build weights = state::build(config, {2, 1});
+  const setup::Build weights = setup::build(config, {2, 1});
   int64_t bytes = 0;
   for (const plan::Unit& unit : weights.plan.units) {
     bytes += round_up(2 * unit.shard_numel, tiers::kDiskBlockBytes);
   }
   EXPECT_EQ(tiers::SlotTable::bytes_for(weights.slotted), bytes);
   config.checkpoint.async = false;
-  EXPECT_TRUE(state::build(config, {2, 1}).slotted.empty());
+  EXPECT_TRUE(setup::build(config, {2, 1}).slotted.empty());
 }
 
 TEST(FrozenDisk, LeavesHostMemoryAWindow) {
-  constexpr int64_t kBeside = state::kFrozenWindowBytes + state::kJoinRoomBytes;
+  constexpr int64_t kBeside = setup::kFrozenWindowBytes + setup::kJoinRoomBytes;
   EXPECT_EQ(build_of(kAll, Dtype::bf16).copy_bytes, kBeside);
-  const state::Build states = build_of(kStates, Dtype::bf16), none = build_of(kNone, Dtype::bf16);
+  const setup::Build states = build_of(kStates, Dtype::bf16), none = build_of(kNone, Dtype::bf16);
   int64_t numel = 0;
   for (const plan::Unit& unit : states.plan.units) numel += unit.shard_numel;
   EXPECT_EQ(states.copy_bytes, 2 * numel + kBeside) << "weights";
@@ -81,7 +81,7 @@ class Rank {
         disk_(std::make_shared<state::Disk>(
             state::DiskHomes{.folders = {place_.path()}},
             plan.arena_bytes[size_t(plan::Tier::nvme)],
-            state::saved_on_disk(plan, state::saved_parts(plan, false)))),
+            setup::saved_on_disk(plan, setup::saved_parts(plan, false)))),
         window_(plan, disk_->lanes(), std::span(memory_.data(), size_t(memory_.bytes()))) {}
 
   const std::shared_ptr<state::Disk>& disk() const { return disk_; }
@@ -100,7 +100,7 @@ class Rank {
       if (!buffer.persistent) continue;
       bytes.resize(size_t(buffer.bytes));
       for (std::byte& byte : bytes) byte = std::byte(salt++ % 61);
-      if (state::is_on_disk(plan_, int32_t(b))) {
+      if (setup::is_on_disk(plan_, int32_t(b))) {
         window_.write(int32_t(b), 0, bytes);
       } else {
         std::ranges::copy(bytes, held_.view().bytes(int32_t(b)).begin());
@@ -131,8 +131,8 @@ void rethrown(const std::exception_ptr& error) { std::rethrow_exception(error); 
 TEST(PayloadCopy, HasOfFrozenUnitsTheirWeights) {
   RunConfig config = config_of(kStates, Dtype::bf16);
   config.model.freeze = {"wte.weight", "h.1.*"};
-  const state::Build made = state::build(config, {2, 1});
-  const auto parts = state::saved_parts(made.plan, false);
+  const setup::Build made = setup::build(config, {2, 1});
+  const auto parts = setup::saved_parts(made.plan, false);
   Rank rank(made.plan);
   rank.fill(1);
   FrozenDisk frozen(made.plan, parts);
@@ -145,7 +145,7 @@ TEST(PayloadCopy, HasOfFrozenUnitsTheirWeights) {
   for (size_t i = 0; i < live.pieces(); ++i) {
     const auto& [held, part] = live.slice(i);
     if (!held.unit->frozen) continue;
-    EXPECT_EQ(part, state::SavedPart::weight);
+    EXPECT_EQ(part, setup::SavedPart::weight);
     EXPECT_TRUE(std::ranges::equal(copy.piece(i),
                                    state::weights_in_memory(rank.view(), *held.unit, held.range)));
     ++weights;
@@ -158,8 +158,8 @@ TEST(PayloadCopy, HasOfFrozenUnitsTheirWeights) {
 /// A device's memory is read as a disk is: by calls.
 TEST(LivePayload, ReadsADeviceThatTheHostMayNotTouch) {
   for (const Dtype compute : {Dtype::f32, Dtype::bf16, Dtype::f16}) {
-    const state::Build made = build_of(kNone, compute);
-    const auto parts = state::saved_parts(made.plan, false);
+    const setup::Build made = build_of(kNone, compute);
+    const auto parts = setup::saved_parts(made.plan, false);
     Rank rank(made.plan);
     rank.fill(1);
     const state::StateView near = rank.view();
@@ -177,14 +177,14 @@ TEST(LivePayload, ReadsADeviceThatTheHostMayNotTouch) {
 TEST(FrozenDisk, GivesASaveWhatItFoundWhateverIsWrittenMeanwhile) {
   for (const Homes homes : {kAll, kStates, kParameters}) {
     for (const Dtype compute : {Dtype::f32, Dtype::bf16, Dtype::f16}) {
-      const state::Build made = build_of(homes, compute);
+      const setup::Build made = build_of(homes, compute);
       Rank rank(made.plan);
-      FrozenDisk frozen(made.plan, state::saved_parts(made.plan, false));
-      PayloadCopy copy(made.plan, state::saved_parts(made.plan, false));
+      FrozenDisk frozen(made.plan, setup::saved_parts(made.plan, false));
+      PayloadCopy copy(made.plan, setup::saved_parts(made.plan, false));
       for (const uint32_t save : {1, 2, 3}) {
         rank.fill(save);
         PieceReader reader;
-        LivePayload live(rank.view(), state::saved_parts(made.plan, false), reader);
+        LivePayload live(rank.view(), setup::saved_parts(made.plan, false), reader);
         const auto found = pieces_of(live);
         frozen.freeze(rank.disk());
         copy.copy(live, frozen.view(1, rethrown));
@@ -198,14 +198,14 @@ TEST(FrozenDisk, GivesASaveWhatItFoundWhateverIsWrittenMeanwhile) {
 }
 
 TEST(FrozenDisk, TellsOfADiskThatIsToBeTrustedNoMore) {
-  const state::Build made = build_of(kAll, Dtype::f32);
+  const setup::Build made = build_of(kAll, Dtype::f32);
   Rank rank(made.plan);
   rank.fill(1);
   const int32_t moments = made.plan.units[0].states[0];
   const plan::Buffer& buffer = made.plan.buffers[size_t(moments)];
   const std::vector<std::byte> other(size_t(std::min(buffer.bytes, tiers::kDiskBlockBytes)));
   rank.disk()->lanes().write->note(buffer.offset, other, 7);
-  FrozenDisk frozen(made.plan, state::saved_parts(made.plan, false));
+  FrozenDisk frozen(made.plan, setup::saved_parts(made.plan, false));
   frozen.freeze(rank.disk());
   std::string told;
   const state::StateView view = frozen.view(1, [&](const std::exception_ptr& error) {
@@ -217,10 +217,10 @@ TEST(FrozenDisk, TellsOfADiskThatIsToBeTrustedNoMore) {
 }
 
 TEST(FrozenDisk, LetsGoOfTheDiskWhenItEnds) {
-  const state::Build made = build_of(kAll, Dtype::f32);
+  const setup::Build made = build_of(kAll, Dtype::f32);
   Rank rank(made.plan);
   for (int i = 0; i < 2; ++i)
-    FrozenDisk(made.plan, state::saved_parts(made.plan, false)).freeze(rank.disk());
+    FrozenDisk(made.plan, setup::saved_parts(made.plan, false)).freeze(rank.disk());
   EXPECT_EQ(rank.disk().use_count(), 1);
 }
 

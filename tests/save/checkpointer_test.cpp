@@ -26,7 +26,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::tiny;
 
-state::Build build_for(int64_t stage, int ranks) { return state::build(tiny(stage), {ranks, 1}); }
+setup::Build build_for(int64_t stage, int ranks) { return setup::build(tiny(stage), {ranks, 1}); }
 
 TEST(CheckpointLayout, RanksWriteEveryElementOnceAtEveryStage) {
   for (const int64_t stage : {0, 1, 3}) {
@@ -63,10 +63,10 @@ TEST(CheckpointLayout, ARankReadsWhatItHoldsOfTheOptimizer) {
 
 TEST(CheckpointLayout, TensorsAreNamedAsElsewhereAndHaveNoPadding) {
   const plan::Plan plan = build_for(0, 1).plan;
-  const checkpoint::Tensor table = state::saved_tensor(plan, 0, state::SavedPart(0));
+  const checkpoint::Tensor table = state::saved_tensor(plan, 0, setup::SavedPart(0));
   EXPECT_EQ(table.name, "optimizer/momentum/transformer.wte.weight");
   EXPECT_THAT(table.shape, ElementsAre(100, 64));
-  EXPECT_EQ(state::saved_tensor(plan, 0, state::SavedPart::weight).name,
+  EXPECT_EQ(state::saved_tensor(plan, 0, setup::SavedPart::weight).name,
             "model/transformer.wte.weight");
 }
 
@@ -74,7 +74,7 @@ TEST(CheckpointLayout, OtherStatesAreOfAnotherOptimizer) {
   plan::Plan plan = build_for(0, 1).plan;
   checkpoint::Manifest manifest;
   manifest.facts["optimizer"] = "AdamW";
-  state::describe_tensors(plan, state::saved_parts(plan, false), manifest);
+  state::describe_tensors(plan, setup::saved_parts(plan, false), manifest);
   EXPECT_EQ(state::other_optimizer(plan, manifest), "");
   manifest.facts["optimizer"] = "Adam";
   EXPECT_EQ(state::other_optimizer(plan, manifest), "") << "by the same op";
@@ -95,7 +95,7 @@ TEST(CheckpointLayout, OtherStatesAreOfAnotherOptimizer) {
 
 TEST(CheckpointLayout, PiecesAreAtMostFourMebibytesAndJoinToTheSlices) {
   const plan::Unit unit{.name = "big", .numel = 5 << 19};
-  const state::SavedSlice slice{{&unit, 0, {64, 64 + (5 << 19)}, 7}, state::SavedPart(1)};
+  const state::SavedSlice slice{{&unit, 0, {64, 64 + (5 << 19)}, 7}, setup::SavedPart(1)};
   const std::vector<state::SavedSlice> pieces = state::pieces_of({slice});
   ASSERT_EQ(pieces.size(), 3u);
   EXPECT_EQ(pieces[0].held.numel(), 1 << 20);
@@ -106,7 +106,7 @@ TEST(CheckpointLayout, PiecesAreAtMostFourMebibytesAndJoinToTheSlices) {
 
 TEST(CheckpointPayload, OfACopyIsWhatTheStateWas) {
   for (const Dtype compute : {Dtype::f32, Dtype::bf16, Dtype::f16}) {
-    const state::Build made = state::build(tiny(2, compute), {3, 1});
+    const setup::Build made = setup::build(tiny(2, compute), {3, 1});
     testing::Held held(made.plan, 1);
     const state::StateView view = held.view();
     uint8_t value = 0;
@@ -114,8 +114,8 @@ TEST(CheckpointPayload, OfACopyIsWhatTheStateWas) {
       for (std::byte& byte : view.bytes(int32_t(b))) byte = std::byte(++value & 0x3f);
     }
     PieceReader reader;
-    LivePayload live(view, state::saved_parts(made.plan, false), reader);
-    PayloadCopy copy(made.plan, state::saved_parts(made.plan, false));
+    LivePayload live(view, setup::saved_parts(made.plan, false), reader);
+    PayloadCopy copy(made.plan, setup::saved_parts(made.plan, false));
     copy.copy(live);
     std::vector<std::vector<std::byte>> pieces;
     for (size_t i = 0; i < live.pieces(); ++i) {
@@ -136,7 +136,7 @@ void require_written(const plan::Plan& plan, LivePayload& live, Payload& payload
   const testing_support::TempFolder place("payload");
   const OpenFile folder = testing_support::opened_folder(place.path());
   const Arena staging(checkpoint::kStagingBytes);
-  const auto slices = state::slice_plans(plan, 1, state::saved_parts(plan, false));
+  const auto slices = state::slice_plans(plan, 1, setup::saved_parts(plan, false));
   checkpoint::ShardWriter writer(folder.descriptor(), "rank00001.h5",
                                  checkpoint::ShardStructure(slices), staging, {});
   for (size_t i = 0; i < payload.pieces(); ++i) payload.append_to(writer, i);
@@ -156,16 +156,16 @@ TEST(CheckpointPayload, FilesHoldItsPieces) {
     RunConfig config = tiny(2, compute);
     config.model.numbers.counts["vocab_size"] =
         3000;  // 96,000 elements a rank: more than are joined at a time
-    const state::Build made = state::build(config, {2, 1});
+    const setup::Build made = setup::build(config, {2, 1});
     testing::Held held(made.plan, 1);
     uint32_t value = 0;  // of no period that a piece might have
     for (size_t b = 0; b < made.plan.buffers.size(); ++b) {
       for (std::byte& byte : held.view().bytes(int32_t(b))) byte = std::byte(++value % 61);
     }
     PieceReader reader;
-    LivePayload live(held.view(), state::saved_parts(made.plan, false), reader);
+    LivePayload live(held.view(), setup::saved_parts(made.plan, false), reader);
     require_written(made.plan, live, live);
-    PayloadCopy copy(made.plan, state::saved_parts(made.plan, false));
+    PayloadCopy copy(made.plan, setup::saved_parts(made.plan, false));
     copy.copy(live);
     require_written(made.plan, live, copy);
   }
@@ -174,10 +174,10 @@ TEST(CheckpointPayload, FilesHoldItsPieces) {
 TEST(CheckpointLayout, PlacesAreOfTheSlicesThatWereDescribed) {
   const plan::Plan plan = build_for(3, 2).plan;
   checkpoint::Manifest manifest;
-  state::describe_slices(plan, 2, state::saved_parts(plan, false), manifest);
+  state::describe_slices(plan, 2, setup::saved_parts(plan, false), manifest);
   std::vector<std::vector<int64_t>> offsets;
   for (const int rank : {0, 1}) {
-    offsets.emplace_back(state::saved_slices(plan, rank, state::saved_parts(plan, false)).size(),
+    offsets.emplace_back(state::saved_slices(plan, rank, setup::saved_parts(plan, false)).size(),
                          rank + 7);
   }
   state::place_slices(offsets, manifest);
@@ -194,7 +194,7 @@ using Ranks = testing::RankStates;
 
 TEST(CheckpointState, IsTriedWithMastersThatNoWeightOf16BitsHolds) {
   const plan::Plan plan = build_for(0, 1).plan;
-  const checkpoint::Tensor master = state::saved_tensor(plan, 0, state::SavedPart::master);
+  const checkpoint::Tensor master = state::saved_tensor(plan, 0, setup::SavedPart::master);
   for (int64_t element = 0; element < 1000; ++element) {
     const float value = value_of(master, element);
     ASSERT_NE(value, float(bf16(value)));
@@ -208,7 +208,7 @@ TEST(CheckpointState, OfAnyRanksAndStageFillsAnyOthersBitForBit) {
     std::vector<plan::Plan> plans;
     for (const int ranks : {1, 2, 3, 4}) {
       for (const int64_t stage : {0, 1, 2, 3}) {
-        plans.push_back(state::build(tiny(stage, compute), {ranks, 1}).plan);
+        plans.push_back(setup::build(tiny(stage, compute), {ranks, 1}).plan);
       }
     }
     for (size_t from = compute == Dtype::f32 ? 0 : 7; from < plans.size(); from += 5) {
@@ -230,11 +230,11 @@ TEST(CheckpointState, OfAnyRanksAndStageFillsAnyOthersBitForBit) {
 /// A plan takes no memory: 710 billion parameters of 14 bytes are 9 TiB, their weights 1.3.
 TEST(CheckpointManifest, ThatNoProgramWouldReadIsRefusedBeforeTraining) {
   RunConfig config = tiny(3, Dtype::bf16);
-  state::require_readable_manifest(state::build(config, {2, 1}).plan, false, {});
+  state::require_readable_manifest(setup::build(config, {2, 1}).plan, false, {});
   config.model.numbers.counts["width"] = 49152;
   config.model.numbers.counts["heads"] = 512;
   config.model.numbers.counts["layers"] = 24;
-  const plan::Plan plan = state::build(config, {2, 1}).plan;
+  const plan::Plan plan = setup::build(config, {2, 1}).plan;
   const std::string refused = testing_support::refusal_of(
       Exit::kUsage, [&] { state::require_readable_manifest(plan, false, {}); });
   EXPECT_THAT(refused, HasSubstr("a save by 2 ranks would have 2"));

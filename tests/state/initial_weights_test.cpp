@@ -6,7 +6,7 @@
 #include "tests/support/held_state.hpp"
 #include "zero/kernels/initialise.hpp"
 #include "zero/kernels/optimizer.hpp"
-#include "zero/state/build.hpp"
+#include "zero/setup/build.hpp"
 #include "zero/state/state_view.hpp"
 
 namespace zero::state {
@@ -14,10 +14,10 @@ namespace {
 
 constexpr int kRanks = 4;
 
-Build tiny_build(int64_t stage, bool bf16) {
+setup::Build tiny_build(int64_t stage, bool bf16) {
   RunConfig config = testing::tiny(stage, bf16 ? Dtype::bf16 : Dtype::f32);
   config.model.numbers.counts["layers"] = 1;
-  return build(config, {.ranks = kRanks});
+  return setup::build(config, {.ranks = kRanks});
 }
 
 using Buffers = std::vector<std::vector<std::byte>>;
@@ -39,7 +39,7 @@ T at(const Buffers& buffers, int32_t buffer, int64_t i) {
 }
 
 TEST(InitialWeights, EachRankOfStageThreeFillsItsShardOfTheWhole) {
-  const Build whole = tiny_build(0, false), sharded = tiny_build(3, false);
+  const setup::Build whole = tiny_build(0, false), sharded = tiny_build(3, false);
   const Buffers reference = filled(whole.plan, 0);
   for (int rank = 0; rank < kRanks; ++rank) {
     const Buffers mine = filled(sharded.plan, rank);
@@ -57,7 +57,7 @@ TEST(InitialWeights, EachRankOfStageThreeFillsItsShardOfTheWhole) {
 TEST(InitialWeights, AStateThatBeginsWithANumberHasItInEveryElementAndNotBetweenThem) {
   static constexpr OptimizerState kStates[] = {{.name = "momentum", .initial = 1.5f},
                                                {.name = "variance"}};
-  Build sharded = tiny_build(2, true);
+  setup::Build sharded = tiny_build(2, true);
   sharded.plan.request.optimizer.states = kStates;
   for (int rank = 0; rank < kRanks; ++rank) {
     const Buffers mine = filled(sharded.plan, rank);
@@ -76,7 +76,7 @@ TEST(InitialWeights, AStateThatBeginsWithANumberHasItInEveryElementAndNotBetween
 }
 
 TEST(InitialWeights, RowsThatPadTheVocabularyAreZero) {
-  const Build whole = tiny_build(0, false);
+  const setup::Build whole = tiny_build(0, false);
   const Buffers buffers = filled(whole.plan, 0);
   const plan::Unit& embedding = whole.plan.units[0];
   const plan::UnitParameter& table = embedding.parameters[0];
@@ -88,7 +88,7 @@ TEST(InitialWeights, RowsThatPadTheVocabularyAreZero) {
 }
 
 TEST(InitialWeights, WeightAndRestMakeTheFp32Value) {
-  const Build build = tiny_build(0, true);
+  const setup::Build build = tiny_build(0, true);
   const Buffers buffers = filled(build.plan, 0);
   const graph::Graph& graph = build.plan.graphs[0];
   for (const plan::Unit& unit : build.plan.units) {

@@ -28,7 +28,7 @@ TEST(NodeMemory, IsWantedByTheRanksOfANodeTogether) {
 }
 
 TEST(NodeMemory, OfAPlanCountsTheDeviceWhereItIsTheHost) {
-  Build build;
+  setup::Build build;
   build.plan = testing::tiny_plan({.stage = 1, .optimizer_home = plan::Tier::host});
   build.copy_bytes = 7;
   const auto arena = [&](plan::Tier tier) { return build.plan.arena_bytes[size_t(tier)]; };

@@ -9,7 +9,7 @@
 #include "zero/base/digests.hpp"
 #include "zero/base/text.hpp"
 #include "zero/kernels/initialise.hpp"
-#include "zero/state/build.hpp"
+#include "zero/setup/build.hpp"
 #include "zero/state/state_view.hpp"
 
 namespace zero::state {
@@ -100,7 +100,7 @@ TEST(StateHash, IsTheSameAtEveryStageRankCountAndPrecision) {
   const launch::Peers peers;
   for (int64_t stage = 0; stage <= 3; ++stage) {
     for (Dtype compute : {Dtype::f32, Dtype::bf16, Dtype::f16}) {
-      const Build built = build(tiny(stage, compute), {.ranks = peers.ranks()});
+      const setup::Build built = setup::build(tiny(stage, compute), {.ranks = peers.ranks()});
       Held held(built.plan, peers.rank());
       fill_initial_weights(held.view(), kSeed, 2);
       fill_moments(held.view());
@@ -116,7 +116,8 @@ TEST(StateHash, OfBlocksIsTheSameForAnyThreadsStageRankCountAndPrecision) {
   std::string expected;
   for (int64_t stage = 0; stage <= 3; ++stage) {
     for (Dtype compute : {Dtype::f32, Dtype::bf16, Dtype::f16}) {
-      const Build built = build(tiny_of_blocks(stage, compute), {.ranks = peers.ranks()});
+      const setup::Build built =
+          setup::build(tiny_of_blocks(stage, compute), {.ranks = peers.ranks()});
       if (expected.empty()) expected = xxh3_reference(built.plan.graphs[0]);
       Held held(built.plan, peers.rank());
       fill_initial_weights(held.view(), kSeed, 2);
@@ -132,7 +133,8 @@ TEST(StateHash, OfBlocksIsTheSameForAnyThreadsStageRankCountAndPrecision) {
 TEST(StateHash, OfATensorOfWholeBlocksHasNoFurtherOne) {
   const launch::Peers peers;
   constexpr int64_t kWhole = kBlockNumel / 64;
-  const Build built = build(tiny_of_blocks(1, Dtype::f32, kWhole), {.ranks = peers.ranks()});
+  const setup::Build built =
+      setup::build(tiny_of_blocks(1, Dtype::f32, kWhole), {.ranks = peers.ranks()});
   Held held(built.plan, peers.rank());
   fill_initial_weights(held.view(), kSeed, 2);
   fill_moments(held.view());
@@ -156,7 +158,7 @@ void expect_change(const launch::Peers& peers, Held& held, int changing,
 
 TEST(StateHash, ChangesWithOneBitOfOneMoment) {
   const launch::Peers peers;
-  const Build built = build(tiny(3), {.ranks = peers.ranks()});
+  const setup::Build built = setup::build(tiny(3), {.ranks = peers.ranks()});
   Held held(built.plan, peers.rank());
   fill_initial_weights(held.view(), kSeed, 1);
   const plan::Unit& last = built.plan.units.back();
@@ -168,7 +170,7 @@ TEST(StateHash, ChangesWithOneBitOfOneMoment) {
 
 TEST(StateHash, OfBlocksChangesWithEveryRanksLastElement) {
   const launch::Peers peers;
-  const Build built = build(tiny_of_blocks(3, Dtype::f32), {.ranks = peers.ranks()});
+  const setup::Build built = setup::build(tiny_of_blocks(3, Dtype::f32), {.ranks = peers.ranks()});
   Held held(built.plan, peers.rank());
   // The table's shards end within blocks, and what lies behind the last element is padding.
   const auto [unit, range] = locate(built.plan, parameters_by_name(built.plan.graphs[0]).back());
@@ -191,7 +193,7 @@ TEST(StateHash, OfBlocksChangesWithEveryRanksLastElement) {
 TEST(StateHash, OfBlocksTellsACopyThatDiffersFromTheOthers) {
   const launch::Peers peers;
   if (peers.ranks() == 1) GTEST_SKIP() << "one rank holds one copy";
-  const Build built = build(tiny(0), {.ranks = peers.ranks()});
+  const setup::Build built = setup::build(tiny(0), {.ranks = peers.ranks()});
   Held held(built.plan, peers.rank());
   const std::string before = state_xxh3(held.view(), peers, 1);
   if (peers.rank() == 1) {

@@ -39,7 +39,7 @@ class SharedFolder {
   std::string path_;
 };
 
-ModelDescription description_of(const state::Build& build) {
+ModelDescription description_of(const setup::Build& build) {
   return {.model = build.recipe.model,
           .compute = build.plan.request.compute,
           .tokenizer = "bytes",
@@ -51,8 +51,8 @@ class ModelExport : public ::testing::TestWithParam<std::tuple<int, Dtype>> {};
 TEST_P(ModelExport, HoldsTheWeightsThatAreMultipliedWith) {
   const auto [stage, compute] = GetParam();
   const launch::Peers peers;
-  const state::Build made =
-      state::build(tiny(stage, compute), {.ranks = peers.ranks(), .threads = 1});
+  const setup::Build made =
+      setup::build(tiny(stage, compute), {.ranks = peers.ranks(), .threads = 1});
   Held held(made.plan, peers.rank());
   state::fill_initial_weights(held.view(), 7, 1);
   {
@@ -87,8 +87,8 @@ TEST_P(ModelExport, HoldsTheWeightsThatAreMultipliedWith) {
 TEST_P(ModelExport, IsLoadedBackAsItWasWritten) {
   const auto [stage, compute] = GetParam();
   const launch::Peers peers;
-  const state::Build made =
-      state::build(tiny(stage, compute), {.ranks = peers.ranks(), .threads = 1});
+  const setup::Build made =
+      setup::build(tiny(stage, compute), {.ranks = peers.ranks(), .threads = 1});
   Held held(made.plan, peers.rank()), first(made.plan, peers.rank()),
       second(made.plan, peers.rank());
   state::fill_initial_weights(held.view(), 7, 1);
@@ -114,8 +114,8 @@ INSTANTIATE_TEST_SUITE_P(StagesAndTypes, ModelExport,
 
 TEST(ModelExportFolder, AppearsOnceAndIsNeverOverwritten) {
   const launch::Peers peers;
-  const state::Build made =
-      state::build(tiny(0, Dtype::f32), {.ranks = peers.ranks(), .threads = 1});
+  const setup::Build made =
+      setup::build(tiny(0, Dtype::f32), {.ranks = peers.ranks(), .threads = 1});
   Held held(made.plan, peers.rank());
   if (peers.rank() != 0) return;
   // Stage 0: rank 0 holds everything and speaks to nobody.

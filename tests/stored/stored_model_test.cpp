@@ -93,7 +93,7 @@ TEST_F(StoredModels, FillAShardOrAllOfThePlansThatTheyAreOf) {
   const std::vector<float> wanted = small_weights();
   for (const int64_t stage : {0, 1, 3}) {
     config.zero.stage = stage;
-    const state::Build made = state::build(config, {.ranks = 2, .threads = 1});
+    const setup::Build made = setup::build(config, {.ranks = 2, .threads = 1});
     testing::Held begun(made.plan, 1), evaluated(made.plan, 1);
     begin_with_weights(model, begun.view());
     load_weights(model, evaluated.view());

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "tests/support/models.hpp"
-#include "zero/state/build.hpp"
+#include "zero/setup/build.hpp"
 #include "zero/state/state_view.hpp"
 
 namespace zero::testing {

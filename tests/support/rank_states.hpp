@@ -69,22 +69,22 @@ class RankStates {
     std::vector<std::vector<int64_t>> offsets;
     save::PieceReader reader;
     for (int rank = 0; rank < manifest.ranks; ++rank) {
-      save::LivePayload live(held_[size_t(rank)]->view(), state::saved_parts(plan_, false), reader);
+      save::LivePayload live(held_[size_t(rank)]->view(), setup::saved_parts(plan_, false), reader);
       checkpoint::ShardWriter file(folder.descriptor(), checkpoint::rank_file_name(rank),
                                    checkpoint::ShardStructure(state::slice_plans(
-                                       plan_, rank, state::saved_parts(plan_, false))),
+                                       plan_, rank, setup::saved_parts(plan_, false))),
                                    staging_, {});
       for (size_t i = 0; i < live.pieces(); ++i) live.append_to(file, i);
       auto written = file.finish();
       manifest.files.push_back(std::move(written.file));
       offsets.push_back(std::move(written.offsets));
     }
-    state::describe_slices(plan_, manifest.ranks, state::saved_parts(plan_, false), manifest);
+    state::describe_slices(plan_, manifest.ranks, setup::saved_parts(plan_, false), manifest);
     state::place_slices(offsets, manifest);
     manifest.files.push_back(
         checkpoint::IndexStructure(manifest).write(folder.descriptor(), manifest));
     checkpoint::Manifest described;
-    state::describe_slices(plan_, manifest.ranks, state::saved_parts(plan_, false), described);
+    state::describe_slices(plan_, manifest.ranks, setup::saved_parts(plan_, false), described);
     EXPECT_GE(checkpoint::text_bytes_most(described), int64_t(to_text(manifest).size()));
     store.write_manifest(temporary, manifest);
     store.publish(temporary, 1);

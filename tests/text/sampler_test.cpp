@@ -104,7 +104,7 @@ TEST(SampleText, IsWaitedForByRanksThatCannotSeeThatTheFirstOneWorks) {
   peers.watch_with(&watchdog);
   RunConfig config = testing::tiny(0);
   config.model.numbers.counts["vocab_size"] = 256;
-  const state::Build built = state::build(config, {.ranks = peers.ranks()});
+  const setup::Build built = setup::build(config, {.ranks = peers.ranks()});
   testing::Held held(built.plan, peers.rank());
   state::fill_initial_weights(held.view(), 7, 1);
   const std::string text =

@@ -35,8 +35,8 @@ GenerationOptions options(int64_t beams) {
 }
 
 /// What one process writes with the weights that the same seed gives.
-std::vector<TokenList> alone(const state::Build& built, int64_t beams) {
-  const state::Build whole = state::build(tiny(0), {.ranks = 1});
+std::vector<TokenList> alone(const setup::Build& built, int64_t beams) {
+  const setup::Build whole = setup::build(tiny(0), {.ranks = 1});
   Held held(whole.plan, 0);
   state::fill_initial_weights(held.view(), 7, 1);
   TextGenerator generator(built.recipe.model, options(beams));
@@ -72,7 +72,7 @@ struct Ranks {
 TEST(GenerateTexts, AreTheSameOnEveryRankAtEveryStageAndRankCount) {
   const launch::Peers peers;
   for (int stage : {0, 3}) {
-    const state::Build built = state::build(tiny(stage), {.ranks = peers.ranks()});
+    const setup::Build built = setup::build(tiny(stage), {.ranks = peers.ranks()});
     Held held(built.plan, peers.rank());
     state::fill_initial_weights(held.view(), 7, 1);
     const Ranks ranks(plan::Tier::device);
@@ -87,7 +87,7 @@ TEST(GenerateTexts, AreTheSameOnEveryRankAtEveryStageAndRankCount) {
 
 TEST(GenerateTexts, MayBeFewerThanRanks) {
   const launch::Peers peers;
-  const state::Build built = state::build(tiny(0), {.ranks = peers.ranks()});
+  const setup::Build built = setup::build(tiny(0), {.ranks = peers.ranks()});
   Held held(built.plan, peers.rank());
   state::fill_initial_weights(held.view(), 7, 1);
   const std::vector<TokenList> one = {{1, 2}};

@@ -47,16 +47,16 @@ class Start {
   void read_limit() {
     limit_ = advise::device_limit_from({.free = device_.free(), .used = device_.used()}, 1, {});
   }
-  bool fits(const state::Build& build) const { return advise::fits(build, limit_); }
-  void require_fit(const state::Build& build) const {
+  bool fits(const setup::Build& build) const { return advise::fits(build, limit_); }
+  void require_fit(const setup::Build& build) const {
     const advise::PlanReport report =
         advise::report_plan(build, plan::machine_profile("host", Dtype::f32), limit_);
     advise::refuse_unless_fits(report, tiny(), {.ranks = kRanks}, {.most_ranks = kRanks});
   }
-  void take_arena(const state::Build& build) {
+  void take_arena(const setup::Build& build) {
     device_.take(build.plan.arena_bytes[size_t(plan::Tier::device)]);
   }
-  void step(const state::Build& build) {
+  void step(const setup::Build& build) {
     state::TimedSteps steps(build.plan, comms_.all[0]->rank(), comms_.lanes());
     steps.step();
     steps.finish();
@@ -77,12 +77,12 @@ void on_every_rank(int64_t bytes, const std::function<void(Start&)>& body) {
 }
 
 /// What libraries take, three lanes' communicators and the plan.
-int64_t just_enough(const state::Build& build) {
+int64_t just_enough(const setup::Build& build) {
   return kGiB + 3 * kGiB + build.plan.arena_bytes[size_t(plan::Tier::device)];
 }
 
 TEST(PlanAtItsLimit, RunsBesideMemoryThatCommunicatorsTakeLate) {
-  const state::Build build = state::build(tiny(), {.ranks = kRanks});
+  const setup::Build build = setup::build(tiny(), {.ranks = kRanks});
   on_every_rank(just_enough(build), [&](Start& start) {
     start.warm_up();
     EXPECT_EQ(start.device().used(), 3 * kGiB);
@@ -95,7 +95,7 @@ TEST(PlanAtItsLimit, RunsBesideMemoryThatCommunicatorsTakeLate) {
 }
 
 TEST(PlanAtItsLimit, IsRefusedBeforeItsFirstStepWhereAByteIsMissing) {
-  const state::Build build = state::build(tiny(), {.ranks = kRanks});
+  const setup::Build build = setup::build(tiny(), {.ranks = kRanks});
   on_every_rank(just_enough(build) - 1, [&](Start& start) {
     start.warm_up();
     start.read_limit();
@@ -105,7 +105,7 @@ TEST(PlanAtItsLimit, IsRefusedBeforeItsFirstStepWhereAByteIsMissing) {
 }
 
 TEST(PlanAtItsLimit, WouldDieInAStepIfTheLimitWereReadBefore) {
-  const state::Build build = state::build(tiny(), {.ranks = kRanks});
+  const setup::Build build = setup::build(tiny(), {.ranks = kRanks});
   EXPECT_THROW(on_every_rank(just_enough(build) - 2 * kGiB,
                              [&](Start& start) {
                                start.read_limit();

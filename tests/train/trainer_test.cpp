@@ -24,7 +24,7 @@ class Health : public ::testing::Test {
     config.gradient_accumulation_steps = 2;
     config.bf16.enabled = true;
     config.numerics.gradient_dtype = kept_in;
-    const state::Build made = state::build(config, {});
+    const setup::Build made = setup::build(config, {});
     std::vector<std::vector<std::byte>> memory;
     for (const plan::Buffer& buffer : made.plan.buffers) memory.emplace_back(size_t(buffer.bytes));
     const state::StateView view{.plan = &made.plan, .rank = 0, .bytes = [&](int32_t buffer) {

@@ -10,7 +10,7 @@
 #include "zero/advise/plan_report.hpp"
 #include "zero/comm/communicator.hpp"
 #include "zero/config/run_config.hpp"
-#include "zero/state/build.hpp"
+#include "zero/setup/build.hpp"
 
 namespace zero::advise {
 
@@ -18,7 +18,7 @@ namespace zero::advise {
 inline constexpr const char* kFolderToName = "FOLDER";
 
 /// True if a compiled plan fits. The search calls it for every change that it tries.
-using Fits = std::function<bool(const state::Build&)>;
+using Fits = std::function<bool(const setup::Build&)>;
 
 /// Returns a test of a plan's memory against `limit`, without a forecast.
 Fits fits_in(const MemoryLimit& limit);
@@ -51,13 +51,13 @@ struct SearchTime {
 /// keeps all numerical results. It has no needless setting, and no fewer buffers and no larger
 /// share on the device than needed. If time runs out it may hold more than is needed. Returns
 /// nothing if no change fits or time ran out before.
-std::optional<Change> cheapest_change(const RunConfig& config, const state::World& world,
+std::optional<Change> cheapest_change(const RunConfig& config, const setup::World& world,
                                       const Fits& fits, int most_ranks = comm::kMostRanks,
                                       SearchTime* time = nullptr);
 
 /// Returns the largest train_micro_batch_size_per_gpu up to 65536 that fits on these ranks; 0 if
 /// none does. With train_batch_size set, it considers only sizes that divide it.
-int64_t largest_micro_batch(const RunConfig& config, const state::World& world, const Fits& fits);
+int64_t largest_micro_batch(const RunConfig& config, const setup::World& world, const Fits& fits);
 
 /// Returns the limit for the search of the largest micro-batch. It is the whole limit if
 /// memory.device_limit or memory.host_limit sets it. Otherwise it is 15/16, because a machine also
@@ -67,7 +67,7 @@ MemoryLimit limit_of_largest(const RunConfig& config, MemoryLimit limit);
 /// Replaces train_micro_batch_size_per_gpu = "max" by the largest size that fits. Sets 1 if none
 /// fits, because the plan's refusal then names a remedy. Throws Error(kUsage) if train_batch_size
 /// and gradient_accumulation_steps leave no choice.
-void resolve_largest(RunConfig& config, const state::World& world, const MemoryLimit& limit);
+void resolve_largest(RunConfig& config, const setup::World& world, const MemoryLimit& limit);
 
 /// Inserts the result of train_micro_batch_size_per_gpu = "max" before the choices of a placement
 /// within `limit`. Does nothing if "max" was not asked for.
@@ -86,6 +86,6 @@ struct ChangeOptions {
 
 /// Throws Error(kDoesNotFit) with the cheapest change if the plan does not fit.
 void refuse_unless_fits(const PlanReport& report, const RunConfig& config,
-                        const state::World& world, const ChangeOptions& options);
+                        const setup::World& world, const ChangeOptions& options);
 
 }  // namespace zero::advise

@@ -6,7 +6,7 @@
 #include "zero/advise/memory_limit.hpp"
 #include "zero/config/read_config.hpp"
 #include "zero/plan/forecast.hpp"
-#include "zero/state/build.hpp"
+#include "zero/setup/build.hpp"
 
 namespace zero::advise {
 
@@ -48,7 +48,7 @@ struct HomeChoice {
 /// Returns the first candidate that fits within `limit`. As many optimizer states as fit stay on
 /// the device, in steps of 1/32 of zero.offload_optimizer.ratio. Ranks with equal limits get equal
 /// results, because it only compiles. Throws the errors of build().
-HomeChoice choose_homes(const RunConfig& config, const state::World& world,
+HomeChoice choose_homes(const RunConfig& config, const setup::World& world,
                         const MemoryLimit& limit);
 
 /// Returns the choices for keys of `asked` that were "auto". Only the last one lists homes that do
@@ -65,7 +65,7 @@ bool chooses_buffers(const RunConfig& config);
 /// Returns the number for buffer_count = "auto": buffers_for(), or fewer if `limit` requires it, at
 /// least one. Ranks with equal limits get equal results, because it only compiles. Throws the
 /// errors of build().
-int64_t choose_buffers(const RunConfig& config, const state::World& world, const MemoryLimit& limit,
+int64_t choose_buffers(const RunConfig& config, const setup::World& world, const MemoryLimit& limit,
                        const plan::Machine& machine);
 
 /// Returns the choice of buffers; empty if `asked` leaves none open.
@@ -78,7 +78,7 @@ std::vector<std::string> plan_warnings(const ConfigInput& input, const plan::Pla
 struct Placement {
   RunConfig config;                ///< without "auto": homes, ratio, buffers
   plan::UpdateShares shares = {};  ///< units updated on the device, and before the norm
-  state::Build build;
+  setup::Build build;
   Choices choices = {};
 
   /// Returns the choices and the update sites of staged states; "" if nothing was open.
@@ -92,7 +92,7 @@ struct Placement {
 /// units are speculated if a device with its own memory gains. Ranks with equal limits and machines
 /// get equal results, because it only compiles. Throws the errors of build(), and
 /// Error(kDoesNotFit) if speculate = true has no room.
-Placement choose_placement(const RunConfig& config, const state::World& world,
+Placement choose_placement(const RunConfig& config, const setup::World& world,
                            const MemoryLimit& limit, const plan::Machine& machine);
 
 }  // namespace zero::advise

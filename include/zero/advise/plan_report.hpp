@@ -4,32 +4,32 @@
 
 #include "zero/advise/memory_limit.hpp"
 #include "zero/plan/forecast.hpp"
-#include "zero/state/build.hpp"
+#include "zero/setup/build.hpp"
 
 namespace zero::advise {
 
 /// Returns the bytes that count under a limit: the device arena, and host memory too if the device
 /// shares it.
-int64_t counted_bytes(const state::Build& build, const MemoryLimit& limit);
+int64_t counted_bytes(const setup::Build& build, const MemoryLimit& limit);
 /// Returns the bytes of a rank in host memory: states, staging, and the copy for checkpoint.async.
-int64_t host_bytes(const state::Build& build);
+int64_t host_bytes(const setup::Build& build);
 /// Returns the bytes of device arena and host memory together.
-int64_t all_bytes(const state::Build& build);
+int64_t all_bytes(const setup::Build& build);
 /// True if all bytes are within the limit, also while texts are written, or if no limit is known.
-bool fits(const state::Build& build, const MemoryLimit& limit);
+bool fits(const setup::Build& build, const MemoryLimit& limit);
 
 /// Returns the memory for texts beside a training's plan. Their device memory is 0 if it fits into
 /// the memory that the plan leaves free between bodies.
-plan::TierBytes beside(const state::Build& build, plan::TierBytes texts);
+plan::TierBytes beside(const setup::Build& build, plan::TierBytes texts);
 /// Returns the sum over all tiers.
 int64_t sum(const plan::TierBytes& bytes);
 
 /// Returns "1.20 MiB of it beside the plan", the memory for texts.
-std::string beside_text(const state::Build& build, const state::Texts& texts);
+std::string beside_text(const setup::Build& build, const setup::Texts& texts);
 
 /// A report on a compiled plan before it runs.
 struct PlanReport {
-  const state::Build* build;
+  const setup::Build* build;
   plan::Forecast forecast;
   MemoryLimit limit;
   plan::Machine machine = {};  ///< machine of the forecast
@@ -38,7 +38,7 @@ struct PlanReport {
   bool fits() const { return advise::fits(*build, limit); }
 };
 
-PlanReport report_plan(const state::Build& build, const plan::Machine& machine,
+PlanReport report_plan(const setup::Build& build, const plan::Machine& machine,
                        const MemoryLimit& limit);
 
 /// Returns floating-point operations of forward and backward for a token of the longest samples.
@@ -46,7 +46,7 @@ PlanReport report_plan(const state::Build& build, const plan::Machine& machine,
 double flops_per_token(const PlanReport& report, int64_t source_length);
 
 /// Returns "2.00 GiB a rank of 1.00 GiB (memory.device_limit)", for a build that does not fit.
-std::string shortage_text(const state::Build& build, const MemoryLimit& limit);
+std::string shortage_text(const setup::Build& build, const MemoryLimit& limit);
 
 /// Returns a table of the bytes of each use beside ZeRO's formula, with reasons for differences,
 /// the arena and the limit.

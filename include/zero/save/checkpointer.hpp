@@ -20,7 +20,7 @@ using Facts = std::map<std::string, std::string>;
 
 struct FactParts {
   const RunConfig& config;
-  const state::Build& build;
+  const setup::Build& build;
   std::string configuration;  ///< text of an input file
   std::string description;    ///< description_json()
   std::string generation;     ///< generation_config.json that completes [generation]; "" = none

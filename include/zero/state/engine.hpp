@@ -14,7 +14,7 @@
 #include "zero/launch/watchdog.hpp"
 #include "zero/plan/plan.hpp"
 #include "zero/run/executor.hpp"
-#include "zero/state/build.hpp"
+#include "zero/setup/build.hpp"
 #include "zero/state/communicators.hpp"
 #include "zero/state/disk.hpp"
 #include "zero/state/state_view.hpp"
@@ -65,7 +65,7 @@ class Engine {
   /// Takes the memory and the disk, and fills the step state and the initial weights, or zeros if
   /// these are not drawn. Throws Ended if a rank lacks the memory. Collective. REQUIRES: `session`,
   /// `comms`, `build` and the views of `rules` outlive the engine.
-  Engine(launch::Session& session, const Communicators& comms, const Build& build,
+  Engine(launch::Session& session, const Communicators& comms, const setup::Build& build,
          const run::Rules& rules, const Options& options);
   ~Engine();
   Engine(const Engine&) = delete;
@@ -142,7 +142,7 @@ class Engine {
   const std::vector<std::unique_ptr<comm::Communicator>>& comms_;
   const run::LaneComms lane_comms_;
   std::vector<comm::TrafficTable> sent_before_ = {};  ///< [communicators] before this engine
-  const Build& build_;
+  const setup::Build& build_;
   std::shared_ptr<Disk> disk_;
   std::optional<DiskPace> pace_;
   DiskBytes disk_of_bodies_, kernel_before_;

@@ -13,7 +13,7 @@
 #include "zero/io/data/dataset.hpp"
 #include "zero/io/interop/safetensors.hpp"
 #include "zero/launch/peers.hpp"
-#include "zero/state/build.hpp"
+#include "zero/setup/build.hpp"
 #include "zero/state/state_view.hpp"
 #include "zero/stored/stored_model.hpp"
 
@@ -123,7 +123,7 @@ class ModelWriter {
 };
 
 /// Returns the description of a run's model.
-ModelDescription describe_model(const RunConfig& config, const state::Build& build,
+ModelDescription describe_model(const RunConfig& config, const setup::Build& build,
                                 const DataSets& data);
 
 /// Writes the weights that training multiplied with, bit for bit, to a new model folder, as

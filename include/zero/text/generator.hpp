@@ -21,7 +21,7 @@
 #include "zero/plan/forecast.hpp"
 #include "zero/plan/request.hpp"
 #include "zero/run/executor.hpp"
-#include "zero/state/build.hpp"
+#include "zero/setup/build.hpp"
 #include "zero/state/state_view.hpp"
 #include "zero/text/score_rules.hpp"
 

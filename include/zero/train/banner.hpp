@@ -18,7 +18,7 @@ std::string libraries_text();
 
 /// Returns the first lines that a run prints: program, ranks, processor, devices, libraries, model
 /// and batch. Collective.
-std::string banner(const std::string& version, launch::Session& session, const state::Build& build,
+std::string banner(const std::string& version, launch::Session& session, const setup::Build& build,
                    const std::string& backend);
 
 /// Returns a line about samples grouped by length: the share of samples of each pair, and the share

@@ -22,7 +22,7 @@ state::Evaluation evaluate(state::Engine& engine, const Dataset& validation, int
 
 /// Returns options to answer a validation set's sources by the completed [generation], without ids
 /// that the tokenizer does not know. Throws as writing::search_rules().
-writing::GenerationOptions answer_options(const RunConfig& config, const state::Build& build,
+writing::GenerationOptions answer_options(const RunConfig& config, const setup::Build& build,
                                           const Tokenizer& tokenizer, int threads);
 
 /// Returns the device memory that the engine's plan leaves free until its next body.
@@ -31,7 +31,7 @@ writing::LentMemory memory_between_bodies(state::Engine& engine);
 /// Returns options for samples that answer no source. The completed [generation] of `config` acts
 /// if `written`, the [generation] of the input file, has any key.
 writing::SampleOptions sample_options(const RunConfig& config, const GenerationConfig& written,
-                                      const state::Build& build, int threads);
+                                      const setup::Build& build, int threads);
 
 /// Returns [generation] as a first launch completes it: by the settings of `start`, the model of
 /// model.init_from, unless null. Throws as require_generation().
@@ -40,11 +40,11 @@ GenerationConfig first_generation(const RunConfig& config, const stored::StoredM
 /// Returns the texts that a training of this build writes: answers of evaluation.generate, samples
 /// of evaluation.show_samples. Their bytes hold for any tokenizer. `config` and `written` are as in
 /// sample_options(). Throws as writing::search_rules().
-std::vector<state::Texts> texts_of(const RunConfig& config, const GenerationConfig& written,
-                                   const state::Build& build);
+std::vector<setup::Texts> texts_of(const RunConfig& config, const GenerationConfig& written,
+                                   const setup::Build& build);
 /// Sets World::texts if `config` asks for texts, so builds count their memory. `completed` is the
 /// [generation] that writes them.
-void count_texts(const RunConfig& config, const GenerationConfig& completed, state::World& world);
+void count_texts(const RunConfig& config, const GenerationConfig& completed, setup::World& world);
 
 /// A function that returns a model's text for each source, a list of ids as the encoder reads it,
 /// without padding. Every rank has all sources and texts in one order. May be collective.
@@ -70,7 +70,7 @@ struct AnswerParts {
   launch::Session& session;
   state::Engine& engine;
   const RunConfig& config;  ///< with [generation] completed
-  const state::Build& build;
+  const setup::Build& build;
   const Dataset& validation;
   const Tokenizer& tokenizer;
   int64_t samples = 0;  ///< first samples of the set; 0 = all

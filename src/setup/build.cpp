@@ -1,4 +1,4 @@
-#include "zero/state/build.hpp"
+#include "zero/setup/build.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -10,9 +10,9 @@
 #include "zero/kernels/attention.hpp"
 #include "zero/kernels/product.hpp"
 #include "zero/plan/forecast.hpp"
-#include "zero/state/checkpoint_layout.hpp"
+#include "zero/setup/saved_parts.hpp"
 
-namespace zero::state {
+namespace zero::setup {
 namespace {
 
 std::vector<graph::Recompute> recompute_policy(const Recompute& wanted, size_t blocks) {
@@ -372,4 +372,4 @@ run::Rules rules_of(const RunConfig& config, const std::vector<float>& rates) {
           .optimizer = {.settings = optimizer}};
 }
 
-}  // namespace zero::state
+}  // namespace zero::setup

@@ -14,7 +14,7 @@
 #include "zero/plan/forecast.hpp"
 #include "zero/run/executor.hpp"
 
-namespace zero::state {
+namespace zero::setup {
 
 struct Build;
 
@@ -118,4 +118,4 @@ std::vector<float> learning_rates(const RunConfig& config);
 /// Returns the optimizer's constants, with a view of `rates`. REQUIRES: `rates` outlives users.
 run::Rules rules_of(const RunConfig& config, const std::vector<float>& rates);
 
-}  // namespace zero::state
+}  // namespace zero::setup

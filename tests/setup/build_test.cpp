@@ -1,5 +1,5 @@
 // Ranks: 1
-#include "zero/state/build.hpp"
+#include "zero/setup/build.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 #include "zero/graph/operations.hpp"
 #include "zero/kernels/product.hpp"
 
-namespace zero::state {
+namespace zero::setup {
 namespace {
 
 using ::testing::HasSubstr;
@@ -396,4 +396,4 @@ TEST(Rules, ATableOfRatesHasAnEnd) {
 }
 
 }  // namespace
-}  // namespace zero::state
+}  // namespace zero::setup
