@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "perf/support/timing.hpp"
+#include "src/machine/timed_steps.hpp"
 #include "src/model/gpt2.hpp"
 #include "tests/support/thread_group.hpp"
 #include "zero/compile/compile.hpp"
@@ -24,7 +25,6 @@
 #include "zero/kernels/step_state.hpp"
 #include "zero/plan/forecast.hpp"
 #include "zero/state/disk.hpp"
-#include "zero/state/timed_steps.hpp"
 
 namespace {
 
@@ -76,13 +76,13 @@ class Training {
   double step(std::chrono::duration<double> sleep) {
     sleep_ = sleep;
     const auto begin = std::chrono::steady_clock::now();
-    together([](state::TimedSteps& rank) { rank.step(); });
+    together([](machine::TimedSteps& rank) { rank.step(); });
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   }
 
   /// The update of the last step.
   void finish() {
-    together([](state::TimedSteps& rank) { rank.finish(); });
+    together([](machine::TimedSteps& rank) { rank.finish(); });
   }
 
   double loss() {
@@ -132,7 +132,7 @@ class Training {
     const state::DiskHomes settings{.folders = {folder}, .aio = {}};
     disks_.push_back(on_disk > 0 ? std::make_unique<state::Disk>(settings, on_disk) : nullptr);
     const run::LaneDisks disks = on_disk > 0 ? disks_.back()->lanes() : run::LaneDisks{};
-    ranks_.push_back(std::make_unique<state::TimedSteps>(plan_, rank, lanes, disks));
+    ranks_.push_back(std::make_unique<machine::TimedSteps>(plan_, rank, lanes, disks));
     const auto hook = [this, sleeps = one.sleeps](plan::Lane, const plan::PlanOp& op) {
       if (sleeps(op)) std::this_thread::sleep_for(sleep_.load());
     };
@@ -143,7 +143,7 @@ class Training {
   comm::ThreadGroup group_;
   std::vector<std::unique_ptr<comm::Communicator>> comms_;
   std::vector<std::unique_ptr<state::Disk>> disks_;
-  std::vector<std::unique_ptr<state::TimedSteps>> ranks_;
+  std::vector<std::unique_ptr<machine::TimedSteps>> ranks_;
   std::atomic<std::chrono::duration<double>> sleep_{};
 };
 

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "src/machine/timed_steps.hpp"
 #include "zero/comm/communicator.hpp"
 #include "zero/model/family.hpp"
 #include "zero/plan/forecast.hpp"
-#include "zero/state/timed_steps.hpp"
 
 namespace zero::machine {
 
@@ -46,7 +46,7 @@ class ProbeSteps {
   const plan::Plan plan_;
   const double expected_;
   const std::map<std::string, plan::KindForecast, std::less<>> kinds_;
-  std::optional<state::TimedSteps> training_;
+  std::optional<TimedSteps> training_;
   std::map<std::string, std::vector<double>> seconds_;  ///< [steps] by op kind
 };
 

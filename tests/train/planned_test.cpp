@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "src/machine/timed_steps.hpp"
 #include "tests/support/lazy_communicator.hpp"
 #include "tests/support/models.hpp"
 #include "tests/support/rank_groups.hpp"
@@ -10,7 +11,6 @@
 #include "zero/advise/cheapest_change.hpp"
 #include "zero/advise/plan_report.hpp"
 #include "zero/state/communicators.hpp"
-#include "zero/state/timed_steps.hpp"
 
 namespace zero::train {
 namespace {
@@ -57,7 +57,7 @@ class Start {
     device_.take(build.plan.arena_bytes[size_t(plan::Tier::device)]);
   }
   void step(const setup::Build& build) {
-    state::TimedSteps steps(build.plan, comms_.all[0]->rank(), comms_.lanes());
+    machine::TimedSteps steps(build.plan, comms_.all[0]->rank(), comms_.lanes());
     steps.step();
     steps.finish();
   }

@@ -1,6 +1,6 @@
 // Ranks: 1
 
-#include "zero/state/timed_steps.hpp"
+#include "src/machine/timed_steps.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include "tests/support/rank_disk.hpp"
 #include "tests/support/tiny_plans.hpp"
 
-namespace zero::state {
+namespace zero::machine {
 namespace {
 
 /// The loss of each of four steps.
@@ -41,4 +41,4 @@ TEST(TimedSteps, LearnTheNextTokenAndTheSameWithStatesOnDisk) {
 }
 
 }  // namespace
-}  // namespace zero::state
+}  // namespace zero::machine

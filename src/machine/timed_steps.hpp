@@ -5,7 +5,7 @@
 #include "zero/plan/plan.hpp"
 #include "zero/run/executor.hpp"
 
-namespace zero::state {
+namespace zero::machine {
 
 /// A rank of a training without data, for times alone. Initial weights have seed 1, tokens count
 /// up, and no sample is padded.
@@ -32,4 +32,4 @@ class TimedSteps {
   int64_t step_ = 0;
 };
 
-}  // namespace zero::state
+}  // namespace zero::machine

@@ -1,4 +1,4 @@
-#include "zero/state/timed_steps.hpp"
+#include "src/machine/timed_steps.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -7,7 +7,7 @@
 #include "zero/io/data/dataset.hpp"
 #include "zero/state/state_view.hpp"
 
-namespace zero::state {
+namespace zero::machine {
 namespace {
 
 run::Rules rules_of(const float& rate) {
@@ -34,7 +34,8 @@ void fill_input(run::Buffers& buffers, const plan::Plan& plan, const plan::Input
 TimedSteps::TimedSteps(const plan::Plan& plan, int rank, const run::LaneComms& comms,
                        const run::LaneDisks& disks)
     : plan_(plan), rules_(rules_of(rate_)), executor_(plan, rules_, comms, disks) {
-  fill_initial_weights(view_of(plan, rank, executor_.buffers()), 1, plan.request.threads);
+  state::fill_initial_weights(state::view_of(plan, rank, executor_.buffers()), 1,
+                              plan.request.threads);
   const kernels::StepState state = kernels::initial_step_state(rules_.decide);
   executor_.buffers().write(plan.step_state, 0, std::as_bytes(std::span(&state, 1)));
   int64_t first = 0, tokens = 0;  // a column of counts follows that of its tokens
@@ -70,4 +71,4 @@ double TimedSteps::run(plan::BodyId body) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-}  // namespace zero::state
+}  // namespace zero::machine
