@@ -7,7 +7,7 @@ set -euo pipefail
 . "$(dirname "$0")/common.sh"
 
 tests='^(device/near_cores|kernels/(product|attention|classifier)|run/executor|support/naive'
-tests+='|io/(aio|tiers)/.*|io/data/.*tokenizer)\.np'
+tests+='|io/(aio|tiers)/.*|io/text/.*tokenizer)\.np'
 
 # build_and_test FOLDER CMAKE-ARGUMENTS...
 build_and_test() {

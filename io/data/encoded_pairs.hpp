@@ -11,7 +11,7 @@
 #include "io/data/pair_file.hpp"
 #include "io/data/pair_form.hpp"
 #include "zero/io/data/dataset.hpp"
-#include "zero/io/data/tokenizer.hpp"
+#include "zero/io/text/tokenizer.hpp"
 
 namespace zero {
 

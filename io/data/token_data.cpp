@@ -11,7 +11,7 @@
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
 #include "zero/io/data/dataset.hpp"
-#include "zero/io/data/tokenizer.hpp"
+#include "zero/io/text/tokenizer.hpp"
 
 namespace zero {
 namespace {

@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "io/data/id_file.hpp"
-#include "io/data/tokenizers.hpp"
+#include "io/text/tokenizers.hpp"
 #include "zero/base/digests.hpp"
 #include "zero/base/path.hpp"
 

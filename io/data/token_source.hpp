@@ -25,7 +25,7 @@
 
 #include "io/data/data_file.hpp"
 #include "zero/io/data/dataset.hpp"
-#include "zero/io/data/tokenizer.hpp"
+#include "zero/io/text/tokenizer.hpp"
 
 namespace zero {
 

@@ -9,8 +9,8 @@
 
 #include "perf/support/timing.hpp"
 #include "zero/base/error.hpp"
-#include "zero/io/data/tokenizer.hpp"
 #include "zero/io/files/files.hpp"
+#include "zero/io/text/tokenizer.hpp"
 
 namespace zero::perf {
 namespace {

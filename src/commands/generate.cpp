@@ -11,7 +11,7 @@
 #include "src/commands/commands.hpp"
 #include "src/commands/user_text.hpp"
 #include "zero/base/path.hpp"
-#include "zero/io/data/tokenizer.hpp"
+#include "zero/io/text/tokenizer.hpp"
 #include "zero/launch/session.hpp"
 #include "zero/launch/thread_room.hpp"
 #include "zero/state/communicators.hpp"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "src/commands/commands.hpp"
-#include "zero/io/data/tokenizer.hpp"
+#include "zero/io/text/tokenizer.hpp"
 #include "zero/stored/stored_model.hpp"
 #include "zero/text/generator.hpp"
 #include "zero/text/score_rules.hpp"

@@ -7,9 +7,9 @@
 #include "zero/base/error.hpp"
 #include "zero/base/path.hpp"
 #include "zero/base/text.hpp"
-#include "zero/io/data/tokenizer.hpp"
 #include "zero/io/files/files.hpp"
 #include "zero/io/interop/hdf5.hpp"
+#include "zero/io/text/tokenizer.hpp"
 #include "zero/kernels/optimizer.hpp"
 #include "zero/stored/model_folder.hpp"
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "io/data/piece_path.hpp"
+#include "io/text/piece_path.hpp"
 #include "zero/base/error.hpp"
 
 namespace zero {

@@ -15,14 +15,14 @@ zero_fuzz_target(shard FILES io/checkpoint/manifest*.cpp io/checkpoint/shard_rea
                  LINKS zero_io SEEDS tests/fuzz/seeds/shard)
 zero_fuzz_target(pairs FILES io/data/pair_file.cpp io/data/data_file.cpp io/interop/json.cpp
                  LINKS zero_io SEEDS tests/fuzz/seeds/pairs)
-zero_fuzz_target(tokenizer_settings FILES io/data/tokenizer_settings.cpp io/data/added_tokens.cpp
-                       io/data/byte_trie.cpp io/data/bpe_tokenizer.cpp io/data/bpe_files.cpp
-                       io/data/unicode_classes.cpp io/data/tokenizer.cpp
-                       io/data/piece_tokenizer.cpp io/data/sentencepiece_absent.cpp
+zero_fuzz_target(tokenizer_settings FILES io/text/tokenizer_settings.cpp io/text/added_tokens.cpp
+                       io/text/byte_trie.cpp io/text/bpe_tokenizer.cpp io/text/bpe_files.cpp
+                       io/text/unicode_classes.cpp io/text/tokenizer.cpp
+                       io/text/piece_tokenizer.cpp io/text/sentencepiece_absent.cpp
                        io/interop/json.cpp
                  LINKS zero_io SEEDS tests/fuzz/seeds/tokenizer_settings)
-zero_fuzz_target(spiece FILES io/data/sentencepiece_check.cpp io/data/piece_path.cpp
-                       io/data/byte_trie.cpp
+zero_fuzz_target(spiece FILES io/text/sentencepiece_check.cpp io/text/piece_path.cpp
+                       io/text/byte_trie.cpp
                  LINKS zero_io SEEDS tests/fuzz/seeds/spiece)
 # Its sources are those of all families of models: it has mutations alone.
 zero_fuzz_target(generation_config LINKS zero_text SEEDS tests/fuzz/seeds/generation_config)

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "io/data/tokenizers.hpp"
+#include "io/text/tokenizers.hpp"
 #include "tests/fuzz/fuzzed_folder.hpp"
 
 namespace zero {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "zero/base/error.hpp"
-#include "zero/io/data/tokenizer.hpp"
+#include "zero/io/text/tokenizer.hpp"
 
 namespace zero {
 namespace {

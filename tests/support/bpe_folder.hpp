@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "io/data/bpe_files.hpp"
+#include "io/text/bpe_files.hpp"
 
 namespace zero::testing_support {
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes io/data/unicode_classes.cpp: which code points GPT-2's pattern takes for letters (\\p{L}),
+"""Writes io/text/unicode_classes.cpp: which code points GPT-2's pattern takes for letters (\\p{L}),
 numbers (\\p{N}) and blanks (\\s).
 
 usage: unicode_classes.py [OUT]
@@ -20,7 +20,7 @@ PROBES = ((1, "a"), (2, "1"), (3, "\n"), (OTHER, "!"))
 HEAD = """\
 // Made by tools/data/unicode_classes.py, from the package tokenizers {version}.
 
-#include "io/data/unicode_classes.hpp"
+#include "io/text/unicode_classes.hpp"
 
 namespace zero {{
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Two tokenizers of encoder-decoders, trained on a text and saved by Transformers, and what it
-makes of some hundred texts: golden values of `io/data`.
+makes of some hundred texts: golden values of `io/text`.
 
 usage: tokenizer_golden.py TEXT [OUTDIR]      writes the folders pieces and chat_bpe, each with the
                                               tokenizer and texts.json, into tests/golden by default

@@ -14,7 +14,7 @@
 #include "zero/device/arena.hpp"
 #include "zero/graph/graph.hpp"
 #include "zero/io/data/dataset.hpp"
-#include "zero/io/data/tokenizer.hpp"
+#include "zero/io/text/tokenizer.hpp"
 #include "zero/launch/peers.hpp"
 #include "zero/launch/session.hpp"
 #include "zero/model/family.hpp"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "zero/io/data/dataset.hpp"
-#include "zero/io/data/tokenizer.hpp"
+#include "zero/io/text/tokenizer.hpp"
 #include "zero/model/family.hpp"
 #include "zero/state/engine.hpp"
 #include "zero/text/generator.hpp"

@@ -1,4 +1,4 @@
-#include "io/data/sentencepiece.hpp"
+#include "io/text/sentencepiece.hpp"
 #include "zero/base/error.hpp"
 
 namespace zero {

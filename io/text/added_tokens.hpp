@@ -7,7 +7,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "io/data/byte_trie.hpp"
+#include "io/text/byte_trie.hpp"
 
 namespace zero {
 

@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "io/data/bpe_tokenizer.hpp"
+#include "io/text/bpe_tokenizer.hpp"
 #include "zero/base/keyed_hash.hpp"
 
 namespace zero {

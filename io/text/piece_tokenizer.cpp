@@ -2,8 +2,8 @@
 #include <map>
 #include <unordered_map>
 
-#include "io/data/sentencepiece.hpp"
-#include "io/data/tokenizers.hpp"
+#include "io/text/sentencepiece.hpp"
+#include "io/text/tokenizers.hpp"
 #include "zero/base/digests.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/keyed_hash.hpp"

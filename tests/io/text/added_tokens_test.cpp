@@ -1,5 +1,5 @@
 // Ranks: 1
-#include "io/data/added_tokens.hpp"
+#include "io/text/added_tokens.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

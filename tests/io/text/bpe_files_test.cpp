@@ -1,6 +1,6 @@
 // Ranks: 1
 
-#include "io/data/bpe_files.hpp"
+#include "io/text/bpe_files.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "io/data/piece_path.hpp"
+#include "io/text/piece_path.hpp"
 
 #include <algorithm>
 #include <cfloat>

@@ -9,15 +9,15 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "io/data/sentencepiece.hpp"
+#include "io/text/sentencepiece.hpp"
 #include "tests/support/equal_hashes.hpp"
 #include "tests/support/processor_time.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/tokenizer_folder.hpp"
 #include "tests/support/tree_folder.hpp"
 #include "zero/base/digests.hpp"
-#include "zero/io/data/tokenizer.hpp"
 #include "zero/io/files/files.hpp"
+#include "zero/io/text/tokenizer.hpp"
 
 namespace zero {
 namespace {

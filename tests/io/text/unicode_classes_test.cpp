@@ -1,6 +1,6 @@
 // Ranks: 1
 
-#include "io/data/unicode_classes.hpp"
+#include "io/text/unicode_classes.hpp"
 
 #include <gtest/gtest.h>
 

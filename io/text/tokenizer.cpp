@@ -1,8 +1,8 @@
-#include "zero/io/data/tokenizer.hpp"
+#include "zero/io/text/tokenizer.hpp"
 
 #include <array>
 
-#include "io/data/tokenizers.hpp"
+#include "io/text/tokenizers.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/path.hpp"
 

@@ -1,4 +1,4 @@
-#include "io/data/byte_trie.hpp"
+#include "io/text/byte_trie.hpp"
 
 #include <algorithm>
 #include <queue>

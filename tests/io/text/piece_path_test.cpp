@@ -1,5 +1,5 @@
 // Ranks: 1
-#include "io/data/piece_path.hpp"
+#include "io/text/piece_path.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

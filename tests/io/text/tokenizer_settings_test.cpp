@@ -6,7 +6,7 @@
 #include <random>
 #include <set>
 
-#include "io/data/tokenizers.hpp"
+#include "io/text/tokenizers.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/tokenizer_folder.hpp"
 #include "tests/support/tree_folder.hpp"

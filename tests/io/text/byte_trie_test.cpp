@@ -1,5 +1,5 @@
 // Ranks: 1
-#include "io/data/byte_trie.hpp"
+#include "io/text/byte_trie.hpp"
 
 #include <gtest/gtest.h>
 

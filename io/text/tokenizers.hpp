@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "io/data/added_tokens.hpp"
-#include "zero/io/data/tokenizer.hpp"
+#include "io/text/added_tokens.hpp"
+#include "zero/io/text/tokenizer.hpp"
 
 namespace zero {
 

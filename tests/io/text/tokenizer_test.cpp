@@ -1,13 +1,13 @@
 // Ranks: 1
 
-#include "zero/io/data/tokenizer.hpp"
+#include "zero/io/text/tokenizer.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <random>
 
-#include "io/data/bpe_tokenizer.hpp"
+#include "io/text/bpe_tokenizer.hpp"
 #include "tests/support/bpe_folder.hpp"
 #include "tests/support/tree_folder.hpp"
 #include "zero/base/error.hpp"

@@ -1,4 +1,4 @@
-#include "io/data/bpe_files.hpp"
+#include "io/text/bpe_files.hpp"
 
 #include <algorithm>
 #include <array>

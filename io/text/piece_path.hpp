@@ -4,8 +4,8 @@
 #include <string_view>
 #include <vector>
 
-#include "io/data/byte_trie.hpp"
-#include "io/data/sentencepiece.hpp"
+#include "io/text/byte_trie.hpp"
+#include "io/text/sentencepiece.hpp"
 
 namespace zero {
 

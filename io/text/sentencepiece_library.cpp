@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <exception>
 
-#include "io/data/piece_path.hpp"
-#include "io/data/sentencepiece.hpp"
+#include "io/text/piece_path.hpp"
+#include "io/text/sentencepiece.hpp"
 #include "zero/base/error.hpp"
 
 namespace zero {

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <unordered_set>
 
-#include "io/data/sentencepiece.hpp"
+#include "io/text/sentencepiece.hpp"
 #include "zero/base/error.hpp"
 
 namespace zero {

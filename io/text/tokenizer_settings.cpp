@@ -2,7 +2,7 @@
 #include <charconv>
 #include <set>
 
-#include "io/data/tokenizers.hpp"
+#include "io/text/tokenizers.hpp"
 #include "zero/base/digests.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/path.hpp"

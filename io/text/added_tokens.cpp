@@ -1,8 +1,8 @@
-#include "io/data/added_tokens.hpp"
+#include "io/text/added_tokens.hpp"
 
 #include <algorithm>
 
-#include "io/data/unicode_classes.hpp"
+#include "io/text/unicode_classes.hpp"
 
 namespace zero {
 namespace {

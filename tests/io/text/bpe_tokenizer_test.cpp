@@ -1,5 +1,5 @@
 // Ranks: 1
-#include "io/data/bpe_tokenizer.hpp"
+#include "io/text/bpe_tokenizer.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 #include "tests/support/bpe_folder.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/tree_folder.hpp"
-#include "zero/io/data/tokenizer.hpp"
+#include "zero/io/text/tokenizer.hpp"
 
 namespace zero {
 namespace {

@@ -1,4 +1,4 @@
-#include "io/data/bpe_tokenizer.hpp"
+#include "io/text/bpe_tokenizer.hpp"
 
 #include <algorithm>
 #include <array>
@@ -9,9 +9,9 @@
 #include <optional>
 #include <unordered_map>
 
-#include "io/data/bpe_files.hpp"
-#include "io/data/tokenizers.hpp"
-#include "io/data/unicode_classes.hpp"
+#include "io/text/bpe_files.hpp"
+#include "io/text/tokenizers.hpp"
+#include "io/text/unicode_classes.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/keyed_hash.hpp"
 #include "zero/base/text.hpp"
