@@ -113,7 +113,9 @@ checkpoint::Tensor saved_tensor(const plan::Plan& plan, int32_t parameter, setup
 
 std::vector<SavedSlice> saved_slices(const plan::Plan& plan, int rank,
                                      std::span<const setup::SavedPart> parts) {
-  return with_parts(slices_to_save(plan, rank), parts, is_saved);
+  return with_parts(slices_to_save(plan, rank), parts, [](bool frozen, setup::SavedPart part) {
+    return setup::is_saved(frozen, part);
+  });
 }
 
 std::vector<SavedSlice> loaded_slices(const plan::Plan& plan, int rank) {
