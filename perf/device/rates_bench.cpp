@@ -26,7 +26,7 @@
 #include "zero/kernels/layernorm.hpp"
 #include "zero/kernels/optimizer.hpp"
 #include "zero/kernels/product.hpp"
-#include "zero/launch/session.hpp"
+#include "zero/launch/kernel_threads.hpp"
 
 namespace zero::perf {
 namespace {

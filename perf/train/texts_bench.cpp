@@ -15,7 +15,7 @@
 #include "perf/support/timing.hpp"
 #include "src/model/t5.hpp"
 #include "zero/kernels/initialise.hpp"
-#include "zero/launch/session.hpp"
+#include "zero/launch/process.hpp"
 #include "zero/text/generator.hpp"
 
 namespace zero::perf {

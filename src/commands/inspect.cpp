@@ -7,8 +7,8 @@
 #include "src/commands/commands.hpp"
 #include "src/commands/user_text.hpp"
 #include "zero/base/error.hpp"
+#include "zero/config/differences.hpp"
 #include "zero/io/interop/safetensors.hpp"
-#include "zero/launch/session.hpp"
 #include "zero/stored/tensor_source.hpp"
 
 namespace zero::commands {
@@ -103,7 +103,7 @@ std::vector<std::string> differing_facts(const TensorSource& one, const TensorSo
       out.push_back(text(name, ": ", shown_fact(value), " and ", shown_fact(found->second)));
       continue;
     }
-    for (const auto& [key, was, is] : launch::differences(value, found->second)) {
+    for (const auto& [key, was, is] : differences(value, found->second)) {
       out.push_back(text(key, " = ", was, " and ", is));
     }
   }

@@ -11,6 +11,7 @@
 #include "zero/device/device.hpp"
 #include "zero/io/files/files.hpp"
 #include "zero/io/tiers/disk_tier.hpp"
+#include "zero/launch/launch.hpp"
 #include "zero/launch/session.hpp"
 
 namespace zero::commands {

@@ -11,7 +11,7 @@
 #include "zero/base/text.hpp"
 #include "zero/comm/communicator.hpp"
 #include "zero/device/device.hpp"
-#include "zero/launch/session.hpp"
+#include "zero/launch/cores.hpp"
 #include "zero/launch/thread_room.hpp"
 #include "zero/train/evaluator.hpp"
 

@@ -6,7 +6,8 @@
 #include "src/commands/commands.hpp"
 #include "zero/launch/failure.hpp"
 #include "zero/launch/files.hpp"
-#include "zero/launch/session.hpp"
+#include "zero/launch/launch.hpp"
+#include "zero/launch/process.hpp"
 #include "zero/launch/thread_room.hpp"
 
 namespace zero::commands {

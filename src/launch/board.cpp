@@ -1,3 +1,5 @@
+#include "zero/launch/board.hpp"
+
 #include <unistd.h>
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+#include "zero/launch/kernel_threads.hpp"
+
 #include <omp.h>
 
 #include <Kokkos_Core.hpp>

@@ -1,51 +1,12 @@
-#include <sys/resource.h>
-#include <sys/uio.h>
-#include <unistd.h>
+#include "zero/launch/launch.hpp"
 
-#include <algorithm>
 #include <cstdlib>
-#include <ctime>
-#include <fstream>
-#include <iterator>
-#include <sstream>
-#include <string>
 #include <string_view>
 
 #include "zero/base/error.hpp"
 #include "zero/launch/failure.hpp"
-#include "zero/launch/session.hpp"
 
 namespace zero::launch {
-namespace {
-
-/// Returns the seconds from the start of the machine to that of the process. Negative: unknown.
-double started_at() {
-  std::ifstream file("/proc/self/stat");
-  std::string text{std::istreambuf_iterator<char>(file), {}};
-  // The second field is the program's name in brackets and may hold anything.
-  const size_t name_end = text.rfind(')');
-  if (name_end == std::string::npos) return -1;
-  std::istringstream fields(text.substr(name_end + 1));
-  std::string skipped;
-  for (int field = 3; field < 22; ++field) fields >> skipped;
-  long long ticks = -1;
-  fields >> ticks;
-  return fields ? double(ticks) / double(sysconf(_SC_CLK_TCK)) : -1;
-}
-
-}  // namespace
-
-std::chrono::steady_clock::time_point process_start() {
-  using Clock = std::chrono::steady_clock;
-  const Clock::time_point now = Clock::now();
-  timespec since_boot{};
-  const double started = started_at();
-  if (started < 0 || clock_gettime(CLOCK_BOOTTIME, &since_boot) != 0) return now;
-  const std::chrono::duration<double> age(double(since_boot.tv_sec) +
-                                          double(since_boot.tv_nsec) * 1e-9 - started);
-  return now - std::chrono::duration_cast<Clock::duration>(age);
-}
-
 namespace {
 
 using Variable = std::function<const char*(const char*)>;
@@ -90,71 +51,6 @@ void require_joined_launch(const Launch& launch) {
   if (launch.tasks <= 1 || launch.joined) return;
   if (launch.task > 0) throw Ended{Exit::kUsage};
   refuse(Exit::kUsage, "started as ", launch.tasks, " tasks that MPI cannot join: ", launch.hint);
-}
-
-bool may_read_processes() {
-  char from = 'z', to = 0;
-  const iovec source{&from, 1}, target{&to, 1};
-  return process_vm_readv(getpid(), &target, 1, &source, 1, 0) == 1;
-}
-
-void require_open_files() {
-  constexpr rlim_t kWanted = 1024, kLeast = 24;  // MPI opens most of them
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= kLeast) return;
-  limit.rlim_cur = std::min(kWanted, limit.rlim_max);
-  const bool raised = setrlimit(RLIMIT_NOFILE, &limit) == 0;
-  if (raised && limit.rlim_cur >= kLeast) return;
-  refuse(Exit::kIo, "this process may have ", limit.rlim_max, " files open at one time, of which ",
-         "a rank wants at least ", kLeast, " - raise the limit: ulimit -n ", kWanted);
-}
-
-namespace {
-
-/// True if mpirun, or Slurm with one of its interfaces for MPI, may have started this process.
-bool may_have_launcher() {
-  constexpr const char* kSigns[] = {"PMIX_NAMESPACE", "PMI_RANK", "SLURM_STEP_ID"};
-  return std::any_of(std::begin(kSigns), std::end(kSigns), std::getenv);
-}
-
-/// Lets ranks of one node open no port, because Open MPI would listen for other nodes on every
-/// address of the machine. Keeps a user's choice.
-void keep_to_one_node() {
-  const char* const messages = std::getenv("OMPI_MCA_pml");
-  const bool chosen =
-      std::getenv("OMPI_MCA_btl") || (messages && std::string_view(messages) != "ob1");
-  if (chosen || (may_have_launcher() && !current_launch().one_node)) return;
-  setenv("OMPI_MCA_pml", "ob1", 0);
-  setenv("OMPI_MCA_btl", "self,vader", 0);
-}
-
-}  // namespace
-
-void prepare_environment(char** argv) {
-  keep_to_one_node();
-  if (!may_read_processes()) setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", 0);
-  // Keeps a process without a launcher from starting a daemon of Open MPI and waiting for it.
-  setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
-  // Without a launcher no folder of Open MPI in /tmp is needed either. All such processes of a user
-  // share one, and one in a hundred fails to start while another removes it.
-  if (!may_have_launcher()) setenv("OMPI_MCA_orte_create_session_dirs", "0", 0);
-  struct Setting {
-    const char *name, *value;
-  };
-  constexpr Setting kSettings[] = {
-      {"OMP_WAIT_POLICY", "passive"}, {"OMP_PROC_BIND", "false"}, {"GOMP_SPINCOUNT", kBriefSpin}};
-  bool ready = true;
-  for (const Setting& setting : kSettings) {
-    ready = ready && std::getenv(setting.name) != nullptr;
-    setenv(setting.name, setting.value, 0);
-  }
-  if (ready) return;
-  char path[4096];
-  const ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
-  if (length < 0) return;
-  path[length] = '\0';
-  // On failure the program goes on, only slower.
-  execv(path, argv);
 }
 
 }  // namespace zero::launch

@@ -1,3 +1,5 @@
+#include "zero/launch/lookout.hpp"
+
 #include <unistd.h>
 
 #include <algorithm>

@@ -11,6 +11,7 @@
 
 #include "zero/base/error.hpp"
 #include "zero/comm/mpi_world.hpp"
+#include "zero/launch/watchdog.hpp"
 
 namespace zero::launch {
 namespace {

@@ -1,23 +1,25 @@
 #include "zero/launch/session.hpp"
 
 #include <mpi.h>
-#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <map>
 #include <sstream>
 #include <thread>
 
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
 #include "zero/comm/mpi_world.hpp"
-#include "zero/config/toml.hpp"
+#include "zero/config/differences.hpp"
 #include "zero/device/device.hpp"
+#include "zero/launch/cores.hpp"
 #include "zero/launch/files.hpp"
+#include "zero/launch/launch.hpp"
+#include "zero/launch/lookout.hpp"
+#include "zero/launch/process.hpp"
 #include "zero/launch/thread_room.hpp"
 
 namespace zero::launch {
@@ -41,7 +43,6 @@ constexpr std::chrono::seconds kAbortPatience(1);
 constexpr const char* kAllIsThere = "; all results of the run were on disk already";
 const std::string kNoFolder;
 
-constexpr size_t kNamedKeys = 5;
 constexpr const char* kAdvice = " - start the same program with the same files on all ranks";
 
 /// Returns the ranks whose text is not empty and differs from rank 0's.
@@ -59,26 +60,7 @@ std::string sentence(const std::string& what, const std::vector<int>& ranks) {
   return out;
 }
 
-std::map<std::string, std::string> values_of(const std::string& settings) {
-  std::map<std::string, std::string> values;
-  for (const TomlEntry& entry : parse_toml(settings).entries) {
-    values[entry.key] = to_text(entry.value);
-  }
-  return values;
-}
-
 }  // namespace
-
-Cores allowed_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof set, &set) != 0) return {};
-  Cores cores;
-  for (int i = 0; i < CPU_SETSIZE; ++i) {
-    if (CPU_ISSET(i, &set)) cores.numbers.push_back(i);
-  }
-  return cores;
-}
 
 Session::Session(int& argc, char**& argv) : host_(host_name()) {
   require_open_files();
@@ -322,26 +304,6 @@ void require_same_settings(Session& session, const std::string& mine) {
     refuse(Exit::kRanksDisagree, sentence("the configuration", differ), ": ",
            differing_settings(all[0], all[size_t(differ[0])]), kAdvice);
   });
-}
-
-std::vector<Difference> differences(const std::string& one, const std::string& other) {
-  const auto ours = values_of(one), theirs = values_of(other);
-  std::vector<Difference> found;
-  for (const auto& [key, value] : ours) {
-    const auto their = theirs.find(key);
-    if (their != theirs.end() && their->second != value)
-      found.push_back({key, value, their->second});
-  }
-  return found;
-}
-
-std::string differing_settings(const std::string& one, const std::string& other) {
-  const std::vector<Difference> all = differences(one, other);
-  std::string out;
-  for (size_t i = 0; i < std::min(all.size(), kNamedKeys); ++i) {
-    out += text(i == 0 ? "" : ", ", all[i].key, " = ", all[i].one, " and ", all[i].other);
-  }
-  return all.size() > kNamedKeys ? out + text(", and ", all.size() - kNamedKeys, " more") : out;
 }
 
 }  // namespace zero::launch

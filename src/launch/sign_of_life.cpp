@@ -1,3 +1,5 @@
+#include "zero/launch/sign_of_life.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <utility>

@@ -21,7 +21,6 @@
 #include "zero/base/process.hpp"
 #include "zero/base/text.hpp"
 #include "zero/device/device.hpp"
-#include "zero/launch/session.hpp"
 
 namespace zero::launch {
 namespace {

@@ -1,3 +1,5 @@
+#include "zero/launch/cores.hpp"
+
 #include <sched.h>
 #include <unistd.h>
 
@@ -7,6 +9,7 @@
 #include "src/machine/probes.hpp"
 #include "zero/base/path.hpp"
 #include "zero/base/text.hpp"
+#include "zero/launch/process.hpp"
 #include "zero/train/banner.hpp"
 
 namespace zero::machine {

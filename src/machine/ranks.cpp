@@ -12,6 +12,8 @@
 #include "src/machine/probes.hpp"
 #include "zero/base/text.hpp"
 #include "zero/comm/backends.hpp"
+#include "zero/launch/launch.hpp"
+#include "zero/launch/process.hpp"
 #include "zero/train/banner.hpp"
 
 namespace zero::machine {

@@ -5,6 +5,7 @@
 
 #include "zero/base/error.hpp"
 #include "zero/launch/peers.hpp"
+#include "zero/launch/sign_of_life.hpp"
 
 namespace zero::save {
 

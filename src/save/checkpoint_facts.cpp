@@ -7,12 +7,12 @@
 #include "src/save/fact_numbers.hpp"
 #include "zero/base/text.hpp"
 #include "zero/config/batch.hpp"
+#include "zero/config/differences.hpp"
 #include "zero/config/schedule.hpp"
 #include "zero/config/toml.hpp"
 #include "zero/io/checkpoint/shard_file.hpp"
 #include "zero/kernels/attention.hpp"
 #include "zero/kernels/product.hpp"
-#include "zero/launch/session.hpp"
 
 namespace zero::save {
 namespace {
@@ -305,7 +305,7 @@ FactChanges changes_since(const Facts& saved, const Facts& now, bool other_data)
     return changes;
   }
   for (const auto& [key, was, is] :
-       launch::differences(fact(saved, kConfigurationFact), fact(now, kConfigurationFact))) {
+       differences(fact(saved, kConfigurationFact), fact(now, kConfigurationFact))) {
     if (!is_free(key)) changes.listed.push_back(text(key, " = ", was, ", now ", is));
     changes.may_end_streak |= may_end_streak(key);
   }

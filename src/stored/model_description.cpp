@@ -9,7 +9,7 @@
 #include "zero/io/files/files.hpp"
 #include "zero/io/interop/json.hpp"
 #include "zero/io/text/tokenizer.hpp"
-#include "zero/launch/session.hpp"
+#include "zero/launch/launch.hpp"
 #include "zero/model/hub_names.hpp"
 #include "zero/stored/stored_model.hpp"
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "zero/kernels/step_state.hpp"
-#include "zero/launch/peers.hpp"
+#include "zero/launch/watchdog.hpp"
 #include "zero/model/family.hpp"
 #include "zero/plan/plan.hpp"
 #include "zero/run/executor.hpp"

@@ -5,6 +5,7 @@
 #include "src/text/row_decoder.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
+#include "zero/launch/sign_of_life.hpp"
 #include "zero/text/generator.hpp"
 
 namespace zero::writing {

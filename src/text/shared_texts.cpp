@@ -6,6 +6,7 @@
 #include "src/text/row_decoder.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
+#include "zero/launch/sign_of_life.hpp"
 #include "zero/stored/stored_model.hpp"
 #include "zero/text/generator.hpp"
 

@@ -6,6 +6,7 @@
 #include "src/train/trace.hpp"
 #include "zero/base/error.hpp"
 #include "zero/launch/files.hpp"
+#include "zero/launch/launch.hpp"
 #include "zero/state/engine.hpp"
 #include "zero/stored/model_folder.hpp"
 #include "zero/train/evaluator.hpp"

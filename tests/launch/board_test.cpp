@@ -1,11 +1,11 @@
 // Ranks: 1 2 4
+#include "zero/launch/board.hpp"
+
 #include <gtest/gtest.h>
 #include <mpi.h>
 
 #include <chrono>
 #include <thread>
-
-#include "zero/launch/watchdog.hpp"
 
 namespace zero::launch {
 namespace {

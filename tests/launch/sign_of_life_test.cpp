@@ -1,4 +1,6 @@
 // Ranks: 1
+#include "zero/launch/sign_of_life.hpp"
+
 #include <gtest/gtest.h>
 
 #include <atomic>

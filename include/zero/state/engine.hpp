@@ -10,6 +10,8 @@
 
 #include "zero/comm/backends.hpp"
 #include "zero/comm/communicator.hpp"
+#include "zero/launch/board.hpp"
+#include "zero/launch/lookout.hpp"
 #include "zero/launch/session.hpp"
 #include "zero/launch/watchdog.hpp"
 #include "zero/plan/plan.hpp"

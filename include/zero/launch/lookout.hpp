@@ -1,0 +1,118 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "zero/launch/board.hpp"
+#include "zero/launch/peers.hpp"
+#include "zero/launch/watchdog.hpp"
+
+namespace zero::launch {
+
+class Session;
+
+class MovedBytes;
+
+/// A thread that watches this rank and the others of its node, from the return of MPI_Init to that
+/// of MPI_Finalize. Ten times a second it gives a sign of life and looks at the others. It ends all
+/// ranks if one has died. It also ends them if nothing (bytes, verbs of `Peers`, ops, arithmetic)
+/// moves on any rank for ten times the patience of a run's watchdog. The first living rank of the
+/// node reports for all. The others then end by themselves, because a launcher takes its time.
+class Lookout {
+ public:
+  /// Seconds: the watchdog's patience in a run that sets none.
+  static constexpr double kPatienceSeconds = 30;
+  static constexpr double kTimesPatience = 10;
+
+  /// `end_all` prints its argument and ends all ranks. It does not return.
+  Lookout(const Peers& peers, std::function<void(const std::string&)> end_all);
+  ~Lookout();
+  Lookout(const Lookout&) = delete;
+  Lookout& operator=(const Lookout&) = delete;
+
+  /// Makes the board. Earlier, this rank sees itself alone. Collective.
+  void meet();
+  Board& board() const { return *board_; }
+  /// True if all ranks can see each other.
+  bool sees_all() const { return board_ && board().shows_all(); }
+
+  void enter(Milestone milestone);
+  Milestone milestone() const { return milestone_; }
+  /// Sets the patience of the run's watchdog.
+  void set_patience(double seconds);
+  /// Sets the plan of the bodies that run, or null after the last body.
+  void show_plan(const plan::Plan* plan);
+
+  /// A scope in which this rank reads files or computes outside bodies. Others may wait longer for
+  /// this rank, and its core time counts as progress unless it waits for peers itself. Scopes nest.
+  class Busy {
+   public:
+    explicit Busy(Lookout& lookout) : lookout_(lookout) { lookout_.change_busy(1); }
+    ~Busy() { lookout_.change_busy(-1); }
+    Busy(const Busy&) = delete;
+    Busy& operator=(const Busy&) = delete;
+
+   private:
+    Lookout& lookout_;
+  };
+  /// True if the run's watchdog should leave a stall to this lookout. So it should before the first
+  /// step if all ranks are visible, and while a living rank is busy.
+  bool is_patient() const {
+    return (milestone() < Milestone::steps && sees_all()) || (board_ && board().any_is_busy());
+  }
+
+  /// Ends all ranks because nothing has finished for `patience` seconds. `at` is the place of this
+  /// rank. The first living rank ends all, the others follow. Never returns.
+  [[noreturn]] void give_up(const std::string& at, double patience);
+  /// Announces that this rank, which has failed, ends all. The others then end by themselves.
+  void announce_end();
+  /// True if a lower rank of the node has announced the end. Sleeps for a moment first.
+  bool lower_rank_ends() const;
+  /// True if any other rank of the node has announced the end. Sleeps for a moment first.
+  bool another_ends() const;
+  /// Ends this process after another rank has announced the end. Waits first, so that rank can tell
+  /// the launcher its status.
+  [[noreturn]] void follow_end() const;
+
+  /// Blocks until the other ranks of the node have also left. REQUIRES: MPI_Finalize has returned.
+  void leave();
+
+ private:
+  int64_t look();
+  int64_t worked();
+  bool works() const;
+  void end_for_dead(int dead);
+  void let_first_report(std::span<const Word> words, double patience);
+  void change_busy(int by);
+  std::vector<Word> words() const;
+  std::string place() const;
+  [[noreturn]] void end(const std::string& what) const;
+
+  const int rank_;
+  const std::shared_ptr<const Peers::Activity> activity_;
+  const std::function<void(const std::string&)> end_all_;
+  std::unique_ptr<Board> owned_;
+  std::atomic<Board*> board_{nullptr};
+  std::atomic<Milestone> milestone_{Milestone::start};
+  std::atomic<double> timeout_seconds_{kTimesPatience * kPatienceSeconds};
+  std::atomic<int> busy_{0};
+  double cpu_seconds_ = 0, worked_seconds_ = 0;
+  mutable std::mutex plan_mutex_;
+  const plan::Plan* plan_ = nullptr;
+  const std::unique_ptr<MovedBytes> bytes_;
+  std::unique_ptr<Watchdog> watchdog_;
+};
+
+/// Makes a watchdog that ends all ranks if nothing finishes for `seconds`, unless the lookout is
+/// patient. REQUIRES: `session` outlives it.
+std::unique_ptr<Watchdog> make_watchdog(Session& session, double seconds,
+                                        std::function<int64_t()> finished,
+                                        std::function<std::string()> running);
+
+}  // namespace zero::launch
