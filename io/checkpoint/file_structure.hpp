@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "zero/io/files/files.hpp"
+#include "zero/io/files/input_file.hpp"
 
 namespace zero::checkpoint {
 

@@ -12,7 +12,7 @@
 
 #include "io/checkpoint/file_structure.hpp"
 #include "zero/base/dtype.hpp"
-#include "zero/io/files/files.hpp"
+#include "zero/io/files/open_file.hpp"
 
 namespace zero::checkpoint {
 

@@ -4,7 +4,8 @@
 #include <string_view>
 
 #include "zero/base/error.hpp"
-#include "zero/io/files/files.hpp"
+#include "zero/io/files/input_file.hpp"
+#include "zero/io/files/open_file.hpp"
 
 namespace zero::checkpoint {
 

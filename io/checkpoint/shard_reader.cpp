@@ -7,7 +7,7 @@
 #include "zero/base/text.hpp"
 #include "zero/io/checkpoint/blocks.hpp"
 #include "zero/io/checkpoint/shard_file.hpp"
-#include "zero/io/files/files.hpp"
+#include "zero/io/files/input_file.hpp"
 
 namespace zero::checkpoint {
 

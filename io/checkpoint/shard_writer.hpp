@@ -11,7 +11,7 @@
 #include "io/checkpoint/file_structure.hpp"
 #include "zero/io/aio/queue.hpp"
 #include "zero/io/checkpoint/shard_file.hpp"
-#include "zero/io/files/files.hpp"
+#include "zero/io/files/open_file.hpp"
 
 namespace zero::checkpoint {
 

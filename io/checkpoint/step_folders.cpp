@@ -14,7 +14,9 @@
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
 #include "zero/io/checkpoint/store.hpp"
-#include "zero/io/files/files.hpp"
+#include "zero/io/files/lock_file.hpp"
+#include "zero/io/files/open_file.hpp"
+#include "zero/io/files/output_file.hpp"
 
 namespace zero::checkpoint {
 namespace {

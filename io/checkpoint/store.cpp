@@ -20,7 +20,11 @@
 #include "io/checkpoint/step_folders.hpp"
 #include "zero/base/error.hpp"
 #include "zero/io/checkpoint/shard_file.hpp"
-#include "zero/io/files/files.hpp"
+#include "zero/io/files/input_file.hpp"
+#include "zero/io/files/lock_file.hpp"
+#include "zero/io/files/open_file.hpp"
+#include "zero/io/files/output_file.hpp"
+#include "zero/io/files/own_file.hpp"
 
 namespace zero::checkpoint {
 namespace {

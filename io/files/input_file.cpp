@@ -1,3 +1,5 @@
+#include "zero/io/files/input_file.hpp"
+
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -7,23 +9,9 @@
 
 #include "zero/base/error.hpp"
 #include "zero/io/files/file_kind.hpp"
-#include "zero/io/files/files.hpp"
+#include "zero/io/files/open_file.hpp"
 
 namespace zero {
-
-OpenFile::~OpenFile() {
-  if (descriptor_ >= 0) close(descriptor_);
-}
-
-int write_all(const OpenFile& file, std::string_view content) {
-  while (!content.empty()) {
-    const ssize_t written = write(file.descriptor(), content.data(), content.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return written < 0 ? errno : ENOSPC;
-    content.remove_prefix(size_t(written));
-  }
-  return 0;
-}
 
 namespace {
 

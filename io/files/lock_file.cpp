@@ -1,3 +1,5 @@
+#include "zero/io/files/lock_file.hpp"
+
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/file.h>
@@ -10,7 +12,8 @@
 #include <sstream>
 
 #include "zero/base/error.hpp"
-#include "zero/io/files/files.hpp"
+#include "zero/io/files/open_file.hpp"
+#include "zero/io/files/own_file.hpp"
 
 namespace zero {
 namespace {

@@ -1,3 +1,5 @@
+#include "zero/io/files/new_folder.hpp"
+
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -11,7 +13,8 @@
 
 #include "zero/base/error.hpp"
 #include "zero/base/path.hpp"
-#include "zero/io/files/files.hpp"
+#include "zero/io/files/open_file.hpp"
+#include "zero/io/files/output_file.hpp"
 
 namespace zero {
 namespace {

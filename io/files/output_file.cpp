@@ -1,3 +1,5 @@
+#include "zero/io/files/output_file.hpp"
+
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/file.h>
@@ -13,7 +15,7 @@
 
 #include "zero/base/error.hpp"
 #include "zero/base/path.hpp"
-#include "zero/io/files/files.hpp"
+#include "zero/io/files/open_file.hpp"
 
 namespace zero {
 namespace {

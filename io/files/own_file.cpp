@@ -1,3 +1,5 @@
+#include "zero/io/files/own_file.hpp"
+
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -7,7 +9,7 @@
 #include <cstring>
 
 #include "zero/base/error.hpp"
-#include "zero/io/files/files.hpp"
+#include "zero/io/files/open_file.hpp"
 
 namespace zero {
 namespace {

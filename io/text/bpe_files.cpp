@@ -11,7 +11,7 @@
 #include "zero/base/error.hpp"
 #include "zero/base/path.hpp"
 #include "zero/base/text.hpp"
-#include "zero/io/files/files.hpp"
+#include "zero/io/files/input_file.hpp"
 
 namespace zero {
 namespace {

@@ -7,7 +7,7 @@
 #include "zero/base/digests.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/keyed_hash.hpp"
-#include "zero/io/files/files.hpp"
+#include "zero/io/files/input_file.hpp"
 
 namespace zero {
 namespace {

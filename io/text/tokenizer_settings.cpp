@@ -6,7 +6,7 @@
 #include "zero/base/digests.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/path.hpp"
-#include "zero/io/files/files.hpp"
+#include "zero/io/files/input_file.hpp"
 #include "zero/io/interop/json.hpp"
 
 namespace zero {

@@ -9,7 +9,7 @@
 
 #include "perf/support/timing.hpp"
 #include "zero/base/error.hpp"
-#include "zero/io/files/files.hpp"
+#include "zero/io/files/input_file.hpp"
 #include "zero/io/text/tokenizer.hpp"
 
 namespace zero::perf {

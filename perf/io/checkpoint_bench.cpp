@@ -21,7 +21,7 @@
 #include "zero/base/error.hpp"
 #include "zero/device/arena.hpp"
 #include "zero/io/checkpoint/shard_file.hpp"
-#include "zero/io/files/files.hpp"
+#include "zero/io/files/open_file.hpp"
 
 namespace zero::perf {
 namespace {

@@ -12,7 +12,7 @@
 #include "zero/base/error.hpp"
 #include "zero/device/arena.hpp"
 #include "zero/io/aio/queue.hpp"
-#include "zero/io/files/files.hpp"
+#include "zero/io/files/open_file.hpp"
 
 namespace zero::perf {
 namespace {

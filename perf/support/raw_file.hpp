@@ -17,7 +17,7 @@
 
 #include "zero/base/error.hpp"
 #include "zero/io/aio/queue.hpp"
-#include "zero/io/files/files.hpp"
+#include "zero/io/files/open_file.hpp"
 
 namespace zero::perf {
 

@@ -9,7 +9,7 @@
 #include "zero/base/error.hpp"
 #include "zero/base/path.hpp"
 #include "zero/device/device.hpp"
-#include "zero/io/files/files.hpp"
+#include "zero/io/files/output_file.hpp"
 #include "zero/io/tiers/disk_tier.hpp"
 #include "zero/launch/launch.hpp"
 #include "zero/launch/session.hpp"

@@ -12,7 +12,8 @@
 #include "zero/base/path.hpp"
 #include "zero/base/text.hpp"
 #include "zero/io/files/file_kind.hpp"
-#include "zero/io/files/files.hpp"
+#include "zero/io/files/input_file.hpp"
+#include "zero/io/files/open_file.hpp"
 
 namespace zero::commands {
 namespace {

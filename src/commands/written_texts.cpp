@@ -13,7 +13,7 @@
 #include "src/commands/user_text.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
-#include "zero/io/files/files.hpp"
+#include "zero/io/files/output_file.hpp"
 #include "zero/text/generator.hpp"
 
 namespace zero::commands {

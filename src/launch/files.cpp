@@ -13,7 +13,8 @@
 #include <set>
 
 #include "zero/base/error.hpp"
-#include "zero/io/files/files.hpp"
+#include "zero/io/files/open_file.hpp"
+#include "zero/io/files/own_file.hpp"
 
 namespace zero::launch {
 namespace {

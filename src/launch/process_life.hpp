@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "zero/io/files/open_file.hpp"
 #include "zero/launch/files.hpp"
 
 namespace zero::launch {

@@ -18,7 +18,7 @@
 #include <system_error>
 
 #include "zero/base/error.hpp"
-#include "zero/io/files/files.hpp"
+#include "zero/io/files/open_file.hpp"
 #include "zero/launch/thread_room.hpp"
 
 namespace zero::launch {

@@ -15,7 +15,7 @@
 #include "zero/base/text.hpp"
 #include "zero/io/aio/queue.hpp"
 #include "zero/io/checkpoint/shard_file.hpp"
-#include "zero/io/files/files.hpp"
+#include "zero/io/files/open_file.hpp"
 
 namespace zero::machine {
 namespace {

@@ -7,7 +7,7 @@
 #include "src/save/checkpoint_agreement.hpp"
 #include "zero/base/error.hpp"
 #include "zero/io/checkpoint/shard_file.hpp"
-#include "zero/io/files/files.hpp"
+#include "zero/io/files/open_file.hpp"
 
 namespace zero::save {
 namespace {

@@ -7,7 +7,7 @@
 #include "zero/base/error.hpp"
 #include "zero/base/path.hpp"
 #include "zero/config/toml.hpp"
-#include "zero/io/files/files.hpp"
+#include "zero/io/files/input_file.hpp"
 #include "zero/io/interop/json.hpp"
 #include "zero/model/recipe.hpp"
 #include "zero/state/checkpoint_layout.hpp"

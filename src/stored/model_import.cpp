@@ -7,7 +7,8 @@
 #include "zero/config/toml.hpp"
 #include "zero/io/checkpoint/shard_file.hpp"
 #include "zero/io/checkpoint/store.hpp"
-#include "zero/io/files/files.hpp"
+#include "zero/io/files/new_folder.hpp"
+#include "zero/io/files/open_file.hpp"
 #include "zero/save/checkpoint_facts.hpp"
 #include "zero/stored/model_folder.hpp"
 

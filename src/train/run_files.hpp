@@ -7,7 +7,8 @@
 #include <vector>
 
 #include "src/train/trainer.hpp"
-#include "zero/io/files/files.hpp"
+#include "zero/io/files/lock_file.hpp"
+#include "zero/io/files/open_file.hpp"
 #include "zero/launch/files.hpp"
 
 namespace zero::train {

@@ -9,7 +9,9 @@
 #include "src/train/run_files.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/path.hpp"
-#include "zero/io/files/files.hpp"
+#include "zero/io/files/lock_file.hpp"
+#include "zero/io/files/open_file.hpp"
+#include "zero/io/files/own_file.hpp"
 #include "zero/launch/files.hpp"
 
 namespace zero::train {

@@ -12,7 +12,8 @@
 #include "src/train/run_files.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
-#include "zero/io/files/files.hpp"
+#include "zero/io/files/open_file.hpp"
+#include "zero/io/files/own_file.hpp"
 #include "zero/text/metrics.hpp"
 
 namespace zero::train {

@@ -10,7 +10,8 @@
 
 #include "zero/base/align.hpp"
 #include "zero/graph/operation.hpp"
-#include "zero/io/files/files.hpp"
+#include "zero/io/files/open_file.hpp"
+#include "zero/io/files/own_file.hpp"
 
 namespace zero::train {
 namespace {

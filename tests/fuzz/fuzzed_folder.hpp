@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "zero/base/error.hpp"
-#include "zero/io/files/files.hpp"
+#include "zero/io/files/open_file.hpp"
 
 namespace zero {
 

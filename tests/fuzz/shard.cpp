@@ -16,7 +16,7 @@
 #include "zero/base/error.hpp"
 #include "zero/io/checkpoint/blocks.hpp"
 #include "zero/io/checkpoint/shard_file.hpp"
-#include "zero/io/files/files.hpp"
+#include "zero/io/files/open_file.hpp"
 
 namespace zero::checkpoint {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "zero/base/error.hpp"
 #include "zero/io/checkpoint/blocks.hpp"
-#include "zero/io/files/files.hpp"
+#include "zero/io/files/input_file.hpp"
 
 namespace zero::checkpoint {
 namespace {

@@ -13,7 +13,7 @@
 #include "tests/support/rank_states.hpp"
 #include "tests/support/small_checkpoint.hpp"
 #include "zero/io/checkpoint/blocks.hpp"
-#include "zero/io/files/files.hpp"
+#include "zero/io/files/input_file.hpp"
 #include "zero/setup/build.hpp"
 
 namespace zero::save {

@@ -13,7 +13,7 @@
 #include "zero/base/dtype.hpp"
 #include "zero/io/checkpoint/shard_file.hpp"
 #include "zero/io/checkpoint/store.hpp"
-#include "zero/io/files/files.hpp"
+#include "zero/io/files/open_file.hpp"
 
 namespace zero::testing_support {
 

@@ -5,8 +5,6 @@
 #include <string_view>
 #include <vector>
 
-#include "zero/io/files/files.hpp"
-
 namespace zero::launch {
 
 /// Opens descriptors 0, 1 and 2 if they are closed, so no later file receives console output.

@@ -17,6 +17,7 @@
 #include "tests/support/refusal.hpp"
 #include "tests/support/small_checkpoint.hpp"
 #include "zero/base/error.hpp"
+#include "zero/io/files/input_file.hpp"
 
 namespace zero::checkpoint {
 namespace {

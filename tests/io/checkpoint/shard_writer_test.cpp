@@ -17,7 +17,8 @@
 #include "zero/base/error.hpp"
 #include "zero/device/arena.hpp"
 #include "zero/io/checkpoint/blocks.hpp"
-#include "zero/io/files/files.hpp"
+#include "zero/io/files/input_file.hpp"
+#include "zero/io/files/open_file.hpp"
 
 namespace zero::checkpoint {
 namespace {

@@ -1,13 +1,11 @@
 // Ranks: 1
 
-#include <fcntl.h>
-#include <gtest/gtest.h>
+#include "zero/io/files/input_file.hpp"
 
-#include <cerrno>
+#include <gtest/gtest.h>
 
 #include "tests/support/temp_file.hpp"
 #include "zero/base/error.hpp"
-#include "zero/io/files/files.hpp"
 
 namespace zero {
 namespace {
@@ -35,28 +33,5 @@ TEST(ReadWhole, ReadsUpToItsLimit) {
   EXPECT_THROW(read_whole(written.path(), 9), Error);
 }
 
-TEST(WriteAll, ReportsAFullDisk) {
-  const OpenFile full(open("/dev/full", O_WRONLY));
-  ASSERT_TRUE(full);
-  EXPECT_EQ(write_all(full, "x"), ENOSPC);
-  EXPECT_EQ(write_all(full, ""), 0);
-}
-
-TEST(OpenFile, ClosesOnceWhereverItWasMoved) {
-  int descriptor = -1;
-  {
-    OpenFile first(open("/dev/null", O_RDONLY));
-    descriptor = first.descriptor();
-    OpenFile second(std::move(first));
-    EXPECT_FALSE(first);
-    OpenFile third;
-    third = std::move(second);
-    EXPECT_EQ(third.descriptor(), descriptor);
-    EXPECT_EQ(fcntl(descriptor, F_GETFD) & ~FD_CLOEXEC, 0) << "it is still open";
-  }
-  EXPECT_EQ(fcntl(descriptor, F_GETFD), -1);
-}
-
 }  // namespace
-
 }  // namespace zero

@@ -1,4 +1,6 @@
 // Ranks: 1
+#include "zero/io/files/lock_file.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/syscall.h>
@@ -9,7 +11,7 @@
 #include <fstream>
 
 #include "zero/base/error.hpp"
-#include "zero/io/files/files.hpp"
+#include "zero/io/files/input_file.hpp"
 
 namespace {
 

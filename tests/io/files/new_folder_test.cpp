@@ -1,4 +1,6 @@
 // Ranks: 1
+#include "zero/io/files/new_folder.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -11,7 +13,6 @@
 #include "tests/support/refusal.hpp"
 #include "tests/support/small_checkpoint.hpp"
 #include "zero/base/error.hpp"
-#include "zero/io/files/files.hpp"
 
 namespace zero {
 namespace {

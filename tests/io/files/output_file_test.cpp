@@ -1,4 +1,6 @@
 // Ranks: 1
+#include "zero/io/files/output_file.hpp"
+
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -11,7 +13,7 @@
 
 #include "tests/support/file_calls.hpp"
 #include "zero/base/error.hpp"
-#include "zero/io/files/files.hpp"
+#include "zero/io/files/input_file.hpp"
 
 namespace zero {
 namespace {

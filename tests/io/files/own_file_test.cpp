@@ -1,4 +1,6 @@
 // Ranks: 1
+#include "zero/io/files/own_file.hpp"
+
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <grp.h>
@@ -15,7 +17,7 @@
 #include "tests/support/small_checkpoint.hpp"
 #include "zero/base/error.hpp"
 #include "zero/io/checkpoint/store.hpp"
-#include "zero/io/files/files.hpp"
+#include "zero/io/files/open_file.hpp"
 
 namespace zero {
 namespace {

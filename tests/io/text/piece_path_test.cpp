@@ -7,7 +7,7 @@
 #include <random>
 
 #include "tests/support/tree_folder.hpp"
-#include "zero/io/files/files.hpp"
+#include "zero/io/files/input_file.hpp"
 
 namespace zero {
 namespace {

@@ -16,7 +16,7 @@
 #include "tests/support/tokenizer_folder.hpp"
 #include "tests/support/tree_folder.hpp"
 #include "zero/base/digests.hpp"
-#include "zero/io/files/files.hpp"
+#include "zero/io/files/input_file.hpp"
 #include "zero/io/text/tokenizer.hpp"
 
 namespace zero {

@@ -14,7 +14,7 @@
 #include "tests/support/faulty_engine.hpp"
 #include "zero/base/error.hpp"
 #include "zero/device/arena.hpp"
-#include "zero/io/files/files.hpp"
+#include "zero/io/files/open_file.hpp"
 
 namespace zero::tiers {
 namespace {

@@ -7,7 +7,8 @@
 #include <vector>
 
 #include "zero/io/checkpoint/manifest.hpp"
-#include "zero/io/files/files.hpp"
+#include "zero/io/files/lock_file.hpp"
+#include "zero/io/files/open_file.hpp"
 
 namespace zero::checkpoint {
 

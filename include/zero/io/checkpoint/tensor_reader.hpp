@@ -11,7 +11,7 @@
 #include "zero/io/checkpoint/manifest.hpp"
 #include "zero/io/checkpoint/shard_file.hpp"
 #include "zero/io/checkpoint/store.hpp"
-#include "zero/io/files/files.hpp"
+#include "zero/io/files/open_file.hpp"
 
 namespace zero::checkpoint {
 

@@ -14,7 +14,8 @@
 #include <vector>
 
 #include "zero/base/dtype.hpp"
-#include "zero/io/files/files.hpp"
+#include "zero/io/files/input_file.hpp"
+#include "zero/io/files/output_file.hpp"
 
 namespace zero {
 

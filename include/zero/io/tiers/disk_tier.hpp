@@ -11,7 +11,7 @@
 
 #include "zero/base/digests.hpp"
 #include "zero/io/aio/queue.hpp"
-#include "zero/io/files/files.hpp"
+#include "zero/io/files/open_file.hpp"
 
 namespace zero::tiers {
 

@@ -1,0 +1,42 @@
+#pragma once
+/// Functions for the program's own files in a folder that others can write to. They follow no link
+/// and never block on a pipe.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "zero/io/files/open_file.hpp"
+
+namespace zero {
+
+/// Opens a regular file with the flags of open(). Throws Error(kIo), which says what has the name,
+/// if that is not a regular file or cannot be opened.
+OpenFile open_own(const std::string& path, int flags);
+
+/// Creates a temporary file that the caller soon renames or removes. First removes what has the
+/// name, unless it is a folder. REQUIRES: no other process uses the name. Returns an empty
+/// OpenFile, with errno, on failure.
+OpenFile make_own(const std::string& path);
+
+/// True if the file is on disk, or if its file system has no disk. Else errno has the reason.
+bool sync_file(const OpenFile& file);
+
+/// Returns the content of a regular file of at most `most` bytes. Returns none if the file is
+/// missing, not regular or longer.
+std::optional<std::string> own_text(const std::string& path, int64_t most);
+
+/// Returns the size of an open file in bytes. Never blocks.
+int64_t bytes_of(const OpenFile& file);
+
+/// Sets the permissions (0 to 0777) of an open file or folder, whatever the umask, and keeps bits
+/// above them. Returns "" or the reason for a failure: "is another user's".
+std::string give_permissions(int descriptor, int permissions);
+
+/// True if an open file or folder has all of these permissions.
+bool allows(int descriptor, int permissions);
+
+/// Returns permissions in octal: "0750".
+std::string permissions_text(int permissions);
+
+}  // namespace zero
