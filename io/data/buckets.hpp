@@ -7,6 +7,7 @@
 
 #include "zero/base/shape.hpp"
 #include "zero/io/data/dataset.hpp"
+#include "zero/io/data/sample_order.hpp"
 
 namespace zero {
 

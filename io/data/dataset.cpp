@@ -1,19 +1,14 @@
 #include "zero/io/data/dataset.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "io/data/buckets.hpp"
 #include "zero/base/error.hpp"
-#include "zero/base/philox.hpp"
 #include "zero/base/text.hpp"
 
 namespace zero {
 namespace {
-
-constexpr uint64_t kStream = 0x4F52444552ull << 16;  // keeps these numbers apart from other uses
-constexpr uint32_t kRounds = 6;
 
 void require_few(const std::vector<DataColumn>& columns) {
   ZERO_REQUIRE(columns.size() <= Dataset::kMostColumns, "samples of ", columns.size(),
@@ -21,35 +16,6 @@ void require_few(const std::vector<DataColumn>& columns) {
 }
 
 }  // namespace
-
-SampleOrder::SampleOrder(uint64_t seed, int64_t samples) : key_(seed ^ kStream), samples_(samples) {
-  ZERO_REQUIRE(samples >= 1 && samples <= int64_t(1) << 60, "an order of ", samples, " samples");
-  while ((int64_t(1) << (2 * half_bits_)) < samples) ++half_bits_;
-}
-
-uint64_t SampleOrder::permute(uint64_t value, uint64_t epoch) const {
-  const uint32_t mask = uint32_t((uint64_t(1) << half_bits_) - 1);
-  uint32_t left = uint32_t(value >> half_bits_), right = uint32_t(value) & mask;
-  for (uint32_t round = 0; round < kRounds; ++round) {
-    const PhiloxBlock mixed =
-        philox({{right, round, uint32_t(epoch), uint32_t(epoch >> 32)}}, key_);
-    const uint32_t next = (left ^ mixed.word[0]) & mask;
-    left = right;
-    right = next;
-  }
-  return uint64_t(left) << half_bits_ | right;
-}
-
-int64_t SampleOrder::sample(int64_t consumed) const {
-  ZERO_REQUIRE(consumed >= 0, "sample at position ", consumed);
-  const uint64_t epoch = uint64_t(consumed / samples_);
-  uint64_t value = uint64_t(consumed % samples_);
-  // The walk follows a cycle of the permutation from a value inside, so it comes back inside.
-  do {
-    value = permute(value, epoch);
-  } while (value >= uint64_t(samples_));
-  return int64_t(value);
-}
 
 Dataset::Dataset(std::vector<DataColumn> columns, int64_t samples,
                  std::optional<uint64_t> shuffle_seed)
@@ -147,30 +113,6 @@ PaddingReport padding_of(const Dataset& data, int64_t micro) {
   report.padding = 1 - real / padded;
   report.padding_of_longest = 1 - real / double(data.samples() * pairs.back().tokens());
   return report;
-}
-
-uint64_t DataSets::fingerprint() const {
-  const uint64_t first = train_source->fingerprint();
-  if (!validation_source) return first;
-  // Multiplying by an odd number keeps every bit of `first`.
-  return (first * 0x9E3779B97F4A7C15u) ^ validation_source->fingerprint();
-}
-
-std::vector<const DataKind*> data_kinds() { return {&token_data(), &pair_data()}; }
-
-int64_t limited(int64_t samples, int64_t most) {
-  return most > 0 ? std::min(samples, most) : samples;
-}
-
-int64_t trained_samples(const DataOptions& options, int64_t samples) {
-  if (options.validation_fraction <= 0) return samples;
-  const int64_t held_out = int64_t(std::ceil(options.validation_fraction * double(samples)));
-  if (held_out >= samples) {
-    refuse(Exit::kInput, options.train, ": ", counted(samples, "sample"),
-           ", of which data.validation_fraction", " = ", options.validation_fraction, " holds out ",
-           held_out, ", leave none to train on; give more data, or data.validation = FILE");
-  }
-  return samples - held_out;
 }
 
 }  // namespace zero

@@ -10,6 +10,7 @@
 
 #include "io/data/pair_file.hpp"
 #include "io/data/pair_form.hpp"
+#include "zero/io/data/data_source.hpp"
 #include "zero/io/data/dataset.hpp"
 #include "zero/io/text/tokenizer.hpp"
 

@@ -8,6 +8,7 @@
 #include "io/data/token_source.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
+#include "zero/io/data/data_kind.hpp"
 #include "zero/io/data/dataset.hpp"
 
 namespace zero {

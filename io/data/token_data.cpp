@@ -10,6 +10,7 @@
 #include "io/data/token_source.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
+#include "zero/io/data/data_kind.hpp"
 #include "zero/io/data/dataset.hpp"
 #include "zero/io/text/tokenizer.hpp"
 

@@ -24,7 +24,7 @@
 #include <vector>
 
 #include "io/data/data_file.hpp"
-#include "zero/io/data/dataset.hpp"
+#include "zero/io/data/data_source.hpp"
 #include "zero/io/text/tokenizer.hpp"
 
 namespace zero {

@@ -11,7 +11,7 @@
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
 #include "zero/device/device.hpp"
-#include "zero/io/data/dataset.hpp"
+#include "zero/io/data/data_kind.hpp"
 #include "zero/launch/session.hpp"
 #include "zero/setup/build.hpp"
 #include "zero/stored/stored_model.hpp"

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "zero/config/run_config.hpp"
-#include "zero/io/data/dataset.hpp"
+#include "zero/io/data/data_kind.hpp"
 #include "zero/launch/stop.hpp"
 #include "zero/state/engine.hpp"
 #include "zero/train/batch_loader.hpp"

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "zero/io/data/dataset.hpp"
+#include "zero/io/data/data_kind.hpp"
 
 namespace zero {
 

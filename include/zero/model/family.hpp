@@ -13,7 +13,7 @@
 #include "zero/config/model_table.hpp"
 #include "zero/graph/builder.hpp"
 #include "zero/graph/graph.hpp"
-#include "zero/io/data/dataset.hpp"
+#include "zero/io/data/data_kind.hpp"
 #include "zero/io/interop/json.hpp"
 
 namespace zero::model {

@@ -8,7 +8,7 @@
 #include "zero/compile/compile.hpp"
 #include "zero/config/batch.hpp"
 #include "zero/config/run_config.hpp"
-#include "zero/io/data/dataset.hpp"
+#include "zero/io/data/data_kind.hpp"
 #include "zero/io/tiers/disk_tier.hpp"
 #include "zero/model/recipe.hpp"
 #include "zero/plan/forecast.hpp"

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "zero/io/data/dataset.hpp"
+#include "zero/io/data/data_kind.hpp"
 #include "zero/io/interop/safetensors.hpp"
 #include "zero/launch/peers.hpp"
 #include "zero/setup/build.hpp"

@@ -13,7 +13,7 @@
 #include "zero/config/run_config.hpp"
 #include "zero/device/arena.hpp"
 #include "zero/graph/graph.hpp"
-#include "zero/io/data/dataset.hpp"
+#include "zero/io/data/data_kind.hpp"
 #include "zero/io/text/tokenizer.hpp"
 #include "zero/launch/peers.hpp"
 #include "zero/launch/session.hpp"

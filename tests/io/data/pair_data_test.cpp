@@ -9,6 +9,7 @@
 #include "tests/support/temp_file.hpp"
 #include "tests/support/tree_folder.hpp"
 #include "zero/base/error.hpp"
+#include "zero/io/data/data_kind.hpp"
 #include "zero/io/data/dataset.hpp"
 
 namespace zero {

@@ -12,6 +12,7 @@
 #include "tests/support/counting_tokens.hpp"
 #include "tests/support/temp_file.hpp"
 #include "zero/base/error.hpp"
+#include "zero/io/data/data_kind.hpp"
 
 namespace zero {
 namespace {
