@@ -25,7 +25,6 @@
 #include <vector>
 
 #include "perf/support/raw_file.hpp"
-#include "src/save/checkpoint_payload.hpp"
 #include "zero/base/align.hpp"
 #include "zero/base/error.hpp"
 #include "zero/config/read_config.hpp"
@@ -33,6 +32,7 @@
 #include "zero/launch/process.hpp"
 #include "zero/model/family.hpp"
 #include "zero/save/checkpointer.hpp"
+#include "zero/state/checkpoint_layout.hpp"
 
 namespace zero::perf {
 namespace {

@@ -5,6 +5,8 @@
 #include <map>
 #include <utility>
 
+#include "src/save/frozen_disk.hpp"
+#include "src/save/piece_reader.hpp"
 #include "zero/base/align.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/process.hpp"
@@ -13,41 +15,6 @@
 #include "zero/run/executor.hpp"
 
 namespace zero::save {
-
-FrozenDisk::FrozenDisk(const plan::Plan& plan, std::span<const setup::SavedPart> parts)
-    : plan_(plan) {
-  if (setup::saved_on_disk(plan, parts).empty()) return;
-  memory_ = Arena(setup::kFrozenWindowBytes);
-  memory_.touch(1);
-}
-
-void FrozenDisk::freeze(std::shared_ptr<state::Disk> disk) {
-  if (memory_.bytes() == 0) return;
-  disk->freeze();
-  disk_ = std::move(disk);
-  window_.emplace(plan_, run::LaneDisks{.read = &disk_->frozen()},
-                  std::span(memory_.data(), size_t(memory_.bytes())));
-}
-
-void FrozenDisk::thaw() {
-  window_.reset();
-  if (disk_) disk_->thaw();
-  disk_.reset();
-}
-
-state::StateView FrozenDisk::view(int rank, Failed failed) {
-  state::StateView view{.plan = &plan_, .rank = rank, .bytes = {}};
-  view.read_far = [this, failed = std::move(failed)](int32_t buffer, int64_t offset,
-                                                     std::span<std::byte> out) {
-    try {
-      window_->read(buffer, offset, out);
-    } catch (const Error&) {
-      failed(std::current_exception());
-    }
-  };
-  return view;
-}
-
 namespace {
 
 /// Alignment of slices in bytes.
@@ -67,18 +34,6 @@ void read_copied(const state::StateView& view, const state::SavedSlice& piece,
   state::read_lows(view, *piece.held.unit, piece.held.range, out);
 }
 
-template <class T>
-std::span<const T> elements(std::span<const std::byte> bytes) {
-  return {reinterpret_cast<const T*>(bytes.data()), bytes.size() / sizeof(T)};
-}
-
-bool is_beside_host(const plan::Plan& plan, const plan::Unit& unit, setup::SavedPart part) {
-  const int32_t buffer = setup::buffer_of(plan, unit, part);
-  if (buffer < 0) return false;
-  const plan::Tier tier = plan.buffers[size_t(buffer)].tier;
-  return tier == plan::Tier::nvme || (tier == plan::Tier::device && drives_devices());
-}
-
 /// Returns pinned for copies from a device, which are some four times as fast.
 Place place_of_copies(const plan::Plan& plan, std::span<const setup::SavedPart> parts) {
   const auto is_from_device = [&](const plan::Unit& unit, setup::SavedPart part) {
@@ -94,68 +49,7 @@ Place place_of_copies(const plan::Plan& plan, std::span<const setup::SavedPart> 
   return Place::host;
 }
 
-/// Takes memory of `place`, or slower memory if the system refuses to pin it.
-Arena take(int64_t bytes, Place place, int threads = 1) {
-  if (place == Place::pinned) {
-    try {
-      return Arena(bytes, place, threads);
-    } catch (const Error& error) {
-      warn("saves copy from the device into memory that is not pinned, which is slower: ",
-           error.what());
-    }
-  }
-  return Arena(bytes);
-}
-
 }  // namespace
-
-bool PieceReader::is_needed(const plan::Plan& plan, std::span<const setup::SavedPart> parts) {
-  return std::ranges::any_of(state::saved_slices(plan, 0, parts),
-                             [&](const state::SavedSlice& slice) {
-                               return setup::is_split(plan, slice.part) ||
-                                      is_beside_host(plan, *slice.held.unit, slice.part);
-                             });
-}
-
-void PieceReader::take_memory() { memory_ = take(setup::kJoinRoomBytes, place_); }
-
-std::span<std::byte> PieceReader::room(int64_t begin, int64_t bytes) {
-  if (!memory_.data()) take_memory();
-  ZERO_REQUIRE(begin + bytes <= memory_.bytes(), "a piece of ", bytes, " bytes at ", begin, " in ",
-               memory_.bytes());
-  return {memory_.data() + begin, size_t(bytes)};
-}
-
-std::span<const std::byte> PieceReader::read(const state::StateView& view,
-                                             const state::SavedSlice& piece) {
-  const std::span<const std::byte> there = state::piece_in_memory(view, piece);
-  if (!there.empty()) return there;
-  if (setup::is_split(*view.plan, piece.part)) return join(view, piece.held, {}, {});
-  const std::span<std::byte> to = room(0, state::bytes_of_piece(*view.plan, piece));
-  state::copy_piece(view, piece, to);
-  return to;
-}
-
-std::span<const std::byte> PieceReader::join(const state::StateView& view,
-                                             const state::HeldSlice& held,
-                                             std::span<const std::byte> weight,
-                                             std::span<const std::byte> low) {
-  const int64_t half = held.numel() * int64_t(sizeof(bf16)), whole = 2 * half;
-  const auto found = [&](std::span<const std::byte> copy, auto in_memory, auto fetch,
-                         int64_t begin) {
-    if (copy.empty()) copy = in_memory(view, *held.unit, held.range);
-    if (!copy.empty()) return copy;
-    const std::span<std::byte> to = room(begin, half);
-    fetch(view, *held.unit, held.range, to);
-    return std::span<const std::byte>(to);
-  };
-  weight = found(weight, state::weights_in_memory, state::read_weights, whole);
-  low = found(low, state::lows_in_memory, state::read_lows, whole + half);
-  const std::span<std::byte> joined = room(0, whole);
-  state::join_masters(elements<bf16>(weight), elements<int16_t>(low),
-                      {reinterpret_cast<float*>(joined.data()), size_t(held.numel())});
-  return joined;
-}
 
 LivePayload::LivePayload(state::StateView view, std::span<const setup::SavedPart> parts,
                          PieceReader& reader)
@@ -192,7 +86,8 @@ bool LivePayload::is_near(const state::SavedSlice& piece) const {
 
 PayloadCopy::PayloadCopy(const plan::Plan& plan, std::span<const setup::SavedPart> parts,
                          int threads)
-    : memory_(take(setup::saved_copy_bytes(plan, parts), place_of_copies(plan, parts), threads)),
+    : memory_(
+          take_arena(setup::saved_copy_bytes(plan, parts), place_of_copies(plan, parts), threads)),
       threads_(threads) {
   // Training waits for copies, so the first one must not wait for page faults.
   memory_.touch(threads);

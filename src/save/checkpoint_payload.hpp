@@ -3,50 +3,15 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <exception>
-#include <functional>
-#include <memory>
-#include <optional>
 #include <span>
 #include <vector>
 
+#include "src/save/piece_reader.hpp"
 #include "zero/device/arena.hpp"
 #include "zero/io/checkpoint/shard_file.hpp"
-#include "zero/run/disk_window.hpp"
 #include "zero/state/checkpoint_layout.hpp"
-#include "zero/state/disk.hpp"
 
 namespace zero::save {
-
-// A save beside training reads states on disk in place, as they were when it began. Steps write to
-// their second slots meanwhile.
-
-/// A rank's disk for the thread that saves.
-class FrozenDisk {
- public:
-  /// Takes memory if the plan has any of these parts on disk. Throws Error(kDoesNotFit). REQUIRES:
-  /// `plan` outlives it.
-  FrozenDisk(const plan::Plan& plan, std::span<const setup::SavedPart> parts);
-  ~FrozenDisk() { thaw(); }
-  FrozenDisk(const FrozenDisk&) = delete;
-  FrozenDisk& operator=(const FrozenDisk&) = delete;
-
-  /// Freezes the disk, if a part is on it. REQUIRES: no body runs, and thaw() ended the last
-  /// freeze().
-  void freeze(std::shared_ptr<state::Disk> disk);
-  void thaw();
-  /// Returns a view of the frozen disk alone, for one thread, until thaw(). Bytes that cannot be
-  /// read, or read back wrong, go to `failed`, which does not return: a disk without trust is worse
-  /// than a failed save.
-  using Failed = std::function<void(const std::exception_ptr&)>;
-  state::StateView view(int rank, Failed failed);
-
- private:
-  const plan::Plan& plan_;
-  Arena memory_;
-  std::shared_ptr<state::Disk> disk_;  ///< set while it is frozen
-  std::optional<run::DiskWindow> window_;
-};
 
 /// The content of a rank's file, in pieces of at most 4 MiB, in the order of the file.
 class Payload {
@@ -59,31 +24,6 @@ class Payload {
   virtual std::span<const std::byte> piece(size_t index) = 0;
   /// Appends the next piece. Pieces in memory stay unchanged until the file is finished.
   virtual void append_to(checkpoint::ShardWriter& file, size_t index) = 0;
-};
-
-/// A reader of pieces into its own memory, which it takes for the first piece that does not lie in
-/// the view.
-class PieceReader {
- public:
-  /// Reads into memory of `place`. A device copies faster into `pinned`.
-  explicit PieceReader(Place place = Place::host) : place_(place) {}
-  /// True if some piece of these parts cannot be read in place.
-  static bool is_needed(const plan::Plan& plan, std::span<const setup::SavedPart> parts);
-  /// Takes the memory ahead of the first piece. Throws Error(kDoesNotFit).
-  void take_memory();
-  /// Returns the bytes of a piece, valid until the next call.
-  std::span<const std::byte> read(const state::StateView& view, const state::SavedSlice& piece);
-  /// Returns a split master, valid until the next call, joined from copies of its weight and its
-  /// low bits. Reads the view instead of an empty copy.
-  std::span<const std::byte> join(const state::StateView& view, const state::HeldSlice& held,
-                                  std::span<const std::byte> weight,
-                                  std::span<const std::byte> low);
-
- private:
-  std::span<std::byte> room(int64_t begin, int64_t bytes);
-
-  const Place place_;
-  Arena memory_;
 };
 
 /// A payload from a state that rests meanwhile.

@@ -7,6 +7,8 @@
 #include <thread>
 
 #include "src/save/checkpoint_payload.hpp"
+#include "src/save/frozen_disk.hpp"
+#include "src/save/piece_reader.hpp"
 #include "zero/launch/peers.hpp"
 #include "zero/launch/session.hpp"
 #include "zero/launch/watchdog.hpp"

@@ -12,6 +12,7 @@
 
 #include "src/save/checkpoint_check.hpp"
 #include "src/save/checkpoint_payload.hpp"
+#include "src/save/piece_reader.hpp"
 #include "tests/support/held_state.hpp"
 #include "tests/support/models.hpp"
 #include "tests/support/rank_states.hpp"

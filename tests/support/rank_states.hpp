@@ -11,6 +11,7 @@
 
 #include "src/save/checkpoint_check.hpp"
 #include "src/save/checkpoint_payload.hpp"
+#include "src/save/piece_reader.hpp"
 #include "tests/support/held_state.hpp"
 #include "zero/io/checkpoint/store.hpp"
 #include "zero/state/checkpoint_layout.hpp"
