@@ -18,7 +18,7 @@
 #include "src/model/gpt2.hpp"
 #include "zero/kernels/initialise.hpp"
 #include "zero/launch/process.hpp"
-#include "zero/text/generator.hpp"
+#include "zero/text/decoder.hpp"
 
 namespace zero::perf {
 namespace {

@@ -16,7 +16,7 @@
 #include "src/model/t5.hpp"
 #include "zero/kernels/initialise.hpp"
 #include "zero/launch/process.hpp"
-#include "zero/text/generator.hpp"
+#include "zero/text/text_generator.hpp"
 
 namespace zero::perf {
 namespace {

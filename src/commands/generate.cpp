@@ -19,8 +19,12 @@
 #include "zero/launch/thread_room.hpp"
 #include "zero/state/communicators.hpp"
 #include "zero/stored/stored_model.hpp"
-#include "zero/text/generator.hpp"
+#include "zero/text/character_stream.hpp"
+#include "zero/text/continuation.hpp"
+#include "zero/text/decoder.hpp"
 #include "zero/text/score_rules.hpp"
+#include "zero/text/text_generator.hpp"
+#include "zero/text/weights_together.hpp"
 
 namespace zero::commands {
 namespace {
@@ -130,7 +134,7 @@ class Stream {
         decoder_(writer.model.description().model, {.compute = writer.compute(),
                                                     .threads = writer.threads,
                                                     .together = writer.together()}) {
-    writing::load_weights(writer.model, decoder_);
+    stored::load_weights(writer.model, decoder_);
   }
 
   /// Lets the first rank feed the tokens that it chooses; the others follow.

@@ -14,7 +14,8 @@
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
 #include "zero/io/files/output_file.hpp"
-#include "zero/text/generator.hpp"
+#include "zero/text/shared_texts.hpp"
+#include "zero/text/text_generator.hpp"
 
 namespace zero::commands {
 namespace {
@@ -64,7 +65,7 @@ class Texts {
         shows_ids_(line.ids),
         batch_(std::min(line.batch > 0 ? line.batch : kDefaultBatch, of.count)),
         generator_(writer.model.description().model, options(line, of)) {
-    writing::load_weights(writer.model, generator_);
+    stored::load_weights(writer.model, generator_);
   }
 
   /// Gives the text of each source to `show`, in order and as soon as it can. `first` is the number

@@ -6,6 +6,7 @@
 
 #include "zero/base/error.hpp"
 #include "zero/launch/peers.hpp"
+#include "zero/launch/watchdog.hpp"
 
 namespace zero::launch {
 namespace {

@@ -197,6 +197,16 @@ void read_pieces(const StoredModel& model, std::string_view parameter, int64_t b
   }
 }
 
+void load_weights(const StoredModel& model, const graph::Graph& graph,
+                  const std::function<void(int32_t, int64_t, std::span<const float>)>& set) {
+  for (size_t p = 0; p < graph.parameters.size(); ++p) {
+    const graph::Parameter& parameter = graph.parameters[p];
+    read_pieces(
+        model, graph[parameter.tensor].name, 0, parameter.real_numel,
+        [&](int64_t first, std::span<const float> piece) { set(int32_t(p), first, piece); });
+  }
+}
+
 void load_weights(const StoredModel& model, const state::StateView& view) {
   // A rank with a shard of the weights has only a shard of the low parts.
   load(model, view, [](const plan::Unit& unit) { return unit.weight_sharded; });

@@ -1,3 +1,5 @@
+#include "zero/text/sampler.hpp"
+
 #include <algorithm>
 #include <atomic>
 #include <optional>
@@ -6,7 +8,10 @@
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
 #include "zero/launch/sign_of_life.hpp"
-#include "zero/text/generator.hpp"
+#include "zero/text/continuation.hpp"
+#include "zero/text/decoder.hpp"
+#include "zero/text/shared_texts.hpp"
+#include "zero/text/text_generator.hpp"
 
 namespace zero::writing {
 namespace {

@@ -198,6 +198,13 @@ void narrow(const DrawRules& rules, std::span<float> scores) {
   if (rules.top_p < 1) keep_mass(rules.top_p, scores);
 }
 
+void suppress_unknown(const Tokenizer& tokenizer, const model::DataForm& form, ScoreRules& rules) {
+  for (int64_t id = tokenizer.vocab_size(); id < form.vocabulary; ++id) {
+    if (std::ranges::find(rules.eos_token_id, id) == rules.eos_token_id.end())
+      rules.suppress_tokens.push_back(int32_t(id));
+  }
+}
+
 std::vector<double> probabilities(std::span<const float> scores) {
   const double most = *std::ranges::max_element(scores);
   std::vector<double> shares;

@@ -1,3 +1,5 @@
+#include "zero/text/shared_texts.hpp"
+
 #include <atomic>
 #include <cstring>
 #include <exception>
@@ -7,8 +9,8 @@
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
 #include "zero/launch/sign_of_life.hpp"
-#include "zero/stored/stored_model.hpp"
-#include "zero/text/generator.hpp"
+#include "zero/text/text_generator.hpp"
+#include "zero/text/weights_together.hpp"
 
 namespace zero::writing {
 namespace {
@@ -67,47 +69,6 @@ std::vector<TokenList> write_alone(TextGenerator& generator, const launch::Peers
 
 }  // namespace
 
-std::optional<WeightsTogether> weights_together(const plan::Request& training) {
-  const bool is_apart = training.ranks > 1 || training.weight_home != plan::Tier::device;
-  if (training.stage != 3 || !is_apart) return std::nullopt;
-  plan::Request request;
-  request.stage = training.stage;
-  request.ranks = training.ranks;
-  request.overlap = training.overlap;
-  request.gather_bucket_numel = training.gather_bucket_numel;
-  request.prefetch_numel = training.prefetch_numel;
-  request.keep_below_numel = training.keep_below_numel;
-  request.keep_distance_numel = training.keep_distance_numel;
-  request.live_numel = training.live_numel;
-  request.pinned_host = training.pinned_host;
-  // A second file on the disk for the time of an evaluation is not worth its waits.
-  const bool leaves = training.weight_home != plan::Tier::device;
-  request.weight_home = leaves ? plan::Tier::host : plan::Tier::device;
-  return WeightsTogether{.request = request};
-}
-
-std::optional<WeightsTogether> weights_together(launch::Session& session,
-                                                const plan::Request& training,
-                                                const run::LaneComms& comms) {
-  std::optional<WeightsTogether> made = weights_together(training);
-  if (!made) return made;
-  made->rank = session.rank();
-  made->comms = comms;
-  made->largest = [&peers = session.peers()](int64_t value) { return peers.largest(value); };
-  made->watch = [&session](const plan::Plan& plan, run::Executor& executor) {
-    executor.set_error_hook([&session] { session.end_all(std::current_exception()); });
-    const double patience = session.peers().patience_seconds();
-    const auto progress = executor.progress();
-    return launch::make_watchdog(
-        session, patience > 0 ? patience : launch::Lookout::kPatienceSeconds,
-        [progress] { return launch::finished_ops(progress); },
-        [&plan, &executor, progress] {
-          return launch::describe_progress(plan, executor.body(), progress);
-        });
-  };
-  return made;
-}
-
 std::vector<TokenList> write_by_ranks(TextGenerator& generator, const launch::Peers& peers,
                                       std::span<const TokenList> sources, int64_t first) {
   std::vector<TokenList> own;
@@ -158,16 +119,6 @@ std::vector<TokenList> generate_texts(const state::StateView& view, const launch
                  generator.set_parameter(index, first, values);
                });
   return write_by_ranks(generator, peers, sources);
-}
-
-void load_weights(const stored::StoredModel& model, const graph::Graph& graph,
-                  const std::function<void(int32_t, int64_t, std::span<const float>)>& set) {
-  for (size_t p = 0; p < graph.parameters.size(); ++p) {
-    const graph::Parameter& parameter = graph.parameters[p];
-    stored::read_pieces(
-        model, graph[parameter.tensor].name, 0, parameter.real_numel,
-        [&](int64_t first, std::span<const float> piece) { set(int32_t(p), first, piece); });
-  }
 }
 
 }  // namespace zero::writing

@@ -1,3 +1,5 @@
+#include "zero/text/text_generator.hpp"
+
 #include <algorithm>
 #include <utility>
 
@@ -5,7 +7,6 @@
 #include "src/text/text_search.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/process.hpp"
-#include "zero/text/generator.hpp"
 
 namespace zero::writing {
 namespace {
@@ -232,6 +233,12 @@ std::vector<TokenList> TextGenerator::write(std::span<const TokenList> sources,
     parts_->collect(texts, visit);
     if (moved) moved();
   }
+}
+
+std::string answer_text(TokenList ids, int64_t start, int64_t end, const Tokenizer& tokenizer) {
+  std::erase_if(
+      ids, [&](int32_t id) { return id == start || id == end || id >= tokenizer.vocab_size(); });
+  return tokenizer.decode(ids, SpecialTokens::kSkipped);
 }
 
 }  // namespace zero::writing

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "zero/base/error.hpp"
-#include "zero/text/generator.hpp"
+#include "zero/text/continuation.hpp"
 
 namespace zero::writing {
 namespace {

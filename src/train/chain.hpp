@@ -21,7 +21,7 @@
 #include "zero/launch/stop.hpp"
 #include "zero/save/checkpointer.hpp"
 #include "zero/stored/stored_model.hpp"
-#include "zero/text/generator.hpp"
+#include "zero/text/sampler.hpp"
 #include "zero/train/run.hpp"
 
 namespace zero::train {

@@ -10,8 +10,12 @@
 #include "zero/config/generation.hpp"
 #include "zero/plan/plan.hpp"
 #include "zero/stored/stored_model.hpp"
-#include "zero/text/generator.hpp"
+#include "zero/text/character_stream.hpp"
 #include "zero/text/metrics.hpp"
+#include "zero/text/sampler.hpp"
+#include "zero/text/shared_texts.hpp"
+#include "zero/text/text_generator.hpp"
+#include "zero/text/weights_together.hpp"
 #include "zero/train/batch_loader.hpp"
 
 namespace zero::train {

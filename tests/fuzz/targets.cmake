@@ -25,4 +25,4 @@ zero_fuzz_target(spiece FILES io/text/sentencepiece_check.cpp io/text/piece_path
                        io/text/byte_trie.cpp
                  LINKS zero_io SEEDS tests/fuzz/seeds/spiece)
 # Its sources are those of all families of models: it has mutations alone.
-zero_fuzz_target(generation_config LINKS zero_text SEEDS tests/fuzz/seeds/generation_config)
+zero_fuzz_target(generation_config LINKS zero_train SEEDS tests/fuzz/seeds/generation_config)

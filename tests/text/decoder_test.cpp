@@ -1,5 +1,7 @@
 // Ranks: 1
 
+#include "zero/text/decoder.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,7 +14,6 @@
 #include "tests/support/naive.hpp"
 #include "tests/support/refusal.hpp"
 #include "zero/base/error.hpp"
-#include "zero/text/generator.hpp"
 
 namespace zero::writing {
 namespace {

@@ -1,4 +1,6 @@
 // Ranks: 1 2
+#include "zero/text/sampler.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,7 +14,7 @@
 #include "tests/support/refusal.hpp"
 #include "tests/support/temp_file.hpp"
 #include "zero/state/state_view.hpp"
-#include "zero/text/generator.hpp"
+#include "zero/text/decoder.hpp"
 
 namespace zero::writing {
 namespace {

@@ -181,5 +181,11 @@ TEST(ScoreRules, TakeTimeByTheTextWhateverItRepeats) {
   EXPECT_LT(testing_support::processor_seconds([&] { ruled(rules, tokens, source); }), 0.2);
 }
 
+TEST(SuppressUnknown, LeavesTheTokenizersIdsAndEnds) {
+  ScoreRules rules{.suppress_tokens = {7}, .eos_token_id = {257}};
+  suppress_unknown(*open_tokenizer("bytes"), {.vocabulary = 260, .positions = 8}, rules);
+  EXPECT_EQ(rules.suppress_tokens, (std::vector<int32_t>{7, 256, 258, 259}));
+}
+
 }  // namespace
 }  // namespace zero::writing

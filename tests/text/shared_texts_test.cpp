@@ -1,4 +1,6 @@
 // Ranks: 1 2 4
+#include "zero/text/shared_texts.hpp"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -9,7 +11,8 @@
 #include "tests/support/held_state.hpp"
 #include "zero/comm/backends.hpp"
 #include "zero/state/state_view.hpp"
-#include "zero/text/generator.hpp"
+#include "zero/text/text_generator.hpp"
+#include "zero/text/weights_together.hpp"
 
 namespace zero::writing {
 namespace {

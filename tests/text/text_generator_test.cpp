@@ -1,6 +1,8 @@
 // Ranks: 1
 // Texts of compiled plans against those of Hugging Face's generate() with the same models:
 // tools/golden/texts_golden.py makes them.
+#include "zero/text/text_generator.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +18,8 @@
 #include "tests/support/models.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/search_options.hpp"
-#include "zero/text/generator.hpp"
+#include "zero/text/continuation.hpp"
+#include "zero/text/decoder.hpp"
 
 namespace zero::writing {
 namespace {
@@ -267,6 +270,10 @@ TEST(TextGenerator, BeamsOfPromptsDoNotDependOnTheBatch) {
   EXPECT_EQ(prompts.write(rules, 4), all);
   for (size_t i = 0; i < all.size(); ++i)
     EXPECT_EQ(all[i].size(), prompts.sources()[i].size() + 12);
+}
+
+TEST(AnswerText, HasNeitherStartNorEndNorUnknownIds) {
+  EXPECT_EQ(answer_text({0, 'a', 300, 'b', 1}, 0, 1, *open_tokenizer("bytes")), "ab");
 }
 
 }  // namespace

@@ -95,6 +95,21 @@ std::unique_ptr<StoredModel> open_model(launch::Session& session, const model::C
 void read_pieces(const StoredModel& model, std::string_view parameter, int64_t begin, int64_t end,
                  const std::function<void(int64_t first, std::span<const float>)>& visit);
 
+/// Calls `set` with every parameter of a stored model in pieces: the index in the graph, the first
+/// element and the values. Throws as StoredModel::read().
+void load_weights(const StoredModel& model, const graph::Graph& graph,
+                  const std::function<void(int32_t, int64_t, std::span<const float>)>& set);
+
+/// Copies a stored model's parameters to a decoder or a writer of texts.
+template <class Reader>
+requires requires(const Reader& reader) { reader.graph(); }
+void load_weights(const StoredModel& model, Reader& reader) {
+  load_weights(model, reader.graph(),
+               [&](int32_t parameter, int64_t first, std::span<const float> values) {
+                 reader.set_parameter(parameter, first, values);
+               });
+}
+
 /// Fills this rank's weights, and their low parts, in a plan of the same model.
 void load_weights(const StoredModel& model, const state::StateView& view);
 /// Fills the states of a new training. If weights are gathered before their first use, fills only

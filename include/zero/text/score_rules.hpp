@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "zero/config/run_config.hpp"
+#include "zero/io/text/tokenizer.hpp"
 #include "zero/model/family.hpp"
 
 namespace zero::writing {
@@ -69,7 +70,7 @@ struct SearchRules {
   /// the worst ended one.
   BeamEnd early_stopping = BeamEnd::no;
   /// Maximum tokens after a text's beginning, within scores.max_length. 0: only max_length limits
-  /// them, or 20 if that is 0, too. For writers of texts for sources (generator.hpp).
+  /// them, or 20 if that is 0, too. For writers of texts for sources (text_generator.hpp).
   int64_t max_new_tokens = 0;
   /// Count of texts that end as they are because the rules leave no token. Null: such a text is
   /// refused. Threads share the counter. REQUIRES: it outlives the searches.
@@ -81,6 +82,9 @@ struct SearchRules {
 /// SettingsError for ids beyond the vocabulary, and texts longer than the model's positions.
 SearchRules search_rules(const GenerationConfig& generation, const model::Architecture& model,
                          int64_t new_tokens, uint64_t seed);
+
+/// Suppresses ids of a model that `tokenizer` does not know, except those that end a text.
+void suppress_unknown(const Tokenizer& tokenizer, const model::DataForm& form, ScoreRules& rules);
 
 /// Returns the softmax in fp64.
 std::vector<double> probabilities(std::span<const float> scores);

@@ -1,5 +1,5 @@
 // Ranks: 1
-#include "zero/text/generator.hpp"
+#include "zero/text/continuation.hpp"
 
 #include <gtest/gtest.h>
 
@@ -187,37 +187,6 @@ TEST(ContinueTokens, AnEndTokenEndsTheText) {
   continue_tokens(adder.language(100), std::vector<int32_t>{1, 2}, 9, {.eos_token_id = {2}}, {},
                   [&](int32_t token) { made.push_back(token); });
   EXPECT_EQ(made, (std::vector<int32_t>{3, 6, 2}));
-}
-
-TEST(SuppressUnknown, LeavesTheTokenizersIdsAndEnds) {
-  ScoreRules rules{.suppress_tokens = {7}, .eos_token_id = {257}};
-  suppress_unknown(*open_tokenizer("bytes"), {.vocabulary = 260, .positions = 8}, rules);
-  EXPECT_EQ(rules.suppress_tokens, (std::vector<int32_t>{7, 256, 258, 259}));
-}
-
-TEST(AnswerText, HasNeitherStartNorEndNorUnknownIds) {
-  EXPECT_EQ(answer_text({0, 'a', 300, 'b', 1}, 0, 1, *open_tokenizer("bytes")), "ab");
-}
-
-TEST(CharacterStream, HoldsBackWhatMayBecomeACharacter) {
-  CharacterStream stream;
-  EXPECT_EQ(stream.add("a\xC3"), "a");
-  EXPECT_EQ(stream.add("\xA9\xF0\x9F"), "\xC3\xA9");
-  EXPECT_EQ(stream.add("\x98"), "");
-  EXPECT_EQ(stream.add("\x80!"), "\xF0\x9F\x98\x80!");
-  EXPECT_EQ(stream.finish(), "");
-}
-
-TEST(CharacterStream, ReplacesWhatCannot) {
-  const std::string bad = "\xEF\xBF\xBD";
-  CharacterStream stream;
-  EXPECT_EQ(stream.add("\xFFx"), bad + "x");
-  EXPECT_EQ(stream.add("\xC3\xC3\xA9"), bad + "\xC3\xA9") << "a broken one before a whole one";
-  EXPECT_EQ(stream.add("\xE2\x82"), "");
-  EXPECT_EQ(stream.add("z"), bad + "z");
-  EXPECT_EQ(stream.add("\xE2"), "");
-  EXPECT_EQ(stream.finish(), bad);
-  EXPECT_EQ(stream.finish(), "");
 }
 
 }  // namespace

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+
+#include "zero/text/score_rules.hpp"
+
+namespace zero::writing {
+
+/// Returns the index that a uniform number in [0, 1) selects under softmax(scores).
+int64_t draw(std::span<const float> scores, double uniform);
+
+/// Returns the token that comes `number` after the prompt. Depends on seed, text, number and scores
+/// alone.
+int32_t choose_token(std::span<const float> scores, const TokenChoice& choice, uint32_t number);
+
+/// A model that continues tokens, such as a Decoder.
+struct Language {
+  /// Appends to the context and returns the logits after it.
+  std::function<std::span<const float>(std::span<const int32_t>)> feed;
+  /// Empties the context.
+  std::function<void()> clear;
+  int64_t context = 0;     ///< capacity in tokens
+  int64_t vocabulary = 0;  ///< tokens that may be chosen; at most the logits
+};
+
+/// Continues `prompt` by `count` tokens, or until one ends the text, and passes each to `visit`.
+/// `rules` see the whole text. The model sees the last `context` tokens of a longer prompt. If the
+/// context is full, the newer half is fed again at positions from 0 on. REQUIRES: `prompt` is not
+/// empty.
+void continue_tokens(const Language& language, std::span<const int32_t> prompt, int64_t count,
+                     const ScoreRules& rules, const TokenChoice& choice,
+                     const std::function<void(int32_t)>& visit);
+
+}  // namespace zero::writing
