@@ -109,8 +109,6 @@ CASES = (
                                  "src/run/b.cpp": ""}, None),
     (figures.rooms_are_small, {"src/run/a.cpp": "int x;\n" * 3301}, "src/run:1"),
     (figures.rooms_are_small, {"src/run/a.cpp": "int x;\n// why\n" * 3300}, None),
-    (figures.contracts_are_few, {f"include/zero/run/a{i}.hpp": ONCE for i in range(116)},
-     "include/zero:1"),
     (language.comments_have_heads, {"src/attic/a.cpp": PLAIN + "\n// What a rank holds.\n"},
      "src/attic:1"),
     (language.comments_have_heads, {"src/attic/a.cpp": PLAIN * 40 + "\n// What a rank holds.\n"},
