@@ -5,9 +5,9 @@
 #include <span>
 #include <vector>
 
+#include "io/data/sample_order.hpp"
 #include "zero/base/shape.hpp"
 #include "zero/io/data/dataset.hpp"
-#include "zero/io/data/sample_order.hpp"
 
 namespace zero {
 

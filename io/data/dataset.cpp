@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "io/data/buckets.hpp"
+#include "io/data/sample_order.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
 
@@ -21,7 +22,7 @@ Dataset::Dataset(std::vector<DataColumn> columns, int64_t samples,
                  std::optional<uint64_t> shuffle_seed)
     : columns_({std::move(columns)}), samples_(samples), seed_(shuffle_seed) {
   require_few(columns_.back());
-  if (shuffle_seed) order_.emplace(*shuffle_seed, samples_);
+  if (shuffle_seed) order_ = std::make_unique<SampleOrder>(*shuffle_seed, samples_);
 }
 
 Dataset::~Dataset() = default;

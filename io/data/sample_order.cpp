@@ -1,4 +1,4 @@
-#include "zero/io/data/sample_order.hpp"
+#include "io/data/sample_order.hpp"
 
 #include "zero/base/error.hpp"
 #include "zero/base/philox.hpp"

@@ -9,6 +9,7 @@
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
 #include "zero/config/schedule.hpp"
+#include "zero/io/data/data_source.hpp"
 #include "zero/io/text/tokenizer.hpp"
 #include "zero/save/checkpointer.hpp"
 #include "zero/save/stored_checkpoints.hpp"

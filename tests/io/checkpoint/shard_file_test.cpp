@@ -2,7 +2,6 @@
 #include "zero/io/checkpoint/shard_file.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // Ranks: 1
-#include "zero/io/data/sample_order.hpp"
+#include "io/data/sample_order.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -10,7 +10,6 @@
 
 #include "zero/base/dtype.hpp"
 #include "zero/base/shape.hpp"
-#include "zero/io/data/sample_order.hpp"
 
 namespace zero {
 
@@ -40,6 +39,7 @@ struct ShownIds {
 };
 
 class BucketOrder;
+class SampleOrder;
 
 /// A set of samples, each of a few columns. A derived class defines their content, this class their
 /// order.
@@ -105,7 +105,7 @@ class Dataset {
   std::vector<std::vector<DataColumn>> columns_;  ///< [forms]
   int64_t samples_;
   std::optional<uint64_t> seed_;
-  std::optional<SampleOrder> order_;
+  std::unique_ptr<const SampleOrder> order_;
   std::vector<LengthPair> pairs_;
   std::unique_ptr<const BucketOrder> grouped_;
 };
