@@ -10,6 +10,7 @@
 #include "zero/io/text/tokenizer.hpp"
 #include "zero/model/family.hpp"
 #include "zero/state/engine.hpp"
+#include "zero/stored/stored_model.hpp"
 #include "zero/text/sampler.hpp"
 #include "zero/text/text_generator.hpp"
 #include "zero/text/weights_together.hpp"
