@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "zero/base/error.hpp"
+#include "zero/launch/watchdog.hpp"
 
 namespace zero::launch {
 namespace {

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "zero/launch/peers.hpp"
+#include "zero/launch/watchdog.hpp"
 
 namespace zero::launch {
 namespace {

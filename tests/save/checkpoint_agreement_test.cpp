@@ -8,6 +8,8 @@
 #include <string>
 #include <thread>
 
+#include "zero/launch/watchdog.hpp"
+
 namespace zero::save {
 namespace {
 

@@ -85,7 +85,7 @@ class RankWithDisk {
 };
 
 /// Returns the bytes of all pieces.
-inline std::vector<std::vector<std::byte>> pieces_of(Payload& payload) {
+inline std::vector<std::vector<std::byte>> pieces_of(save::Payload& payload) {
   std::vector<std::vector<std::byte>> pieces;
   for (size_t i = 0; i < payload.pieces(); ++i) {
     const auto piece = payload.piece(i);
