@@ -9,6 +9,7 @@
 #include "src/model/gpt2.hpp"
 #include "src/model/t5.hpp"
 #include "tests/support/held_state.hpp"
+#include "zero/base/text.hpp"
 #include "zero/comm/backends.hpp"
 #include "zero/state/state_view.hpp"
 #include "zero/text/text_generator.hpp"
