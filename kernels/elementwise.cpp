@@ -6,13 +6,6 @@
 namespace zero::kernels {
 namespace {
 
-const std::string kGeluLabel = "zero::gelu", kGeluBackwardLabel = "zero::gelu_backward";
-const std::string kSquaredReluLabel = "zero::squared_relu",
-                  kSquaredReluBackwardLabel = "zero::squared_relu_backward";
-const std::string kGeluErfLabel = "zero::gelu_erf",
-                  kGeluErfBackwardLabel = "zero::gelu_erf_backward";
-const std::string kReluLabel = "zero::relu", kReluBackwardLabel = "zero::relu_backward";
-const std::string kClampLabel = "zero::clamp", kClampBackwardLabel = "zero::clamp_backward";
 const std::string kMultiplyLabel = "zero::multiply", kScaleLabel = "zero::scale_and_shift";
 
 constexpr float kSlope = 1.5957691216057308f;  // 2 sqrt(2/pi)
@@ -56,76 +49,90 @@ KOKKOS_FORCEINLINE_FUNCTION float slope_erf(float x) {
   return std::fma(near, normal.density, normal.below);
 }
 
+/// The names of a function's two kernels.
+struct Labels {
+  std::string forward, backward;
+  explicit Labels(const std::string& name)
+      : forward("zero::" + name), backward("zero::" + name + "_backward") {}
+};
+
+struct Gelu {
+  static inline const Labels kLabels{"gelu"};
+  KOKKOS_INLINE_FUNCTION static float of(float x) { return x / (1.0f + odds(x)); }
+  KOKKOS_INLINE_FUNCTION static float gradient(float x, float dy) { return dy * slope(x); }
+};
+
+struct SquaredRelu {
+  static inline const Labels kLabels{"squared_relu"};
+  KOKKOS_INLINE_FUNCTION static float of(float x) { return positive(x) * positive(x); }
+  KOKKOS_INLINE_FUNCTION static float gradient(float x, float dy) {
+    return dy * 2.0f * positive(x);
+  }
+};
+
+struct GeluErf {
+  static inline const Labels kLabels{"gelu_erf"};
+  KOKKOS_INLINE_FUNCTION static float of(float x) { return x * normal_f32(x).below; }
+  KOKKOS_INLINE_FUNCTION static float gradient(float x, float dy) { return dy * slope_erf(x); }
+};
+
+struct Relu {
+  static inline const Labels kLabels{"relu"};
+  KOKKOS_INLINE_FUNCTION static float of(float x) { return positive(x); }
+  KOKKOS_INLINE_FUNCTION static float gradient(float y, float dy) { return dy * step_up(y); }
+};
+
+struct Clamp {
+  static inline const Labels kLabels{"clamp"};
+  KOKKOS_INLINE_FUNCTION static float of(float x) { return clamped(x); }
+  KOKKOS_INLINE_FUNCTION static float gradient(float y, float dy) { return dy * inside(y); }
+};
+
+template <class Function>
+struct Value {
+  KOKKOS_INLINE_FUNCTION float operator()(float x, float) const { return Function::of(x); }
+};
+
+template <class Function>
+struct Gradient {
+  KOKKOS_INLINE_FUNCTION float operator()(float x, float dy) const {
+    return Function::gradient(x, dy);
+  }
+};
+
+/// Calls use() with the struct of a function.
+template <class Use>
+void with_function(Activation function, const Use& use) {
+  switch (function) {
+    case Activation::gelu:
+      return use(Gelu{});
+    case Activation::squared_relu:
+      return use(SquaredRelu{});
+    case Activation::gelu_erf:
+      return use(GeluErf{});
+    case Activation::relu:
+      return use(Relu{});
+    case Activation::clamp:
+      return use(Clamp{});
+  }
+}
+
 }  // namespace
 
 template <class T>
-void gelu(Stream& stream, int64_t numel, const T* x, T* y) {
-  map_elements(
-      stream, kGeluLabel, numel, Mapped<T, T>{x, nullptr, y},
-      KOKKOS_LAMBDA(float value, float) { return value / (1.0f + odds(value)); });
+void activate(Stream& stream, Activation function, int64_t numel, const T* x, T* y) {
+  with_function(function, [&]<class F>(F) {
+    map_elements(stream, F::kLabels.forward, numel, Mapped<T, T>{x, nullptr, y}, Value<F>{});
+  });
 }
 
 template <class T>
-void gelu_backward(Stream& stream, int64_t numel, const T* x, const T* dy, T* dx) {
-  map_elements(
-      stream, kGeluBackwardLabel, numel, Mapped<T, T, T>{x, dy, dx},
-      KOKKOS_LAMBDA(float value, float gradient) { return gradient * slope(value); });
-}
-
-template <class T>
-void squared_relu(Stream& stream, int64_t numel, const T* x, T* y) {
-  map_elements(
-      stream, kSquaredReluLabel, numel, Mapped<T, T>{x, nullptr, y},
-      KOKKOS_LAMBDA(float value, float) { return positive(value) * positive(value); });
-}
-
-template <class T>
-void squared_relu_backward(Stream& stream, int64_t numel, const T* x, const T* dy, T* dx) {
-  map_elements(
-      stream, kSquaredReluBackwardLabel, numel, Mapped<T, T, T>{x, dy, dx},
-      KOKKOS_LAMBDA(float value, float gradient) { return gradient * 2.0f * positive(value); });
-}
-
-template <class T>
-void gelu_erf(Stream& stream, int64_t numel, const T* x, T* y) {
-  map_elements(
-      stream, kGeluErfLabel, numel, Mapped<T, T>{x, nullptr, y},
-      KOKKOS_LAMBDA(float value, float) { return value * normal_f32(value).below; });
-}
-
-template <class T>
-void gelu_erf_backward(Stream& stream, int64_t numel, const T* x, const T* dy, T* dx) {
-  map_elements(
-      stream, kGeluErfBackwardLabel, numel, Mapped<T, T, T>{x, dy, dx},
-      KOKKOS_LAMBDA(float value, float gradient) { return gradient * slope_erf(value); });
-}
-
-template <class T>
-void relu(Stream& stream, int64_t numel, const T* x, T* y) {
-  map_elements(
-      stream, kReluLabel, numel, Mapped<T, T>{x, nullptr, y},
-      KOKKOS_LAMBDA(float value, float) { return positive(value); });
-}
-
-template <class T>
-void relu_backward(Stream& stream, int64_t numel, const T* y, const T* dy, T* dx) {
-  map_elements(
-      stream, kReluBackwardLabel, numel, Mapped<T, T, T>{y, dy, dx},
-      KOKKOS_LAMBDA(float value, float gradient) { return gradient * step_up(value); });
-}
-
-template <class T>
-void clamp(Stream& stream, int64_t numel, const T* x, T* y) {
-  map_elements(
-      stream, kClampLabel, numel, Mapped<T, T>{x, nullptr, y},
-      KOKKOS_LAMBDA(float value, float) { return clamped(value); });
-}
-
-template <class T>
-void clamp_backward(Stream& stream, int64_t numel, const T* y, const T* dy, T* dx) {
-  map_elements(
-      stream, kClampBackwardLabel, numel, Mapped<T, T, T>{y, dy, dx},
-      KOKKOS_LAMBDA(float value, float gradient) { return gradient * inside(value); });
+void activate_backward(Stream& stream, Activation function, int64_t numel,
+                       const ActivationGradient<T>& arrays) {
+  with_function(function, [&]<class F>(F) {
+    map_elements(stream, F::kLabels.backward, numel,
+                 Mapped<T, T, T>{arrays.x, arrays.dy, arrays.dx}, Gradient<F>{});
+  });
 }
 
 template <class T>
@@ -147,36 +154,12 @@ void multiply(Stream& stream, int64_t numel, const T* a, const T* b, T* y) {
       KOKKOS_LAMBDA(float first, float second) { return first * second; });
 }
 
-template void gelu<float>(Stream&, int64_t, const float*, float*);
-template void gelu<bf16>(Stream&, int64_t, const bf16*, bf16*);
-template void gelu<f16>(Stream&, int64_t, const f16*, f16*);
-template void gelu_backward<float>(Stream&, int64_t, const float*, const float*, float*);
-template void gelu_backward<bf16>(Stream&, int64_t, const bf16*, const bf16*, bf16*);
-template void gelu_backward<f16>(Stream&, int64_t, const f16*, const f16*, f16*);
-template void squared_relu<float>(Stream&, int64_t, const float*, float*);
-template void squared_relu<bf16>(Stream&, int64_t, const bf16*, bf16*);
-template void squared_relu<f16>(Stream&, int64_t, const f16*, f16*);
-template void squared_relu_backward<float>(Stream&, int64_t, const float*, const float*, float*);
-template void squared_relu_backward<bf16>(Stream&, int64_t, const bf16*, const bf16*, bf16*);
-template void squared_relu_backward<f16>(Stream&, int64_t, const f16*, const f16*, f16*);
-template void gelu_erf<float>(Stream&, int64_t, const float*, float*);
-template void gelu_erf<bf16>(Stream&, int64_t, const bf16*, bf16*);
-template void gelu_erf<f16>(Stream&, int64_t, const f16*, f16*);
-template void gelu_erf_backward<float>(Stream&, int64_t, const float*, const float*, float*);
-template void gelu_erf_backward<bf16>(Stream&, int64_t, const bf16*, const bf16*, bf16*);
-template void gelu_erf_backward<f16>(Stream&, int64_t, const f16*, const f16*, f16*);
-template void relu<float>(Stream&, int64_t, const float*, float*);
-template void relu<bf16>(Stream&, int64_t, const bf16*, bf16*);
-template void relu<f16>(Stream&, int64_t, const f16*, f16*);
-template void relu_backward<float>(Stream&, int64_t, const float*, const float*, float*);
-template void relu_backward<bf16>(Stream&, int64_t, const bf16*, const bf16*, bf16*);
-template void relu_backward<f16>(Stream&, int64_t, const f16*, const f16*, f16*);
-template void clamp<float>(Stream&, int64_t, const float*, float*);
-template void clamp<bf16>(Stream&, int64_t, const bf16*, bf16*);
-template void clamp<f16>(Stream&, int64_t, const f16*, f16*);
-template void clamp_backward<float>(Stream&, int64_t, const float*, const float*, float*);
-template void clamp_backward<bf16>(Stream&, int64_t, const bf16*, const bf16*, bf16*);
-template void clamp_backward<f16>(Stream&, int64_t, const f16*, const f16*, f16*);
+template void activate(Stream&, Activation, int64_t, const float*, float*);
+template void activate(Stream&, Activation, int64_t, const bf16*, bf16*);
+template void activate(Stream&, Activation, int64_t, const f16*, f16*);
+template void activate_backward(Stream&, Activation, int64_t, const ActivationGradient<float>&);
+template void activate_backward(Stream&, Activation, int64_t, const ActivationGradient<bf16>&);
+template void activate_backward(Stream&, Activation, int64_t, const ActivationGradient<f16>&);
 template void multiply<float>(Stream&, int64_t, const float*, const float*, float*);
 template void multiply<bf16>(Stream&, int64_t, const bf16*, const bf16*, bf16*);
 template void multiply<f16>(Stream&, int64_t, const f16*, const f16*, f16*);

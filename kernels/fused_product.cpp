@@ -31,7 +31,7 @@ template <class T>
 void product_gelu(Stream& stream, const ProductSpec& spec, const ProductGelu<T>& arrays) {
   const auto apart = [&] {
     product<T, T>(stream, spec, arrays.a, arrays.b, arrays.bias, arrays.h);
-    gelu<T>(stream, spec.m * spec.n, arrays.h, arrays.y);
+    activate<T>(stream, Activation::gelu, spec.m * spec.n, arrays.h, arrays.y);
   };
   vendor::fused_gemm(
       stream, fused_spec<T>(spec, Epilogue::gelu, arrays.bias != nullptr),
@@ -67,7 +67,8 @@ void product_gelu_backward(Stream& stream, const ProductSpec& spec,
   const bool sums = arrays.sum != nullptr;
   const auto alone = [&] {
     product<T, T>(stream, spec, arrays.a, arrays.b, nullptr, arrays.dh);
-    gelu_backward<T>(stream, spec.m * spec.n, arrays.h, arrays.dh, arrays.dh);
+    activate_backward<T>(stream, Activation::gelu, spec.m * spec.n,
+                         {arrays.h, arrays.dh, arrays.dh});
   };
   const auto sum_behind = [&] {
     product_gelu_backward<T>(stream, spec, {arrays.a, arrays.b, arrays.h, arrays.dh});

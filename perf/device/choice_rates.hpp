@@ -153,14 +153,14 @@ inline void fused_products(Rates& rates, const Room& room, const std::string& mo
   });
   rate("up and GELU, apart", [&](Stream& stream) {
     kernels::product<bf16, bf16>(stream, up, x, weight, weight, h);
-    kernels::gelu<bf16>(stream, rows * wide, h, y);
+    kernels::activate<bf16>(stream, kernels::Activation::gelu, rows * wide, h, y);
   });
   rate("down's dx and GELU's, the faster way", [&](Stream& stream) {
     kernels::product_gelu_backward<bf16>(stream, back, {x, weight, h, y});
   });
   rate("down's dx and GELU's, apart", [&](Stream& stream) {
     kernels::product<bf16, bf16>(stream, back, x, weight, nullptr, y);
-    kernels::gelu_backward<bf16>(stream, rows * wide, h, y, y);
+    kernels::activate_backward<bf16>(stream, kernels::Activation::gelu, rows * wide, {h, y, y});
   });
   auto* const sums =
       reinterpret_cast<bf16*>(scratch + kernels::gelu_backward_scratch_numel(rows, wide));

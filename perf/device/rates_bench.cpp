@@ -139,10 +139,12 @@ void elementwise_of(Rates& rates, const Room& room, const Model& model, int64_t 
                                       {dy, x, weight, mean, rstd, dy, out, weight, weight,
                                        reinterpret_cast<float*>(scratch.data())});
   });
-  rate("gelu", 8,
-       [&](Stream& stream) { kernels::gelu<bf16>(stream, 4 * rows * model.width, x, out); });
+  rate("gelu", 8, [&](Stream& stream) {
+    kernels::activate<bf16>(stream, kernels::Activation::gelu, 4 * rows * model.width, x, out);
+  });
   rate("gelu backward", 12, [&](Stream& stream) {
-    kernels::gelu_backward<bf16>(stream, 4 * rows * model.width, x, dy, out);
+    kernels::activate_backward<bf16>(stream, kernels::Activation::gelu, 4 * rows * model.width,
+                                     {x, dy, out});
   });
   rate("residual added", 3, [&](Stream& stream) {
     kernels::dropout_add<bf16>(stream, {.probability = 0, .site = 0, .sample_offset = 0},

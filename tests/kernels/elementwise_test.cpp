@@ -24,15 +24,14 @@ constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 /// A function, its gradient, and both in double.
 template <class T>
 struct Function {
-  void (*forward)(Stream&, int64_t, const T*, T*);
-  void (*backward)(Stream&, int64_t, const T*, const T*, T*);
+  Activation activation;
   double (*value)(double x);
   double (*slope)(double x);
 
   std::vector<T> of(const std::vector<T>& x, int threads = 1) const {
     Stream stream(threads);
     std::vector<T> y(x.size());
-    forward(stream, int64_t(x.size()), x.data(), y.data());
+    activate(stream, activation, int64_t(x.size()), x.data(), y.data());
     stream.wait();
     return y;
   }
@@ -40,26 +39,25 @@ struct Function {
                              int threads = 1) const {
     Stream stream(threads);
     std::vector<T> dx(x.size());
-    backward(stream, int64_t(x.size()), x.data(), dy.data(), dx.data());
+    activate_backward<T>(stream, activation, int64_t(x.size()), {x.data(), dy.data(), dx.data()});
     stream.wait();
     return dx;
   }
 };
 
 template <class T>
-const Function<T> kGelu = {gelu<T>, gelu_backward<T>, testing::gelu, testing::gelu_slope};
+const Function<T> kGelu = {Activation::gelu, testing::gelu, testing::gelu_slope};
 template <class T>
-const Function<T> kSquaredRelu = {squared_relu<T>, squared_relu_backward<T>,
+const Function<T> kSquaredRelu = {Activation::squared_relu,
                                   [](double x) { return x > 0 ? x * x : 0.0; },
                                   [](double x) { return x > 0 ? 2 * x : 0.0; }};
 template <class T>
-const Function<T> kGeluErf = {gelu_erf<T>, gelu_erf_backward<T>, testing::gelu_erf,
-                              testing::gelu_erf_slope};
+const Function<T> kGeluErf = {Activation::gelu_erf, testing::gelu_erf, testing::gelu_erf_slope};
 template <class T>
-const Function<T> kRelu = {relu<T>, relu_backward<T>, [](double x) { return x > 0 ? x : 0.0; },
+const Function<T> kRelu = {Activation::relu, [](double x) { return x > 0 ? x : 0.0; },
                            [](double x) { return x > 0 ? 1.0 : 0.0; }};
 template <class T>
-const Function<T> kClamp = {clamp<T>, clamp_backward<T>, [](double x) { return x; },
+const Function<T> kClamp = {Activation::clamp, [](double x) { return x; },
                             [](double) { return 1.0; }};
 template <class T>
 const Function<T> kFunctions[] = {kGelu<T>, kSquaredRelu<T>, kGeluErf<T>, kRelu<T>, kClamp<T>};
@@ -120,8 +118,9 @@ class Timed {
 
   void run() {
     const auto start = std::chrono::steady_clock::now();
-    function_.forward(stream_, int64_t(x_.size()), x_.data(), y_.data());
-    function_.backward(stream_, int64_t(x_.size()), x_.data(), dy_.data(), y_.data());
+    activate(stream_, function_.activation, int64_t(x_.size()), x_.data(), y_.data());
+    activate_backward<T>(stream_, function_.activation, int64_t(x_.size()),
+                         {x_.data(), dy_.data(), y_.data()});
     stream_.wait();
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
     least_ = std::min(least_, taken.count());
@@ -167,7 +166,8 @@ TYPED_TEST(Elementwise, GradientMayOverwriteDy) {
     auto dy = noise<TypeParam>(3000, 4);
     const auto expected = function.gradient_of(x, dy);
     Stream stream(2);
-    function.backward(stream, 3000, x.data(), dy.data(), dy.data());
+    activate_backward<TypeParam>(stream, function.activation, 3000,
+                                 {x.data(), dy.data(), dy.data()});
     stream.wait();
     EXPECT_TRUE(same_bits(dy, expected));
   }

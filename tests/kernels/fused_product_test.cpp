@@ -122,11 +122,11 @@ Results<T> apart(const Layer<T>& in) {
       poisoned<float>(column_sum_scratch_numel(in.shape.m, std::max(in.shape.n, in.shape.k)));
   product<T, T>(stream, in.forward(), in.x.data(), in.weight.data(), in.bias.data(),
                 out.hidden.data());
-  gelu<T>(stream, int64_t(out.y.size()), out.hidden.data(), out.y.data());
+  activate<T>(stream, Activation::gelu, int64_t(out.y.size()), out.hidden.data(), out.y.data());
   product<T, T>(stream, in.input_grad(), in.dy.data(), in.weight.data(), nullptr,
                 product_alone.data());
-  gelu_backward<T>(stream, int64_t(out.dh.size()), in.h.data(), product_alone.data(),
-                   out.dh.data());
+  activate_backward<T>(stream, Activation::gelu, int64_t(out.dh.size()),
+                       {in.h.data(), product_alone.data(), out.dh.data()});
   column_sum<T>(stream, in.shape.m, in.shape.k, out.dh.data(), out.dh_sum.data(), scratch.data());
   dropout_add<T>(stream, {}, {.samples = 1, .numel_per_sample = int64_t(out.added.size())}, nullptr,
                  out.hidden.data(), in.dy.data(), out.added.data());

@@ -64,7 +64,7 @@ extern const Operation kRelu, kReluGrad;
 TensorId squared_relu(GraphBuilder& out, TensorId x);
 extern const Operation kSquaredRelu, kSquaredReluGrad;
 
-/// Clamps values beyond the range of fp16: kernels::clamp(). Returns x for other dtypes.
+/// Clamps values beyond the range of fp16: Activation::clamp. Returns x for other dtypes.
 TensorId clamp_f16(GraphBuilder& out, TensorId x);
 extern const Operation kClamp, kClampGrad;
 

@@ -9,45 +9,35 @@
 
 namespace zero::kernels {
 
-/// Writes y = 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))). The exponential inside is our own
-/// branch-free polynomial. Source: Hendrycks & Gimpel 2016 (arXiv:1606.08415), the tanh form.
-template <class T>
-void gelu(Stream& stream, int64_t numel, const T* x, T* y);
-/// Writes dx = dy * gelu'(x).
-template <class T>
-void gelu_backward(Stream& stream, int64_t numel, const T* x, const T* dy, T* dx);
-
-/// Writes y = max(x, 0)^2. Source: So et al. 2021 (arXiv:2109.08668).
-template <class T>
-void squared_relu(Stream& stream, int64_t numel, const T* x, T* y);
-/// Writes dx = dy * 2 max(x, 0).
-template <class T>
-void squared_relu_backward(Stream& stream, int64_t numel, const T* x, const T* dy, T* dx);
-
-/// Writes y = x Phi(x) = 0.5 x (1 + erf(x / sqrt(2))). Phi, the normal distribution, is our own
-/// branch-free polynomial. Source: Hendrycks & Gimpel 2016 (arXiv:1606.08415), section 2.
-template <class T>
-void gelu_erf(Stream& stream, int64_t numel, const T* x, T* y);
-/// Writes dx = dy * (Phi(x) + x Phi'(x)).
-template <class T>
-void gelu_erf_backward(Stream& stream, int64_t numel, const T* x, const T* dy, T* dx);
-
-/// Writes y = max(x, 0).
-template <class T>
-void relu(Stream& stream, int64_t numel, const T* x, T* y);
-/// Writes dx = dy where y is positive, else 0. `y` may also be x.
-template <class T>
-void relu_backward(Stream& stream, int64_t numel, const T* y, const T* dy, T* dx);
-
-/// The largest size that clamp() leaves, 64512: the fp16 number next to 65504 - 1000. Transformers'
+/// The largest size that clamp leaves, 64512: the fp16 number next to 65504 - 1000. Transformers'
 /// encoder-decoders cut there.
 inline constexpr float kClampLimit = 64512.0f;
-/// Writes y = x, limited to [-kClampLimit, kClampLimit]. Infinity is limited, NaN stays NaN.
+
+/// A function of one element. Exponentials and normal distributions are branch-free polynomials of
+/// our own.
+enum class Activation {
+  gelu,          ///< 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))); Hendrycks & Gimpel 2016
+                 ///< (arXiv:1606.08415), the tanh form
+  squared_relu,  ///< max(x, 0)^2; So et al. 2021 (arXiv:2109.08668)
+  gelu_erf,      ///< x Phi(x) = 0.5 x (1 + erf(x / sqrt(2))); Hendrycks & Gimpel, section 2
+  relu,          ///< max(x, 0)
+  clamp          ///< x, limited to [-kClampLimit, kClampLimit]; NaN stays NaN
+};
+
+/// Writes y = f(x).
 template <class T>
-void clamp(Stream& stream, int64_t numel, const T* x, T* y);
-/// Writes dx = dy where |y| is below kClampLimit, else 0.
+void activate(Stream& stream, Activation function, int64_t numel, const T* x, T* y);
+
 template <class T>
-void clamp_backward(Stream& stream, int64_t numel, const T* y, const T* dy, T* dx);
+struct ActivationGradient {
+  const T* x;  ///< for relu and clamp perhaps y, which determines their slope
+  const T* dy;
+  T* dx;
+};
+/// Writes dx = dy f'(x).
+template <class T>
+void activate_backward(Stream& stream, Activation function, int64_t numel,
+                       const ActivationGradient<T>& arrays);
 
 /// Writes y = scale y + shift in place, in fp32. `shift` is [numel], or null.
 template <class T>

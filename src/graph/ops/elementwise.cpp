@@ -6,23 +6,27 @@
 namespace zero::graph {
 namespace {
 
-template <class Function>
+using kernels::Activation;
+
+template <Activation kFunction>
 struct Forward {
   template <class T>
   static void call(Stream& stream, const OpCall& call) {
     const int64_t numel = (*call.graph)[inputs<Elementwise>(*call.op).x].shape.numel();
-    Function::template forward<T>(stream, numel, inputs<Elementwise>(call).x,
-                                  outputs<Elementwise>(call).y);
+    kernels::activate<T>(stream, kFunction, numel, inputs<Elementwise>(call).x,
+                         outputs<Elementwise>(call).y);
   }
 };
 
-template <class Function>
+template <Activation kFunction>
 struct Backward {
   template <class T>
   static void call(Stream& stream, const OpCall& call) {
     const auto in = inputs<ElementwiseGrad>(call);
     const int64_t numel = (*call.graph)[inputs<ElementwiseGrad>(*call.op).x].shape.numel();
-    Function::template backward<T>(stream, numel, in.x, in.dy, outputs<ElementwiseGrad>(call).dx);
+    kernels::activate_backward<T>(
+        stream, kFunction, numel,
+        {.x = in.x, .dy = in.dy, .dx = outputs<ElementwiseGrad>(call).dx});
   }
 };
 
@@ -51,80 +55,47 @@ TensorId elementwise(GraphBuilder& out, const Operation& kind, TensorId x) {
   return y;
 }
 
-struct Gelu {
-  template <class T>
-  static constexpr auto forward = &kernels::gelu<T>;
-  template <class T>
-  static constexpr auto backward = &kernels::gelu_backward<T>;
-};
-
-struct SquaredRelu {
-  template <class T>
-  static constexpr auto forward = &kernels::squared_relu<T>;
-  template <class T>
-  static constexpr auto backward = &kernels::squared_relu_backward<T>;
-};
-
-struct GeluErf {
-  template <class T>
-  static constexpr auto forward = &kernels::gelu_erf<T>;
-  template <class T>
-  static constexpr auto backward = &kernels::gelu_erf_backward<T>;
-};
-
-struct Relu {
-  template <class T>
-  static constexpr auto forward = &kernels::relu<T>;
-  template <class T>
-  static constexpr auto backward = &kernels::relu_backward<T>;
-};
-
-struct Clamp {
-  template <class T>
-  static constexpr auto forward = &kernels::clamp<T>;
-  template <class T>
-  static constexpr auto backward = &kernels::clamp_backward<T>;
-};
-
 }  // namespace
 
-const Operation kGeluGrad{.name = "gelu_grad", .call = call_typed<Backward<Gelu>>};
+const Operation kGeluGrad{.name = "gelu_grad", .call = call_typed<Backward<Activation::gelu>>};
 const Operation kGelu{.name = "gelu",
                       .gradient = gradient<kGeluGrad>,
                       .repeated_from = Recompute::selective,
-                      .call = call_typed<Forward<Gelu>>};
+                      .call = call_typed<Forward<Activation::gelu>>};
 
 TensorId gelu(GraphBuilder& out, TensorId x) { return elementwise(out, kGelu, x); }
 
 const Operation kSquaredReluGrad{.name = "squared_relu_grad",
-                                 .call = call_typed<Backward<SquaredRelu>>};
+                                 .call = call_typed<Backward<Activation::squared_relu>>};
 const Operation kSquaredRelu{.name = "squared_relu",
                              .gradient = gradient<kSquaredReluGrad>,
                              .repeated_from = Recompute::selective,
-                             .call = call_typed<Forward<SquaredRelu>>};
+                             .call = call_typed<Forward<Activation::squared_relu>>};
 
 TensorId squared_relu(GraphBuilder& out, TensorId x) { return elementwise(out, kSquaredRelu, x); }
 
-const Operation kGeluErfGrad{.name = "gelu_erf_grad", .call = call_typed<Backward<GeluErf>>};
+const Operation kGeluErfGrad{.name = "gelu_erf_grad",
+                             .call = call_typed<Backward<Activation::gelu_erf>>};
 const Operation kGeluErf{.name = "gelu_erf",
                          .gradient = gradient<kGeluErfGrad>,
                          .repeated_from = Recompute::selective,
-                         .call = call_typed<Forward<GeluErf>>};
+                         .call = call_typed<Forward<Activation::gelu_erf>>};
 
 TensorId gelu_erf(GraphBuilder& out, TensorId x) { return elementwise(out, kGeluErf, x); }
 
 // If y determines the slope, x is not kept, so repeating the op saves nothing.
 
-const Operation kReluGrad{.name = "relu_grad", .call = call_typed<Backward<Relu>>};
-const Operation kRelu{
-    .name = "relu", .gradient = gradient_from_output<kReluGrad>, .call = call_typed<Forward<Relu>>};
+const Operation kReluGrad{.name = "relu_grad", .call = call_typed<Backward<Activation::relu>>};
+const Operation kRelu{.name = "relu",
+                      .gradient = gradient_from_output<kReluGrad>,
+                      .call = call_typed<Forward<Activation::relu>>};
 
 TensorId relu(GraphBuilder& out, TensorId x) { return elementwise(out, kRelu, x); }
 
-const Operation kClampGrad{.name = "clamp_grad", .call = call_typed<Backward<Clamp>>};
+const Operation kClampGrad{.name = "clamp_grad", .call = call_typed<Backward<Activation::clamp>>};
 const Operation kClamp{.name = "clamp",
                        .gradient = gradient_from_output<kClampGrad>,
-                       .call = call_typed<Forward<Clamp>>};
+                       .call = call_typed<Forward<Activation::clamp>>};
 
 TensorId clamp_f16(GraphBuilder& out, TensorId x) {
   return out.compute() == Dtype::f16 ? elementwise(out, kClamp, x) : x;
