@@ -64,7 +64,7 @@ struct ElementwiseGrad {
   };
 };
 
-// add.cpp
+// arithmetic.cpp
 
 /// Returns the op y = a + b. `y` may be `a`.
 Op addition(TensorId a, TensorId b, TensorId y);
