@@ -1,19 +1,8 @@
-#include "zero/kernels/layernorm.hpp"
-
-#include "src/graph/ops/kinds.hpp"
+#include "src/graph/ops/norms.hpp"
 #include "zero/graph/passes.hpp"
 
 namespace zero::graph {
 namespace {
-
-struct LayernormAttributes {
-  double epsilon;
-};
-
-kernels::NormExtents extents(const Graph& graph, TensorId x) {
-  const Shape& shape = graph[x].shape;
-  return {.rows = shape[0], .width = shape[1]};
-}
 
 struct Layernorm {
   template <class S>
@@ -29,8 +18,8 @@ struct Layernorm {
   static void call(Stream& stream, const OpCall& call) {
     const auto in = inputs<Layernorm>(call);
     const auto out = outputs<Layernorm>(call);
-    kernels::layernorm<T>(stream, extents(*call.graph, inputs<Layernorm>(*call.op).x),
-                          float(call.op->attributes.as<LayernormAttributes>().epsilon),
+    kernels::layernorm<T>(stream, norm_extents(*call.graph, inputs<Layernorm>(*call.op).x),
+                          float(call.op->attributes.as<NormAttributes>().epsilon),
                           {.x = in.x,
                            .weight = in.weight,
                            .bias = in.bias,
@@ -56,7 +45,7 @@ struct LayernormGrad {
   static void call(Stream& stream, const OpCall& call) {
     const auto in = inputs<LayernormGrad>(call);
     const auto out = outputs<LayernormGrad>(call);
-    kernels::layernorm_backward<T>(stream, extents(*call.graph, inputs<LayernormGrad>(*call.op).x),
+    kernels::layernorm_backward<T>(stream, norm_extents(*call.graph, inputs<LayernormGrad>(*call.op).x),
                                    {.dy = in.dy,
                                     .x = in.x,
                                     .weight = in.weight,
@@ -88,7 +77,7 @@ void gradient(GradientTape& tape, const Op& op) {
 
 int64_t gradient_scratch(const Graph& graph, const Op& op, int) {
   const bool sums_rows = outputs<LayernormGrad>(op).dx_sum != kNone;
-  return kernels::layernorm_scratch_numel(extents(graph, inputs<LayernormGrad>(op).x), sums_rows) *
+  return kernels::layernorm_scratch_numel(norm_extents(graph, inputs<LayernormGrad>(op).x), sums_rows) *
          int64_t(sizeof(float));
 }
 
@@ -123,7 +112,7 @@ TensorId layernorm(GraphBuilder& out, TensorId x, TensorId weight, TensorId bias
   const TensorId rstd = out.activation(name + ".rstd", Dtype::f32, {shape[0]});
   out.add(make_op<Layernorm>(kLayernorm, {.x = x, .weight = weight, .bias = bias},
                              {.y = y, .mean = mean, .rstd = rstd},
-                             LayernormAttributes{.epsilon = epsilon}));
+                             NormAttributes{.epsilon = epsilon}));
   return y;
 }
 

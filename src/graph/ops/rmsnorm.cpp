@@ -1,18 +1,8 @@
-#include "src/graph/ops/kinds.hpp"
+#include "src/graph/ops/norms.hpp"
 #include "zero/graph/passes.hpp"
-#include "zero/kernels/layernorm.hpp"
 
 namespace zero::graph {
 namespace {
-
-struct RmsnormAttributes {
-  double epsilon;
-};
-
-kernels::NormExtents extents(const Graph& graph, TensorId x) {
-  const Shape& shape = graph[x].shape;
-  return {.rows = shape[0], .width = shape[1]};
-}
 
 struct Rmsnorm {
   template <class S>
@@ -28,8 +18,8 @@ struct Rmsnorm {
   static void call(Stream& stream, const OpCall& call) {
     const auto in = inputs<Rmsnorm>(call);
     const auto out = outputs<Rmsnorm>(call);
-    kernels::rmsnorm<T>(stream, extents(*call.graph, inputs<Rmsnorm>(*call.op).x),
-                        float(call.op->attributes.as<RmsnormAttributes>().epsilon),
+    kernels::rmsnorm<T>(stream, norm_extents(*call.graph, inputs<Rmsnorm>(*call.op).x),
+                        float(call.op->attributes.as<NormAttributes>().epsilon),
                         {.x = in.x, .weight = in.weight, .y = out.y, .rrms = out.rrms});
   }
 };
@@ -49,7 +39,7 @@ struct RmsnormGrad {
   static void call(Stream& stream, const OpCall& call) {
     const auto in = inputs<RmsnormGrad>(call);
     const auto out = outputs<RmsnormGrad>(call);
-    kernels::rmsnorm_backward<T>(stream, extents(*call.graph, inputs<RmsnormGrad>(*call.op).x),
+    kernels::rmsnorm_backward<T>(stream, norm_extents(*call.graph, inputs<RmsnormGrad>(*call.op).x),
                                  {.dy = in.dy,
                                   .x = in.x,
                                   .weight = in.weight,
@@ -75,7 +65,7 @@ void gradient(GradientTape& tape, const Op& op) {
 }
 
 int64_t gradient_scratch(const Graph& graph, const Op& op, int) {
-  return kernels::rmsnorm_scratch_numel(extents(graph, inputs<RmsnormGrad>(op).x)) *
+  return kernels::rmsnorm_scratch_numel(norm_extents(graph, inputs<RmsnormGrad>(op).x)) *
          int64_t(sizeof(float));
 }
 
@@ -96,7 +86,7 @@ TensorId rmsnorm(GraphBuilder& out, TensorId x, TensorId weight, float epsilon) 
   const TensorId y = out.activation(name, out.compute(), shape);
   const TensorId rrms = out.activation(name + ".rrms", Dtype::f32, {shape[0]});
   out.add(make_op<Rmsnorm>(kRmsnorm, {.x = x, .weight = weight}, {.y = y, .rrms = rrms},
-                           RmsnormAttributes{.epsilon = epsilon}));
+                           NormAttributes{.epsilon = epsilon}));
   return y;
 }
 
