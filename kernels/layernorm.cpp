@@ -3,11 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/support/norm_block.hpp"
+#include "kernels/support/norms.hpp"
 #include "kernels/support/row_sums.hpp"
-#include "kernels/support/rows.hpp"
-#include "kernels/vendor/row_kernels.hpp"
-#include "zero/base/error.hpp"
 #include "zero/kernels/product.hpp"
 
 namespace zero::kernels {
@@ -15,11 +12,6 @@ namespace {
 
 const std::string kForward = "zero::layernorm", kBackward = "zero::layernorm_backward",
                   kTrees = "zero::layernorm_dparameters";
-
-void check(const NormExtents& extents) {
-  ZERO_REQUIRE(extents.rows >= 1 && extents.width >= 1, "layer norm of ", extents.rows, " x ",
-               extents.width, ": both must be at least 1");
-}
 
 template <class T>
 struct Forward {
@@ -147,19 +139,12 @@ void backward_on_host(Stream& stream, const NormExtents& extents,
   column_sum<T>(stream, extents.rows, extents.width, arrays.dx, arrays.dx_sum, arrays.scratch);
 }
 
-template <class T>
-bool takes_whole_runs(int64_t width, std::initializer_list<const T*> arrays) {
-  bool all = width % kRunNumel == 0;
-  for (const T* array : arrays) all = all && takes_runs(array);
-  return all;
-}
-
 template <bool kWhole, class T>
 void backward_on_device(Stream& stream, const NormExtents& extents,
                         const LayerNormGradArrays<T>& arrays) {
   const NormGradBlock<T, kWhole> code{RowChunks{extents.rows}, extents.width, arrays};
-  launch_blocks<kNormGradWarps * kWarpLanes>(stream, kBackward, code.chunks.count(), code);
-  add_chunks(stream, code.chunks.count(), extents.width, code.sums(), arrays);
+  const int64_t chunks = launch_backward(stream, kBackward, code);
+  add_chunks(stream, chunks, extents.width, code.sums(), arrays);
 }
 
 /// Returns false, and does nothing, if rows are too wide for a block's registers and shared memory.
@@ -172,40 +157,30 @@ bool backward_in_registers(Stream& stream, const NormExtents& extents,
   return true;
 }
 
-template <bool kWhole, class T>
-void forward_on_device(Stream& stream, const NormExtents& extents, float epsilon,
-                       const LayerNormArrays<T>& arrays) {
-  const NormForwardBlock<T, kWhole> code{extents, epsilon, arrays};
-  launch_blocks<kNormWarps * kWarpLanes>(stream, kForward, code.blocks(), code);
-}
-
 }  // namespace
 
 template <class T>
 void layernorm(Stream& stream, const NormExtents& extents, float epsilon,
                const LayerNormArrays<T>& arrays) {
-  check(extents);
+  require_norm(extents, "layer norm");
   if constexpr (kHostSpace) {
     for_each_row(stream, kForward, extents.rows, Forward<T>{extents.width, epsilon, arrays});
   } else if (takes_whole_runs<T>(extents.width, {arrays.x, arrays.weight, arrays.bias, arrays.y})) {
     if (!vendor::norm_forward(stream, extents, epsilon, arrays))
-      forward_on_device<true>(stream, extents, epsilon, arrays);
+      launch_forward(stream, kForward, NormForwardBlock<T, true>{extents, epsilon, arrays});
   } else {
-    forward_on_device<false>(stream, extents, epsilon, arrays);
+    launch_forward(stream, kForward, NormForwardBlock<T, false>{extents, epsilon, arrays});
   }
 }
 
 int64_t layernorm_scratch_numel(const NormExtents& extents, bool dx_sum) {
-  const int64_t chunks = RowChunks{extents.rows}.count();
-  const int64_t most =
-      kHostSpace ? chunks : std::max<int64_t>(chunks, norm_grad_shape(extents).chunks);
-  return most * (dx_sum ? 3 : 2) * extents.width;
+  return most_chunks(extents) * (dx_sum ? 3 : 2) * extents.width;
 }
 
 template <class T>
 void layernorm_backward(Stream& stream, const NormExtents& extents,
                         const LayerNormGradArrays<T>& arrays) {
-  check(extents);
+  require_norm(extents, "layer norm");
   if constexpr (kHostSpace) {
     backward_on_host(stream, extents, arrays);
   } else if (takes_runs(arrays.scratch) &&

@@ -1,11 +1,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/support/norm_block.hpp"
+#include "kernels/support/norms.hpp"
 #include "kernels/support/row_sums.hpp"
-#include "kernels/support/rows.hpp"
-#include "kernels/vendor/row_kernels.hpp"
-#include "zero/base/error.hpp"
 #include "zero/kernels/layernorm.hpp"
 
 namespace zero::kernels {
@@ -13,11 +10,6 @@ namespace {
 
 const std::string kForward = "zero::rmsnorm", kBackward = "zero::rmsnorm_backward",
                   kTree = "zero::rmsnorm_dweight";
-
-void check(const NormExtents& extents) {
-  ZERO_REQUIRE(extents.rows >= 1 && extents.width >= 1, "RMS norm of ", extents.rows, " x ",
-               extents.width, ": both must be at least 1");
-}
 
 template <class T>
 struct Forward {
@@ -82,31 +74,8 @@ struct ChunkGradients {
   }
 };
 
-template <class T>
-bool takes_whole_runs(int64_t width, std::initializer_list<const T*> arrays) {
-  bool all = width % kRunNumel == 0;
-  for (const T* array : arrays) all = all && takes_runs(array);
-  return all;
-}
-
-template <bool kWhole, class T>
-void forward_on_device(Stream& stream, const NormExtents& extents, float epsilon,
-                       const RmsNormArrays<T>& arrays) {
-  const RmsForwardBlock<T, kWhole> code{extents, epsilon, arrays};
-  launch_blocks<kNormWarps * kWarpLanes>(stream, kForward, code.blocks(), code);
-}
-
-/// Returns the number of chunks.
-template <bool kWhole, class T>
-int64_t backward_on_device(Stream& stream, const NormExtents& extents,
-                           const RmsNormGradArrays<T>& arrays) {
-  const RmsGradBlock<T, kWhole> code{RowChunks{extents.rows}, extents.width, arrays};
-  launch_blocks<kNormGradWarps * kWarpLanes>(stream, kBackward, code.chunks.count(), code);
-  return code.chunks.count();
-}
-
-/// Does what backward_on_device() does, for rows that fit a block's registers and shared memory.
-/// Otherwise returns 0 and does nothing.
+/// Returns the number of chunks. Returns 0, and does nothing, if rows are too wide for a block's
+/// registers and shared memory.
 template <class T>
 int64_t backward_in_registers(Stream& stream, const NormExtents& extents,
                               const RmsNormGradArrays<T>& arrays) {
@@ -129,39 +98,39 @@ int64_t backward_in_registers(Stream& stream, const NormExtents& extents,
 template <class T>
 void rmsnorm(Stream& stream, const NormExtents& extents, float epsilon,
              const RmsNormArrays<T>& arrays) {
-  check(extents);
+  require_norm(extents, "RMS norm");
   if constexpr (kHostSpace) {
     for_each_row(stream, kForward, extents.rows, Forward<T>{extents.width, epsilon, arrays});
   } else if (takes_whole_runs<T>(extents.width, {arrays.x, arrays.weight, arrays.y})) {
-    forward_on_device<true>(stream, extents, epsilon, arrays);
+    launch_forward(stream, kForward, RmsForwardBlock<T, true>{extents, epsilon, arrays});
   } else {
-    forward_on_device<false>(stream, extents, epsilon, arrays);
+    launch_forward(stream, kForward, RmsForwardBlock<T, false>{extents, epsilon, arrays});
   }
 }
 
 int64_t rmsnorm_scratch_numel(const NormExtents& extents) {
-  const int64_t chunks = RowChunks{extents.rows}.count();
-  const int64_t most =
-      kHostSpace ? chunks : std::max<int64_t>(chunks, norm_grad_shape(extents).chunks);
-  return most * extents.width;
+  return most_chunks(extents) * extents.width;
 }
 
 template <class T>
 void rmsnorm_backward(Stream& stream, const NormExtents& extents,
                       const RmsNormGradArrays<T>& arrays) {
-  check(extents);
+  require_norm(extents, "RMS norm");
+  const RowChunks chunks{extents.rows};
   int64_t count = 0;
   if constexpr (kHostSpace) {
-    const RowChunks chunks{extents.rows};
     count = chunks.count();
     for_each_row(stream, kBackward, count, ChunkGradients<T>{chunks, extents.width, arrays});
   } else if (takes_runs(arrays.scratch) &&
              takes_whole_runs<T>(extents.width,
                                  {arrays.dy, arrays.x, arrays.weight, arrays.add, arrays.dx})) {
     count = backward_in_registers(stream, extents, arrays);
-    if (count == 0) count = backward_on_device<true>(stream, extents, arrays);
+    if (count == 0)
+      count =
+          launch_backward(stream, kBackward, RmsGradBlock<T, true>{chunks, extents.width, arrays});
   } else {
-    count = backward_on_device<false>(stream, extents, arrays);
+    count =
+        launch_backward(stream, kBackward, RmsGradBlock<T, false>{chunks, extents.width, arrays});
   }
   const ColumnTree<T> tree{count, extents.width, extents.width, arrays.scratch, arrays.dweight};
   for_each_row(stream, kTree, tree.groups(), tree);

@@ -32,18 +32,27 @@ ZERO_DEVICE_ONLY float sum_of_row(const Block& block, const RunsOfRow<const T, k
   return warp_sum(block, total);
 }
 
-/// Layer norm in three passes over a row, of which the later two find it in the cache.
-template <class T, bool kWhole>
-struct NormForwardBlock {
+/// The rows of a norm, a warp each.
+struct NormRows {
   NormExtents extents;
   float epsilon;
-  LayerNormArrays<T> arrays;
 
   int64_t blocks() const { return ceil_div(extents.rows, int64_t(kNormWarps)); }
+  /// Returns the row of this thread's warp; some of the last block's lie behind the last one.
+  template <class Block>
+  ZERO_DEVICE_ONLY int64_t row_of(const Block& block) const {
+    return block.index() * kNormWarps + block.warp();
+  }
+};
+
+/// Layer norm in three passes over a row, of which the later two find it in the cache.
+template <class T, bool kWhole>
+struct NormForwardBlock : NormRows {
+  LayerNormArrays<T> arrays;
 
   template <class Block>
   ZERO_DEVICE_ONLY void operator()(const Block& block) const {
-    const int64_t r = block.index() * kNormWarps + block.warp(), width = extents.width;
+    const int64_t r = row_of(block), width = extents.width;
     if (r >= extents.rows) return;
     const RunsOfRow<const T, kWhole> x{arrays.x + r * width, width};
     const float mean = sum_of_row(block, x, [](float value) { return value; }) / float(width);
@@ -232,16 +241,12 @@ struct NormGradBlock {
 
 /// RMS norm in two passes over a row, of which the second finds it in the cache.
 template <class T, bool kWhole>
-struct RmsForwardBlock {
-  NormExtents extents;
-  float epsilon;
+struct RmsForwardBlock : NormRows {
   RmsNormArrays<T> arrays;
-
-  int64_t blocks() const { return ceil_div(extents.rows, int64_t(kNormWarps)); }
 
   template <class Block>
   ZERO_DEVICE_ONLY void operator()(const Block& block) const {
-    const int64_t r = block.index() * kNormWarps + block.warp(), width = extents.width;
+    const int64_t r = row_of(block), width = extents.width;
     if (r >= extents.rows) return;
     const RunsOfRow<const T, kWhole> x{arrays.x + r * width, width}, weight{arrays.weight, width};
     const RunsOfRow<T, kWhole> y{arrays.y + r * width, width};

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "tests/support/attention_run.hpp"
+#include "tests/support/kernel_arrays.hpp"
 #include "tests/support/matrix_reference.hpp"
 #include "zero/base/error.hpp"
 #include "zero/device/stream.hpp"
@@ -15,9 +16,7 @@ namespace zero::kernels {
 namespace {
 
 using testing::AttentionCase;
-using testing::relative_error;
 using testing::run;
-using testing::same_bits;
 using testing::sixteenths;
 
 template <class T>

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "tests/support/classifier_reference.hpp"
+#include "tests/support/kernel_arrays.hpp"
 #include "tests/support/matrix_reference.hpp"
 #include "zero/base/error.hpp"
 #include "zero/device/stream.hpp"
@@ -17,8 +18,6 @@ namespace zero::kernels {
 namespace {
 
 using testing::poisoned;
-using testing::relative_error;
-using testing::same_bits;
 using testing::sixteenths;
 
 template <class T>

@@ -8,9 +8,9 @@
 #include <algorithm>
 #include <numeric>
 
-#include "tests/support/arrays.hpp"
 #include "tests/support/attention_reference.hpp"
 #include "tests/support/chunk_rows.hpp"
+#include "tests/support/kernel_arrays.hpp"
 #include "tests/support/matrix_reference.hpp"
 #include "tests/support/refusal.hpp"
 #include "zero/base/error.hpp"
@@ -19,12 +19,8 @@
 namespace zero::kernels {
 namespace {
 
-using testing::doubles;
 using ::testing::ElementsAre;
 using testing::poisoned;
-using testing::relative_error;
-using testing::rounding;
-using testing::same_bits;
 using testing::sixteenths;
 using testing_support::expect_refused_on_host;
 

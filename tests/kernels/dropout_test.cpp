@@ -7,14 +7,11 @@
 #include <algorithm>
 #include <limits>
 
-#include "tests/support/arrays.hpp"
+#include "tests/support/kernel_arrays.hpp"
 #include "zero/base/error.hpp"
 
 namespace zero::kernels {
 namespace {
-
-using testing::noise;
-using testing::same_bits;
 
 /// On the heap or the stack of who asks, which a device can read.
 StepInputs inputs_of(uint64_t seed, int64_t first_sample) {

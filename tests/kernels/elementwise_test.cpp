@@ -8,16 +8,13 @@
 #include <chrono>
 #include <limits>
 
-#include "tests/support/arrays.hpp"
+#include "tests/support/kernel_arrays.hpp"
 #include "tests/support/reference.hpp"
 #include "zero/device/device.hpp"
 
 namespace zero::kernels {
 namespace {
 
-using testing::noise;
-using testing::rounding;
-using testing::same_bits;
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 

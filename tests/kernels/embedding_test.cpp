@@ -6,16 +6,10 @@
 
 #include <limits>
 
-#include "tests/support/arrays.hpp"
+#include "tests/support/kernel_arrays.hpp"
 
 namespace zero::kernels {
 namespace {
-
-using testing::doubles;
-using testing::noise;
-using testing::relative_error;
-using testing::rounding;
-using testing::same_bits;
 
 /// Tokens with many repeats: half of the rows share three of them.
 std::vector<int32_t> some_tokens(const EmbeddingExtents& extents) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "tests/support/device_array.hpp"
+#include "tests/support/kernel_arrays.hpp"
 #include "tests/support/matrix_reference.hpp"
 #include "tests/support/reference.hpp"
 #include "zero/base/error.hpp"
@@ -16,11 +17,7 @@ namespace zero::kernels {
 namespace {
 
 using testing::DeviceArray;
-using testing::doubles;
-using testing::noise;
 using testing::poisoned;
-using testing::relative_error;
-using testing::same_bits;
 
 /// What a kernel may be off in the relative norm.
 template <class T>

@@ -7,14 +7,11 @@
 #include <algorithm>
 #include <limits>
 
-#include "tests/support/arrays.hpp"
+#include "tests/support/kernel_arrays.hpp"
 
 namespace zero::kernels {
 namespace {
 
-using testing::noise;
-using testing::rounding;
-using testing::same_bits;
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 StepSums no_sums() { return StepSums{}; }

@@ -6,7 +6,8 @@
 
 #include <limits>
 
-#include "tests/support/arrays.hpp"
+#include "tests/support/kernel_arrays.hpp"
+#include "tests/support/norm_checks.hpp"
 #include "tests/support/reference.hpp"
 #include "zero/base/error.hpp"
 #include "zero/kernels/product.hpp"
@@ -14,11 +15,6 @@
 namespace zero::kernels {
 namespace {
 
-using testing::doubles;
-using testing::noise;
-using testing::relative_error;
-using testing::rounding;
-using testing::same_bits;
 constexpr float kEpsilon = 1e-5f;
 
 /// A layer norm with all its arrays.
@@ -45,16 +41,25 @@ struct LayerNormCase {
     for (T& value : x) value = T(float(value) + float(offset));
   }
 
+  LayerNormGradArrays<T> arrays() {
+    return {dy.data(),
+            x.data(),
+            weight.data(),
+            mean.data(),
+            rstd.data(),
+            add.empty() ? nullptr : add.data(),
+            dx.data(),
+            dweight.data(),
+            dbias.data(),
+            scratch.data(),
+            dx_sum.empty() ? nullptr : dx_sum.data()};
+  }
   void run(int threads) {
     Stream stream(threads);
     layernorm(stream, extents, kEpsilon,
               LayerNormArrays<T>{x.data(), weight.data(), bias.data(), y.data(), mean.data(),
                                  rstd.data()});
-    layernorm_backward(stream, extents,
-                       LayerNormGradArrays<T>{
-                           dy.data(), x.data(), weight.data(), mean.data(), rstd.data(),
-                           add.empty() ? nullptr : add.data(), dx.data(), dweight.data(),
-                           dbias.data(), scratch.data(), dx_sum.empty() ? nullptr : dx_sum.data()});
+    layernorm_backward(stream, extents, arrays());
     stream.wait();
   }
 
@@ -118,30 +123,20 @@ TYPED_TEST(LayerNorm, DxMayOverwriteDyOrAdd) {
   c.add = noise<TypeParam>(40 * 96, 5);
   c.dx_sum.resize(c.weight.size());
   c.run(1);
-  const LayerNormGradArrays<TypeParam> arrays{c.dy.data(),      c.x.data(),       c.weight.data(),
-                                              c.mean.data(),    c.rstd.data(),    c.add.data(),
-                                              c.dx.data(),      c.dweight.data(), c.dbias.data(),
-                                              c.scratch.data(), c.dx_sum.data()};
-  for (std::vector<TypeParam>* target : {&c.dy, &c.add}) {
-    const auto kept = *target;
-    auto in_place = arrays;
-    in_place.dx = target->data();
+  testing::expect_dx_in_place(c, [&](const LayerNormGradArrays<TypeParam>& arrays) {
     Stream stream(2);
-    layernorm_backward(stream, c.extents, in_place);
+    layernorm_backward(stream, c.extents, arrays);
     stream.wait();
-    EXPECT_TRUE(same_bits(*target, c.dx));
-    *target = kept;
-  }
+  });
 }
 
 TYPED_TEST(LayerNorm, ThreadsDoNotChangeABit) {
   LayerNormCase<TypeParam> one({333, 200}), two({333, 200});
   one.run(1);
   two.run(2);
-  EXPECT_TRUE(same_bits(one.y, two.y));
-  EXPECT_TRUE(same_bits(one.dx, two.dx));
-  EXPECT_TRUE(same_bits(one.dweight, two.dweight));
-  EXPECT_TRUE(same_bits(one.dbias, two.dbias));
+  using Case = LayerNormCase<TypeParam>;
+  testing::expect_same_arrays<Case, TypeParam>(one, two,
+                                               {&Case::y, &Case::dx, &Case::dweight, &Case::dbias});
 }
 
 TEST(LayerNormValues, ALargeOffsetDoesNotCancel) {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "tests/support/kernel_arrays.hpp"
 #include "tests/support/optimizer_state.hpp"
 #include "zero/base/error.hpp"
 
@@ -16,7 +17,6 @@ namespace {
 using testing::decision;
 using testing::Moments;
 using testing::OptimizerState;
-using testing::same_bits;
 
 using AllTypes = testing::OptimizerTypes;
 

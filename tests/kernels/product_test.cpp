@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "tests/support/device_array.hpp"
+#include "tests/support/kernel_arrays.hpp"
 #include "tests/support/matrix_reference.hpp"
 #include "zero/base/error.hpp"
 #include "zero/device/device.hpp"
@@ -17,8 +18,6 @@ namespace zero::kernels {
 namespace {
 
 using testing::poisoned;
-using testing::rounding;
-using testing::same_bits;
 using testing::sixteenths;
 
 template <class T>

@@ -5,15 +5,14 @@
 #include <utility>
 #include <vector>
 
+#include "tests/support/kernel_arrays.hpp"
 #include "tests/support/matrix_reference.hpp"
 #include "zero/kernels/attention.hpp"
 
 namespace zero::kernels {
 namespace {
 
-using testing::doubles;
 using testing::poisoned;
-using testing::same_bits;
 using testing::sixteenths;
 
 template <class T>

@@ -4,7 +4,8 @@
 
 #include <limits>
 
-#include "tests/support/arrays.hpp"
+#include "tests/support/kernel_arrays.hpp"
+#include "tests/support/norm_checks.hpp"
 #include "tests/support/rms_reference.hpp"
 #include "zero/base/error.hpp"
 #include "zero/kernels/layernorm.hpp"
@@ -12,11 +13,6 @@
 namespace zero::kernels {
 namespace {
 
-using testing::doubles;
-using testing::noise;
-using testing::relative_error;
-using testing::rounding;
-using testing::same_bits;
 constexpr float kEpsilon = 1e-6f;
 
 /// An RMS norm with all its arrays.
@@ -84,25 +80,19 @@ TYPED_TEST(RmsNorm, DxMayOverwriteDyOrAdd) {
   RmsNormCase<TypeParam> c({40, 96});
   c.add = noise<TypeParam>(40 * 96, 5);
   c.run(1);
-  for (std::vector<TypeParam>* target : {&c.dy, &c.add}) {
-    const auto kept = *target;
-    auto in_place = c.arrays();
-    in_place.dx = target->data();
+  testing::expect_dx_in_place(c, [&](const RmsNormGradArrays<TypeParam>& arrays) {
     Stream stream(2);
-    rmsnorm_backward(stream, c.extents, in_place);
+    rmsnorm_backward(stream, c.extents, arrays);
     stream.wait();
-    EXPECT_TRUE(same_bits(*target, c.dx));
-    *target = kept;
-  }
+  });
 }
 
 TYPED_TEST(RmsNorm, ThreadsDoNotChangeABit) {
   RmsNormCase<TypeParam> one({333, 200}), two({333, 200});
   one.run(1);
   two.run(2);
-  EXPECT_TRUE(same_bits(one.y, two.y));
-  EXPECT_TRUE(same_bits(one.dx, two.dx));
-  EXPECT_TRUE(same_bits(one.dweight, two.dweight));
+  using Case = RmsNormCase<TypeParam>;
+  testing::expect_same_arrays<Case, TypeParam>(one, two, {&Case::y, &Case::dx, &Case::dweight});
 }
 
 TEST(RmsNormValues, DividesByTheRootOfTheMeanSquare) {

@@ -4,6 +4,7 @@
 #include <Kokkos_Core.hpp>
 #include <string>
 
+#include "zero/base/error.hpp"
 #include "zero/device/stream.hpp"
 
 namespace zero {
@@ -20,6 +21,13 @@ struct Stream::Handle {
   Place place;
   Priority priority = Priority::normal;
 };
+
+/// Throws Error(kInternal) for a stream that neither the device nor the host can have.
+inline void require_stream(int threads, Place place) {
+  ZERO_REQUIRE(threads >= 1, "stream of ", threads, " threads: at least 1");
+  ZERO_REQUIRE(place != Place::pinned, "a stream runs on the device or on the host");
+  ZERO_REQUIRE(Kokkos::is_initialized(), "stream before Kokkos runs: initialise Kokkos first");
+}
 
 /// A check that the device accepted a kernel. Kokkos does not check this, and a refused kernel does
 /// nothing. Construct it before the launch and ask it after, so earlier errors of libraries, which

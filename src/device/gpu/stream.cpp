@@ -19,9 +19,7 @@ gpuStream_t make_stream(Priority priority) {
 }
 
 std::unique_ptr<Stream::Handle> make_handle(int threads, Place place, Priority priority) {
-  ZERO_REQUIRE(threads >= 1, "stream of ", threads, " threads: at least 1");
-  ZERO_REQUIRE(place != Place::pinned, "a stream runs on the device or on the host");
-  ZERO_REQUIRE(Kokkos::is_initialized(), "stream before Kokkos runs: initialise Kokkos first");
+  require_stream(threads, place);
   use_chosen_device();
   // The space owns the stream, because Kokkos fences it when the last copy of the space goes.
   return std::make_unique<Stream::Handle>(Stream::Handle{
@@ -32,11 +30,6 @@ std::unique_ptr<Stream::Handle> make_handle(int threads, Place place, Priority p
 
 Stream::Stream(int threads, Place place, Priority priority)
     : handle_(make_handle(threads, place, priority)) {}
-
-Stream::~Stream() = default;
-
-int Stream::threads() const { return handle_->threads; }
-bool Stream::is_of_host() const { return handle_->place == Place::host; }
 
 /// Avoids Kokkos' fence, which ends the process if a kernel has failed.
 void Stream::wait() { check_gpu(gpuStreamSynchronize(native_stream(*this)), "waiting for work"); }

@@ -15,9 +15,7 @@ namespace {
 const std::string kWaitLabel = "zero::Stream::wait";
 
 std::unique_ptr<Stream::Handle> make_handle(int threads, Place place, Priority priority) {
-  ZERO_REQUIRE(threads >= 1, "stream of ", threads, " threads: at least 1");
-  ZERO_REQUIRE(place != Place::pinned, "a stream runs on the device or on the host");
-  ZERO_REQUIRE(Kokkos::is_initialized(), "stream before Kokkos runs: initialise Kokkos first");
+  require_stream(threads, place);
   return std::make_unique<Stream::Handle>(Stream::Handle{Space(threads), threads, place, priority});
 }
 
@@ -25,11 +23,6 @@ std::unique_ptr<Stream::Handle> make_handle(int threads, Place place, Priority p
 
 Stream::Stream(int threads, Place place, Priority priority)
     : handle_(make_handle(threads, place, priority)) {}
-
-Stream::~Stream() = default;
-
-int Stream::threads() const { return handle_->threads; }
-bool Stream::is_of_host() const { return handle_->place == Place::host; }
 
 void Stream::wait() { handle_->space.fence(kWaitLabel); }
 

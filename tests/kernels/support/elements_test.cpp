@@ -8,13 +8,10 @@
 #include <cmath>
 #include <vector>
 
-#include "tests/support/arrays.hpp"
+#include "tests/support/kernel_arrays.hpp"
 
 namespace zero::kernels {
 namespace {
-
-using testing::noise;
-using testing::same_bits;
 
 struct Difference {
   KOKKOS_FUNCTION float operator()(float x, float y) const { return x - y; }

@@ -6,10 +6,11 @@
 
 #include <utility>
 
-#include "tests/support/arrays.hpp"
 #include "tests/support/balanced_tree.hpp"
 #include "tests/support/device_block.hpp"
+#include "tests/support/kernel_arrays.hpp"
 #include "tests/support/matrix_reference.hpp"
+#include "tests/support/norm_checks.hpp"
 #include "tests/support/reference.hpp"
 #include "tests/support/rms_reference.hpp"
 #include "zero/base/error.hpp"
@@ -19,12 +20,7 @@
 namespace zero::kernels {
 namespace {
 
-using testing::doubles;
-using testing::noise;
 using testing::poisoned;
-using testing::relative_error;
-using testing::rounding;
-using testing::same_bits;
 constexpr float kEpsilon = 1e-5f;
 
 /// Runs `code` as every thread of every block, the last block first.
@@ -149,30 +145,22 @@ TYPED_TEST(NormBlock, InWholeRunsHasTheBitsOfSingleElements) {
   single.run();
   whole.template forward<true>();
   whole.template backward<true>(whole.arrays());
-  EXPECT_TRUE(same_bits(single.y, whole.y));
-  EXPECT_TRUE(same_bits(single.mean, whole.mean));
-  EXPECT_TRUE(same_bits(single.rstd, whole.rstd));
-  EXPECT_TRUE(same_bits(single.dx, whole.dx));
-  EXPECT_TRUE(same_bits(single.dweight, whole.dweight));
-  EXPECT_TRUE(same_bits(single.dbias, whole.dbias));
-  EXPECT_TRUE(same_bits(single.dx_sum, whole.dx_sum));
+  using Case = NormCase<TypeParam>;
+  testing::expect_same_arrays<Case, TypeParam>(
+      single, whole, {&Case::y, &Case::dx, &Case::dweight, &Case::dbias, &Case::dx_sum});
+  testing::expect_same_arrays<Case, float>(single, whole, {&Case::mean, &Case::rstd});
 }
 
 TYPED_TEST(NormBlock, WritesDxWhereDyOrWhatIsAddedLay) {
   NormCase<TypeParam> c({40, 96});
   c.add = noise<TypeParam>(40 * 96, 5);
   c.run();
-  for (std::vector<TypeParam>* target : {&c.dy, &c.add}) {
-    const auto kept = *target;
-    const auto sums = c.dx_sum, dweight = c.dweight;
-    LayerNormGradArrays<TypeParam> in_place = c.arrays();
-    in_place.dx = target->data();
-    c.template backward<true>(in_place);
-    EXPECT_TRUE(same_bits(*target, c.dx));
+  const auto sums = c.dx_sum, dweight = c.dweight;
+  testing::expect_dx_in_place(c, [&](const LayerNormGradArrays<TypeParam>& arrays) {
+    c.template backward<true>(arrays);
     EXPECT_TRUE(same_bits(sums, c.dx_sum));
     EXPECT_TRUE(same_bits(dweight, c.dweight));
-    *target = kept;
-  }
+  });
 }
 
 TYPED_TEST(NormBlock, LeavesTheColumnsOfDxWhereNobodyAsks) {
@@ -268,23 +256,17 @@ TYPED_TEST(RmsBlock, InWholeRunsHasTheBitsOfSingleElements) {
   RmsCase<TypeParam> single({37, 1320}), whole({37, 1320});
   single.template run<false>(single.arrays());
   whole.template run<true>(whole.arrays());
-  EXPECT_TRUE(same_bits(single.y, whole.y));
+  using Case = RmsCase<TypeParam>;
+  testing::expect_same_arrays<Case, TypeParam>(single, whole,
+                                               {&Case::y, &Case::dx, &Case::dweight});
   EXPECT_TRUE(same_bits(single.rrms, whole.rrms));
-  EXPECT_TRUE(same_bits(single.dx, whole.dx));
-  EXPECT_TRUE(same_bits(single.dweight, whole.dweight));
 }
 
 TYPED_TEST(RmsBlock, WritesDxWhereDyOrWhatIsAddedLay) {
   RmsCase<TypeParam> c({40, 96});
   c.template run<true>(c.arrays());
-  for (std::vector<TypeParam>* target : {&c.dy, &c.add}) {
-    const auto kept = *target;
-    RmsNormGradArrays<TypeParam> in_place = c.arrays();
-    in_place.dx = target->data();
-    c.template run<true>(in_place);
-    EXPECT_TRUE(same_bits(*target, c.dx));
-    *target = kept;
-  }
+  testing::expect_dx_in_place(
+      c, [&](const RmsNormGradArrays<TypeParam>& arrays) { c.template run<true>(arrays); });
 }
 
 }  // namespace

@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "kernels/support/norm_block.hpp"
-#include "tests/support/arrays.hpp"
 #include "tests/support/device_block.hpp"
+#include "tests/support/kernel_arrays.hpp"
 #include "tests/support/matrix_reference.hpp"
 #include "tests/support/reference.hpp"
 #include "zero/base/error.hpp"
@@ -14,10 +14,7 @@
 namespace zero::kernels {
 namespace {
 
-using testing::doubles;
-using testing::noise;
 using testing::poisoned;
-using testing::same_bits;
 
 constexpr float kForwardEpsilon = 1e-5f;
 

@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/support/arrays.hpp"
 #include "tests/support/device_block.hpp"
+#include "tests/support/kernel_arrays.hpp"
 #include "tests/support/matrix_reference.hpp"
 #include "tests/support/reference.hpp"
 #include "tests/support/rms_reference.hpp"
@@ -14,12 +14,7 @@
 namespace zero::kernels {
 namespace {
 
-using testing::doubles;
-using testing::noise;
 using testing::poisoned;
-using testing::relative_error;
-using testing::rounding;
-using testing::same_bits;
 
 constexpr float kGradEpsilon = 1e-5f;
 

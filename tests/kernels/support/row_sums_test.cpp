@@ -4,15 +4,12 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/support/arrays.hpp"
+#include "tests/support/kernel_arrays.hpp"
 #include "zero/base/text.hpp"
 #include "zero/kernels/product.hpp"
 
 namespace zero::kernels {
 namespace {
-
-using testing::noise;
-using testing::same_bits;
 
 const std::string kLabel = "zero::column_tree_test";
 

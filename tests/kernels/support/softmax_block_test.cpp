@@ -7,14 +7,12 @@
 #include <cmath>
 #include <utility>
 
-#include "tests/support/arrays.hpp"
 #include "tests/support/device_block.hpp"
+#include "tests/support/kernel_arrays.hpp"
 
 namespace zero::kernels {
 namespace {
 
-using testing::noise;
-using testing::relative_error;
 constexpr float kInfinity = INFINITY;
 
 /// Rows of logits, of a loss that is scaled by 64 and counts 4 tokens.

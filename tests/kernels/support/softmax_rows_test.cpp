@@ -6,13 +6,11 @@
 
 #include <memory>
 
-#include "tests/support/arrays.hpp"
+#include "tests/support/kernel_arrays.hpp"
 
 namespace zero::kernels {
 namespace {
 
-using testing::noise;
-using testing::relative_error;
 constexpr float kInfinity = INFINITY;
 const std::string kLabel = "zero::softmax_rows_test";
 

@@ -7,14 +7,13 @@
 #include <algorithm>
 #include <limits>
 
-#include "tests/support/arrays.hpp"
 #include "tests/support/device_block.hpp"
+#include "tests/support/kernel_arrays.hpp"
 #include "zero/kernels/gradients.hpp"
 
 namespace zero::kernels {
 namespace {
 
-using testing::noise;
 constexpr int64_t kBlocksOfOne = kSquareWarps * kSquareBlocks;
 
 struct OneThread {

@@ -8,6 +8,7 @@
 #include "kernels/vendor/attention_problem.hpp"
 #include "tests/support/attention_run.hpp"
 #include "tests/support/device_block.hpp"
+#include "tests/support/kernel_arrays.hpp"
 #include "tests/support/matrix_reference.hpp"
 #include "zero/base/error.hpp"
 
@@ -17,7 +18,6 @@ namespace {
 using testing::AttentionCase;
 using testing::HostBlockThread;
 using testing::poisoned;
-using testing::relative_error;
 using testing::sixteenths;
 
 /// Runs `code` as every thread of every block of a launch, the last block first.

@@ -5,8 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/support/arrays.hpp"
 #include "tests/support/device_block.hpp"
+#include "tests/support/kernel_arrays.hpp"
 #include "tests/support/matrix_reference.hpp"
 
 namespace zero::kernels::vendor {
@@ -14,8 +14,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using testing::poisoned;
-using testing::relative_error;
-using testing::same_bits;
 using testing::sixteenths;
 
 constexpr AttentionExtents kExtents{.samples = 3,

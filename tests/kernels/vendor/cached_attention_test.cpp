@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "tests/support/arrays.hpp"
 #include "tests/support/attention_reference.hpp"
+#include "tests/support/kernel_arrays.hpp"
 #include "tests/support/matrix_reference.hpp"
 #include "tests/support/refusal.hpp"
 #include "zero/base/error.hpp"
@@ -15,10 +15,7 @@
 namespace zero::kernels {
 namespace {
 
-using testing::noise;
 using testing::poisoned;
-using testing::relative_error;
-using testing::same_bits;
 using testing_support::expect_refused_on_host;
 
 constexpr int64_t kHeads = 3, kHeadWidth = 10, kWidth = kHeads * kHeadWidth;

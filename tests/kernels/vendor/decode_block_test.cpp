@@ -4,19 +4,15 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/support/arrays.hpp"
 #include "tests/support/attention_reference.hpp"
 #include "tests/support/block_row.hpp"
+#include "tests/support/kernel_arrays.hpp"
 #include "tests/support/matrix_reference.hpp"
 
 namespace zero::kernels::vendor {
 namespace {
 
-using testing::noise;
 using testing::poisoned;
-using testing::relative_error;
-using testing::rounding;
-using testing::same_bits;
 
 constexpr int64_t kHeads = 2, kHeadWidth = 40, kWidth = kHeads * kHeadWidth;
 

@@ -4,17 +4,15 @@
 
 #include "kernels/vendor/cuda/attention.hpp"
 #include "tests/support/attention_run.hpp"
+#include "tests/support/kernel_arrays.hpp"
 
 namespace zero::kernels::vendor {
 namespace {
 
 using testing::AttentionCase;
 using testing::AttentionResult;
-using testing::doubles;
 using testing::poisoned;
-using testing::relative_error;
 using testing::run;
-using testing::same_bits;
 using testing::sixteenths;
 
 template <class T>

@@ -8,6 +8,7 @@
 
 #include "kernels/vendor/epilogue_rules.hpp"
 #include "tests/support/device_array.hpp"
+#include "tests/support/kernel_arrays.hpp"
 #include "tests/support/matrix_reference.hpp"
 #include "tests/support/reference.hpp"
 #include "zero/base/error.hpp"
@@ -17,9 +18,6 @@ namespace zero::kernels::vendor {
 namespace {
 
 using testing::DeviceArray;
-using testing::noise;
-using testing::relative_error;
-using testing::same_bits;
 
 constexpr double kBound = 1e-2;
 

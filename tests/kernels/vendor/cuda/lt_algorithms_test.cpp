@@ -9,6 +9,7 @@
 
 #include "kernels/vendor/epilogue_rules.hpp"
 #include "tests/support/device_array.hpp"
+#include "tests/support/kernel_arrays.hpp"
 #include "tests/support/matrix_reference.hpp"
 #include "tests/support/reference.hpp"
 #include "zero/base/error.hpp"
@@ -18,9 +19,7 @@
 namespace zero::kernels::vendor {
 namespace {
 
-using testing::noise;
 using testing::poisoned;
-using testing::relative_error;
 
 template <class T>
 double bound() {

@@ -5,15 +5,14 @@
 #include "kernels/vendor/attention_problem.hpp"
 #include "kernels/vendor/cuda/attention.hpp"
 #include "tests/support/attention_run.hpp"
+#include "tests/support/kernel_arrays.hpp"
 
 namespace zero::kernels::vendor {
 namespace {
 
 using testing::AttentionCase;
 using testing::AttentionResult;
-using testing::doubles;
 using testing::poisoned;
-using testing::relative_error;
 using testing::sixteenths;
 
 /// As testing::run, whatever a library would do.
