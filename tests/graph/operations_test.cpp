@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/support/every_stage.hpp"
 #include "tests/support/naive.hpp"
 #include "tests/support/signed_square.hpp"
 #include "tests/support/tiny_graph.hpp"
@@ -104,22 +105,11 @@ std::vector<std::byte> trained(plan::Request request, Recompute policy, int step
 }
 
 TEST(OwnOperation, TrainsWithAWeightOfThreeUnitsToTheSameBytesAtEveryStage) {
-  plan::Request request;
-  request.reproducible = true;
-  for (Dtype compute : {Dtype::f32, Dtype::bf16}) {
-    request.compute = compute;
-    request.stage = 0, request.ranks = 1;
-    const std::vector<std::byte> expected = trained(request, Recompute::none);
-    EXPECT_NE(trained(request, Recompute::none, 1), expected) << "nothing was learnt";
-    for (int stage : {0, 1, 2, 3}) {
-      for (int ranks : {1, 2, 4}) {
-        request.stage = stage, request.ranks = ranks;
-        const Recompute policy = ranks == 2 ? Recompute::full : Recompute::none;
-        EXPECT_EQ(trained(request, policy), expected)
-            << "stage " << stage << " on " << ranks << " ranks in " << name_of(compute);
-      }
-    }
-  }
+  zero::testing::expect_same_at_every_stage(
+      [](const plan::Request& request, Recompute policy) { return trained(request, policy); });
+  EXPECT_NE(trained({.reproducible = true}, Recompute::none, 1),
+            trained({.reproducible = true}, Recompute::none))
+      << "nothing was learnt";
 }
 
 /// What happens to the unit that three blocks use, in a step of one micro-batch at stage 3.

@@ -45,7 +45,8 @@ struct LayernormGrad {
   static void call(Stream& stream, const OpCall& call) {
     const auto in = inputs<LayernormGrad>(call);
     const auto out = outputs<LayernormGrad>(call);
-    kernels::layernorm_backward<T>(stream, norm_extents(*call.graph, inputs<LayernormGrad>(*call.op).x),
+    kernels::layernorm_backward<T>(stream,
+                                   norm_extents(*call.graph, inputs<LayernormGrad>(*call.op).x),
                                    {.dy = in.dy,
                                     .x = in.x,
                                     .weight = in.weight,
@@ -77,7 +78,8 @@ void gradient(GradientTape& tape, const Op& op) {
 
 int64_t gradient_scratch(const Graph& graph, const Op& op, int) {
   const bool sums_rows = outputs<LayernormGrad>(op).dx_sum != kNone;
-  return kernels::layernorm_scratch_numel(norm_extents(graph, inputs<LayernormGrad>(op).x), sums_rows) *
+  return kernels::layernorm_scratch_numel(norm_extents(graph, inputs<LayernormGrad>(op).x),
+                                          sums_rows) *
          int64_t(sizeof(float));
 }
 

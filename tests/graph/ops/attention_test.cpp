@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/every_stage.hpp"
 #include "tests/support/naive.hpp"
 #include "tests/support/tiny_graph.hpp"
 #include "tests/support/tiny_training.hpp"
@@ -243,21 +244,7 @@ std::vector<std::byte> trained(plan::Request request, Recompute policy) {
 }
 
 TEST(AttentionOperation, TrainsTwoTextsToTheSameBytesAtEveryStage) {
-  plan::Request request;
-  request.reproducible = true;
-  for (Dtype compute : {Dtype::f32, Dtype::bf16}) {
-    request.compute = compute;
-    request.stage = 0, request.ranks = 1;
-    const std::vector<std::byte> expected = trained(request, Recompute::none);
-    for (int stage : {0, 1, 2, 3}) {
-      for (int ranks : {1, 2, 4}) {
-        request.stage = stage, request.ranks = ranks;
-        const Recompute policy = ranks == 2 ? Recompute::full : Recompute::none;
-        EXPECT_EQ(trained(request, policy), expected)
-            << "stage " << stage << " on " << ranks << " ranks in " << name_of(compute);
-      }
-    }
-  }
+  testing::expect_same_at_every_stage(trained);
 }
 
 /// q, kv, a bias and counts that fit each other.
