@@ -24,18 +24,4 @@ ranks=${SLURM_NTASKS:-8}
 # shellcheck source=jobscripts/common.sh
 . jobscripts/common.sh
 
-# The data is made once, by the first job that needs it.
-if [ ! -f data/web.bin ]; then
-  tools/data/make_tokens.sh data/web.txt data/web.bin data/web_bpe 50257
-fi
-
-# The plan of this very run, in the log before anything starts: what it needs a rank, and whether
-# it fits the GPUs of this node (or its host, of a build for hosts) and the nodes of this job.
-status=0
-card=$("$zeroapp" doctor --card) || status=$?
-if [ "$status" -eq 12 ]; then go_on_without "${SLURMD_NODENAME:-${HOSTNAME%%.*}}" "$@"; fi
-if [ "$status" -ne 0 ]; then exit "$status"; fi
-"$zeroapp" plan "$input" --ranks "$ranks" --ranks-per-node "$((ranks / nodes))" \
-  --machine "$card" "$@"
-
-run_ranks "$zeroapp" "$input" "$@"
+train_gpt2 "$@"
