@@ -101,9 +101,11 @@ zero_test_program(tools 1 "regions reach tools" $<TARGET_FILE:kokkos_tool>)
 # The compiled side of runs/bpe.py, which tests/campaigns.txt starts: it needs a Python package.
 add_executable(bpe_ids runs/bpe_ids.cpp)
 target_link_libraries(bpe_ids PRIVATE zero_io)
+target_include_directories(bpe_ids PRIVATE ${PROJECT_SOURCE_DIR})
 # That of runs/text_ids.py, likewise.
 add_executable(text_ids runs/text_ids.cpp)
 target_link_libraries(text_ids PRIVATE zero_io)
+target_include_directories(text_ids PRIVATE ${PROJECT_SOURCE_DIR})
 
 # Digests of files that runs/hostile.py has forged.
 add_executable(reseal runs/reseal.cpp)

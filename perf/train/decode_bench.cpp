@@ -14,9 +14,9 @@
 #include <string>
 #include <vector>
 
+#include "perf/support/random_weights.hpp"
 #include "perf/support/timing.hpp"
 #include "src/model/gpt2.hpp"
-#include "zero/kernels/initialise.hpp"
 #include "zero/launch/process.hpp"
 #include "zero/text/decoder.hpp"
 
@@ -32,20 +32,6 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
-}
-
-void fill(writing::Decoder& decoder) {
-  const graph::Graph& graph = decoder.graph();
-  for (size_t p = 0; p < graph.parameters.size(); ++p) {
-    const graph::Parameter& parameter = graph.parameters[p];
-    std::vector<float> values(size_t(parameter.real_numel),
-                              parameter.init == graph::Init::ones ? 1.0f : 0.0f);
-    if (parameter.init == graph::Init::normal) {
-      kernels::initial_normals(1, uint32_t(p), 0, values);
-      for (float& value : values) value *= parameter.deviation;
-    }
-    decoder.set_parameter(int32_t(p), 0, values);
-  }
 }
 
 /// Bytes of weights that a token reads: all but the rows that it does not look up.

@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
+#include "perf/support/random_weights.hpp"
 #include "perf/support/timing.hpp"
 #include "src/model/t5.hpp"
-#include "zero/kernels/initialise.hpp"
 #include "zero/launch/process.hpp"
 #include "zero/text/text_generator.hpp"
 
@@ -29,20 +29,6 @@ constexpr model::T5 kModel{.layers = 6,
                            .head_width = 64,
                            .inner = 2048,
                            .vocabulary = 32128};
-
-void fill(writing::TextGenerator& generator) {
-  const graph::Graph& graph = generator.graph();
-  for (size_t p = 0; p < graph.parameters.size(); ++p) {
-    const graph::Parameter& parameter = graph.parameters[p];
-    std::vector<float> values(size_t(parameter.real_numel),
-                              parameter.init == graph::Init::ones ? 1.0f : 0.0f);
-    if (parameter.init == graph::Init::normal) {
-      kernels::initial_normals(1, uint32_t(p), 0, values);
-      for (size_t i = 0; i < values.size(); ++i) values[i] *= parameter.deviation_of(int64_t(i));
-    }
-    generator.set_parameter(int32_t(p), 0, values);
-  }
-}
 
 std::vector<writing::TokenList> sources(int64_t count) {
   std::vector<writing::TokenList> all(static_cast<size_t>(count));

@@ -37,4 +37,12 @@ class FuzzedFolder {
   std::set<std::string> names_;
 };
 
+/// Calls check() with the bytes and a folder for all calls of a target.
+template <class Check>
+int check_in_folder(const Check& check, const uint8_t* data, size_t size) {
+  static FuzzedFolder folder;
+  check(folder, std::string_view(reinterpret_cast<const char*>(data), size));
+  return 0;
+}
+
 }  // namespace zero

@@ -6,6 +6,7 @@
 
 #include "io/data/pair_file.hpp"
 #include "tests/fuzz/fuzzed_folder.hpp"
+#include "tests/fuzz/input_error.hpp"
 
 namespace zero {
 namespace {
@@ -23,19 +24,18 @@ void check(FuzzedFolder& folder, std::string_view bytes) {
   const bool is_two = kind == 3;
   folder.put(kNames[kind], is_two ? content.substr(0, half) : content);
   if (is_two) folder.put("p.target", content.substr(half));
-  try {
-    read_all(*open_pair_file(folder.file(kNames[kind]), {.source = "a", .target = "t.b"}));
-  } catch (const Error& error) {
-    ZERO_REQUIRE(error.exit() == Exit::kInput, error.what());
-    ZERO_REQUIRE(std::string_view(error.what()).starts_with(folder.path()), error.what());
-  }
+  expect_input_error_at_most(
+      [&] {
+        read_all(*open_pair_file(folder.file(kNames[kind]), {.source = "a", .target = "t.b"}));
+      },
+      [&](const Error& error) {
+        return std::string_view(error.what()).starts_with(folder.path());
+      });
 }
 
 }  // namespace
 }  // namespace zero
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  static zero::FuzzedFolder folder;
-  zero::check(folder, {reinterpret_cast<const char*>(data), size});
-  return 0;
+  return zero::check_in_folder(zero::check, data, size);
 }

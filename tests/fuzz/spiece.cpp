@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "io/text/piece_path.hpp"
-#include "zero/base/error.hpp"
+#include "tests/fuzz/input_error.hpp"
 
 namespace zero {
 namespace {
@@ -27,11 +27,7 @@ void follow(const SentencePieceFile& file) {
 }
 
 void check(std::string_view bytes) {
-  try {
-    follow(check_sentencepiece(bytes, "spiece.model"));
-  } catch (const Error& error) {
-    ZERO_REQUIRE(error.exit() == Exit::kInput, error.what());
-  }
+  expect_input_error_at_most([&] { follow(check_sentencepiece(bytes, "spiece.model")); });
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "io/text/tokenizers.hpp"
 #include "tests/fuzz/fuzzed_folder.hpp"
+#include "tests/fuzz/input_error.hpp"
 
 namespace zero {
 namespace {
@@ -32,18 +33,12 @@ void check(FuzzedFolder& folder, std::string_view bytes) {
     folder.put(name, bytes.substr(0, end));
     bytes.remove_prefix(std::min(end + 1, bytes.size()));
   }
-  try {
-    part_text(read_tokenizer_settings(folder.path()));
-  } catch (const Error& error) {
-    ZERO_REQUIRE(error.exit() == Exit::kInput, error.what());
-  }
+  expect_input_error_at_most([&] { part_text(read_tokenizer_settings(folder.path())); });
 }
 
 }  // namespace
 }  // namespace zero
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  static zero::FuzzedFolder folder;
-  zero::check(folder, {reinterpret_cast<const char*>(data), size});
-  return 0;
+  return zero::check_in_folder(zero::check, data, size);
 }

@@ -8,13 +8,6 @@
 namespace zero::run {
 namespace {
 
-using testing::Case;
-using testing::few_steps;
-using testing::kFirstBlock;
-using testing::kPrecisions;
-using testing::OneOutcome;
-using testing::request_of;
-
 /// A case with activations that rest there, two at a time on their way.
 Case with_activations(const Case& plain, graph::Recompute recompute, plan::Tier home) {
   Case c = plain;

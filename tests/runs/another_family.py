@@ -5,7 +5,7 @@ source of 12 letters and a target of 32; a parameter is used by four units."""
 import json
 import sys
 
-from program import Program, check, check_refused
+from program import FOUR_STEPS, OFFLOADED, Program, check, check_refused
 
 TOWER = """
 train_batch_size = 8
@@ -17,21 +17,10 @@ train = "text.txt"
 validation_fraction = 0.2
 max_validation_samples = 5
 sequence_length = 32
-[run]
-steps = 4
-threads = 1
-[optimizer]
-lr = 1e-2
-[numerics]
-reproducible = true
-[export]
-at_end = true
-"""
+""" + FOUR_STEPS
 
 
 SOURCE, TARGET = 12, 32
-OFFLOADED = ("zero.offload_optimizer.device=cpu", "zero.offload_param.device=nvme",
-             "zero.offload_param.nvme_path=.")
 
 
 def trained(program, name, ranks, *settings):

@@ -11,13 +11,6 @@
 namespace zero::run {
 namespace {
 
-using testing::Case;
-using testing::few_steps;
-using testing::kFirstBlock;
-using testing::kPrecisions;
-using testing::OneOutcome;
-using testing::request_of;
-
 /// Orders and sizes in which the same step can be done.
 std::vector<plan::Request> over_schedules(const plan::Request& plain) {
   std::vector<plan::Request> all(5, plain);

@@ -6,7 +6,7 @@ import json
 import struct
 import subprocess
 
-from program import Program, check, check_refused, shared
+from program import FOUR_STEPS, OFFLOADED, PAIRS, Program, check, check_refused, shared
 
 INPUT = """
 train_batch_size = 8
@@ -19,20 +19,7 @@ heads = 2
 inner = 24
 %s
 label_smoothing = 0.1
-[data]
-train = "pairs.tsv"
-source_length = 20
-target_length = 12
-validation_fraction = 0.2
-[run]
-steps = 4
-threads = 1
-[optimizer]
-lr = 1e-2
-[numerics]
-reproducible = true
-[export]
-at_end = true
+""" + PAIRS + FOUR_STEPS + """
 [checkpoint]
 resume = "never"
 [generation]
@@ -47,8 +34,6 @@ MODELS = {
 T5_IDS = {"decoder_start_token_id": 0, "pad_token_id": 0, "eos_token_id": 1}
 IDS = {"t5": T5_IDS, "flan": T5_IDS,
        "blenderbot": {"decoder_start_token_id": 1, "pad_token_id": 0, "eos_token_id": 2}}
-OFFLOADED = ("zero.offload_optimizer.device=cpu", "zero.offload_param.device=nvme",
-             "zero.offload_param.nvme_path=.")
 
 
 def trained(program, name, ranks, *settings):

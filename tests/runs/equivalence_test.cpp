@@ -11,13 +11,6 @@
 namespace zero::run {
 namespace {
 
-using testing::Case;
-using testing::few_steps;
-using testing::kFirstBlock;
-using testing::kPrecisions;
-using testing::OneOutcome;
-using testing::request_of;
-
 TEST(Reproducible, RanksStagesAndRecomputeChangeNoBitInTwentySteps) {
   for (Dtype compute : kPrecisions) {
     OneOutcome one;

@@ -5,7 +5,7 @@ resume keeps to the list, and a pattern that means nothing is refused with the n
 import json
 import struct
 
-from program import Program, check, check_refused
+from program import FOUR_STEPS, OFFLOADED, PAIRS, Program, check, check_refused
 
 INPUT = """
 train_batch_size = 8
@@ -18,29 +18,12 @@ width = 16
 heads = 2
 head_width = 12
 inner = 24
-[data]
-train = "pairs.tsv"
-source_length = 20
-target_length = 12
-validation_fraction = 0.2
-[run]
-steps = 4
-threads = 1
-[optimizer]
-lr = 1e-2
-weight_decay = 0.1
-[numerics]
-reproducible = true
-[export]
-at_end = true
-"""
+""" + PAIRS + FOUR_STEPS.replace("lr = 1e-2", "lr = 1e-2\nweight_decay = 0.1")
 # A unit whole, and of two others a part: the table of tokens and one layer's queries and the rest.
 PATTERNS = ("shared.weight", "encoder.block.0.*",
             "decoder.block.1.layer.0.SelfAttention.[qkv].weight")
 FREEZE = "model.freeze=" + json.dumps(PATTERNS)
 MORE = "model.freeze=" + json.dumps(PATTERNS + ("encoder.block.1.*",))
-OFFLOADED = ("zero.offload_optimizer.device=cpu", "zero.offload_param.device=nvme",
-             "zero.offload_param.nvme_path=.")
 BF16 = ("bf16.enabled=true", "checkpoint.async=true")
 FP16 = ("fp16.enabled=true", "fp16.initial_scale_power=8")
 

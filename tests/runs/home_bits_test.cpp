@@ -10,12 +10,6 @@
 namespace zero::run {
 namespace {
 
-using testing::Case;
-using testing::few_steps;
-using testing::kPrecisions;
-using testing::OneOutcome;
-using testing::request_of;
-
 /// The request with every pair of homes that its stage has, at rest on the device first.
 std::vector<plan::Request> over_homes(const plan::Request& plain) {
   constexpr plan::Tier kHomes[] = {plan::Tier::device, plan::Tier::host, plan::Tier::nvme};

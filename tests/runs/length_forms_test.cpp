@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include "src/model/t5.hpp"
 #include "tests/support/one_outcome.hpp"
+#include "tests/support/tiny_encoder_decoders.hpp"
 #include "zero/compile/compile.hpp"
 
 namespace zero::run {
@@ -22,17 +22,11 @@ constexpr graph::MicroBatch kShort{.samples = 1, .length = 5, .source_length = 7
 
 TinyModel model_of(const graph::MicroBatch& micro, float dropout = 0.1f) {
   TinyModel model;
-  model.other = model::T5{.layers = 1,
-                          .decoder_layers = 2,
-                          .width = 16,
-                          .heads = 2,
-                          .head_width = 12,
-                          .inner = 24,
-                          .vocabulary = 61,
-                          .buckets = 8,
-                          .distance = 6,
-                          .dropout = dropout,
-                          .smoothing = 0.1f};
+  model::T5 t5 = testing::kTinyT5;
+  t5.layers = 1;
+  t5.dropout = dropout;
+  t5.smoothing = 0.1f;
+  model.other = t5;
   model.micro = micro;
   return model;
 }

@@ -8,7 +8,7 @@ import json
 import os
 import shutil
 
-from program import Program, check, check_refused
+from program import Program, check, check_refused, home_settings
 
 STEPS = 14
 REPRODUCIBLE = "numerics.reproducible=true"
@@ -28,16 +28,6 @@ PRECISIONS = {
 REST_BYTES = {"fp32": 0, "bf16": 2, "fp16": 4}
 # Ranks, stage, home of the states, at stage 3 of the weights too.
 PLACES = ((2, 1, "cpu"), (2, 2, "nvme"), (1, 3, "nvme"), (2, 3, "cpu"), (4, 3, "none"))
-
-
-def homes(program, stage, home):
-    if home == "none":
-        return ()
-    sections = ("zero.offload_optimizer", "zero.offload_param")[:2 if stage == 3 else 1]
-    disk = program.folder / "disk"
-    disk.mkdir(exist_ok=True)
-    paths = [f"{section}.nvme_path={disk}" for section in sections if home == "nvme"]
-    return (*(f"{section}.device={home}" for section in sections), *paths)
 
 
 def outcome(result):
@@ -69,7 +59,8 @@ def places_change_no_bit(program, name, precision):
     check(losses[-1] < losses[0], f"{name}, {precision}: learns: {losses}", first)
     for ranks, stage, home in places(name, precision):
         case = f"{name}, {precision}, {ranks} ranks, stage {stage}, {home}"
-        result = program.train(ranks, *common, f"zero.stage={stage}", *homes(program, stage, home))
+        result = program.train(ranks, *common, f"zero.stage={stage}",
+                               *home_settings(program, stage, home))
         check(result.finished(), f"{case}: trains to the end", result)
         check(outcome(result) == outcome(first), f"{case}: the bits of one rank", result)
         check_memory(case, result)
@@ -94,7 +85,7 @@ def goes_on_elsewhere(program, name):
               "checkpoint.resume=auto")
     straight = program.train(1, *common)
     shutil.rmtree(program.folder / "runs", ignore_errors=True)
-    program.train(2, *common, "zero.stage=3", *homes(program, 3, "nvme"), "run.stop_at=5")
+    program.train(2, *common, "zero.stage=3", *home_settings(program, 3, "nvme"), "run.stop_at=5")
     result = program.train(1, *common)
     check("going on from step 5" in result.out, f"{name}: goes on", result)
     check(outcome(result) == outcome(straight), f"{name}: the bytes of one launch", result)

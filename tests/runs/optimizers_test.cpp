@@ -11,9 +11,6 @@
 namespace zero::run {
 namespace {
 
-using testing::Case;
-using testing::OneOutcome;
-
 constexpr OptimizerConfig kForms[] = {
     {.type = OptimizerType::Lion, .betas = {0.9, 0.99}},
     {.type = OptimizerType::SGD},

@@ -4,27 +4,21 @@
 
 #include <gtest/gtest.h>
 
-#include "src/model/blenderbot.hpp"
-#include "src/model/t5.hpp"
 #include "tests/support/one_outcome.hpp"
+#include "tests/support/tiny_encoder_decoders.hpp"
 
 namespace zero::run {
 namespace {
 
-using testing::Case;
-using testing::OneOutcome;
+/// The model with dropout and smoothing of labels.
+template <class Model>
+constexpr Model with_noise(Model model) {
+  model.dropout = model.smoothing = 0.1f;
+  return model;
+}
 
-constexpr model::T5 kT5{.layers = 2,
-                        .decoder_layers = 2,
-                        .width = 16,
-                        .heads = 2,
-                        .head_width = 12,
-                        .inner = 24,
-                        .vocabulary = 61,
-                        .buckets = 8,
-                        .distance = 6,
-                        .dropout = 0.1f,
-                        .smoothing = 0.1f};
+constexpr model::T5 kT5 = with_noise(testing::kTinyT5);
+constexpr model::Blenderbot kBlenderbot = with_noise(testing::kTinyBlenderbot);
 
 model::Architecture untied() {
   model::T5 t5 = kT5;
@@ -32,17 +26,6 @@ model::Architecture untied() {
   t5.tied = false;
   return t5;
 }
-
-constexpr model::Blenderbot kBlenderbot{.layers = 1,
-                                        .decoder_layers = 2,
-                                        .width = 16,
-                                        .heads = 2,
-                                        .inner = 24,
-                                        .decoder_inner = 32,
-                                        .vocabulary = 61,
-                                        .positions = 8,
-                                        .dropout = 0.1f,
-                                        .smoothing = 0.1f};
 
 Case case_of(const model::Architecture& model, Dtype compute, int ranks, int stage) {
   return {.request = {.stage = stage,

@@ -37,6 +37,28 @@ resume = "never"
 """
 
 
+# Sections of input files that several tests have.
+FOUR_STEPS = """
+[run]
+steps = 4
+threads = 1
+[optimizer]
+lr = 1e-2
+[numerics]
+reproducible = true
+[export]
+at_end = true
+"""
+PAIRS = """
+[data]
+train = "pairs.tsv"
+source_length = 20
+target_length = 12
+validation_fraction = 0.2
+"""
+OFFLOADED = ("zero.offload_optimizer.device=cpu", "zero.offload_param.device=nvme",
+             "zero.offload_param.nvme_path=.")
+
 # Ranks look for no network when they start, which takes longer than the rest of a start, and let
 # others work while they wait for a message. What a user starts has neither; nor have the tests of
 # containers and of machines without a network.
@@ -50,6 +72,17 @@ def shared(text):
     """An input file: on a build for GPUs several ranks drive the one that a test machine has."""
     share = os.environ.get("SHARE_DEVICE")
     return text.replace("[run]", "[run]\nshare_device = true") if share else text
+
+
+def home_settings(program, stage, home):
+    """Settings by which states, at stage 3 weights too, rest at `home`."""
+    if home == "none":
+        return ()
+    sections = ("zero.offload_optimizer", "zero.offload_param")[:2 if stage == 3 else 1]
+    disk = program.folder / "disk"
+    disk.mkdir(exist_ok=True)
+    paths = [f"{section}.nvme_path={disk}" for section in sections if home == "nvme"]
+    return (*(f"{section}.device={home}" for section in sections), *paths)
 
 
 def state_of(summary):

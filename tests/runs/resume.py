@@ -10,7 +10,7 @@ import shutil
 import signal
 
 from attack import share_of
-from program import Program, check
+from program import Program, check, home_settings
 from signals import first_rank, wait_for_steps
 
 EVERYWHERE = os.environ.get("RESUME") == "all"
@@ -61,16 +61,6 @@ def require_same(result, wanted, what, steps=STEPS):
     seconds = sum(line["step_ms"] for line in result.metrics) / 1000
     check(abs(result.summary["train_seconds"] - seconds) < 0.001 * steps,
           f"{what}: the time of all its steps is {seconds}", result)
-
-
-def home_settings(program, stage, home):
-    if home == "none":
-        return ()
-    sections = ("zero.offload_optimizer", "zero.offload_param")[:2 if stage == 3 else 1]
-    disk = program.folder / "disk"
-    disk.mkdir(exist_ok=True)
-    paths = [f"{section}.nvme_path={disk}" for section in sections if home == "nvme"]
-    return (*(f"{section}.device={home}" for section in sections), *paths)
 
 
 def go_on_from(program, ranks, settings, step):

@@ -10,12 +10,6 @@
 namespace zero::run {
 namespace {
 
-using testing::Case;
-using testing::few_steps;
-using testing::kPrecisions;
-using testing::OneOutcome;
-using testing::request_of;
-
 /// No norm is above the first, nearly every one above the last.
 constexpr double kNever = 0, kSometimes = 1, kOften = 0.01;
 

@@ -9,10 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "src/model/blenderbot.hpp"
-#include "src/model/t5.hpp"
 #include "tests/support/one_outcome.hpp"
 #include "tests/support/pair_trial.hpp"
+#include "tests/support/tiny_encoder_decoders.hpp"
 #include "zero/compile/compile.hpp"
 
 namespace zero::run {
@@ -20,27 +19,11 @@ namespace {
 
 using testing::GoldenLamb;
 using testing::GoldenPairs;
+using testing::kTinyBlenderbot;
+using testing::kTinyT5;
 
 constexpr OptimizerConfig kLamb{.type = OptimizerType::LAMB};
 constexpr float kDecay = 0.1f;
-
-constexpr model::T5 kT5{.layers = 2,
-                        .decoder_layers = 2,
-                        .width = 16,
-                        .heads = 2,
-                        .head_width = 12,
-                        .inner = 24,
-                        .vocabulary = 61,
-                        .buckets = 8,
-                        .distance = 6};
-constexpr model::Blenderbot kBlenderbot{.layers = 1,
-                                        .decoder_layers = 2,
-                                        .width = 16,
-                                        .heads = 2,
-                                        .inner = 24,
-                                        .decoder_inner = 32,
-                                        .vocabulary = 61,
-                                        .positions = 8};
 
 using Weights = std::map<std::string, std::vector<float>>;
 
@@ -262,7 +245,7 @@ testing::Case case_of(const model::Architecture& model, Dtype compute, int ranks
 TEST(StoredNorms, AreTheSameBitsOnAllRanksStagesAndHomes) {
   using plan::Tier;
   for (const model::Architecture& model :
-       {model::Architecture(kT5), model::Architecture(kBlenderbot)}) {
+       {model::Architecture(kTinyT5), model::Architecture(kTinyBlenderbot)}) {
     for (const Dtype compute : {Dtype::f32, Dtype::bf16, Dtype::f16}) {
       testing::OneOutcome one;
       for (const auto& [ranks, stage] : {std::pair{1, 0}, {2, 1}, {2, 3}, {4, 2}, {4, 3}})

@@ -3,33 +3,13 @@
 // ids and a row of the bytes that they decode to without special tokens. A row stands behind its
 // count as u32; all is little-endian.
 
-#include <cstdint>
-#include <cstdio>
-#include <string>
-#include <vector>
-
-#include "zero/base/error.hpp"
-#include "zero/io/text/tokenizer.hpp"
+#include "tests/support/id_rows.hpp"
 
 namespace zero {
 namespace {
 
-bool read_text(std::string& text) {
-  uint32_t bytes = 0;
-  if (std::fread(&bytes, sizeof bytes, 1, stdin) != 1) return false;
-  text.resize(bytes);
-  if (std::fread(text.data(), 1, bytes, stdin) != bytes)
-    refuse(Exit::kInput, "stdin ends inside a text");
-  return true;
-}
-
-template <class Row>
-void write_row(const Row& row) {
-  const auto count = uint32_t(row.size());
-  if (std::fwrite(&count, sizeof count, 1, stdout) != 1 ||
-      std::fwrite(row.data(), sizeof row[0], count, stdout) != count)
-    refuse(Exit::kIo, "stdout takes no more");
-}
+using testing_support::read_text;
+using testing_support::write_row;
 
 void encode_all(const Tokenizer& tokenizer) {
   const SpecialIds special = tokenizer.special_ids();
@@ -48,12 +28,5 @@ void encode_all(const Tokenizer& tokenizer) {
 }  // namespace zero
 
 int main(int argc, char** argv) {
-  if (argc != 2) return std::fprintf(stderr, "usage: text_ids TOKENIZER\n"), 2;
-  try {
-    zero::encode_all(*zero::open_tokenizer(argv[1]));
-  } catch (const zero::Error& error) {
-    std::fprintf(stderr, "text_ids: %s\n", error.what());
-    return 1;
-  }
-  return 0;
+  return zero::testing_support::run_on_tokenizer(argc, argv, "text_ids", zero::encode_all);
 }

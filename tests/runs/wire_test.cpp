@@ -14,8 +14,6 @@
 namespace zero::run {
 namespace {
 
-using testing::Case;
-using testing::OneOutcome;
 using testing::Outcome;
 
 plan::Request request_of(int ranks, int stage, bool wire_bf16) {

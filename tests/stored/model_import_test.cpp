@@ -19,11 +19,6 @@ namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 using testing_support::content_of;
 using testing_support::refusal_of;
-using testing_support::small_options;
-using testing_support::small_weights;
-using testing_support::TempFolder;
-using testing_support::weights_of;
-using testing_support::write_small_model;
 
 class ModelImport : public ::testing::Test {
  protected:

@@ -19,12 +19,6 @@ using ::testing::HasSubstr;
 using testing_support::catalogue;
 using testing_support::content_of;
 using testing_support::refusal_of;
-using testing_support::small_model_numel;
-using testing_support::small_options;
-using testing_support::small_weights;
-using testing_support::TempFolder;
-using testing_support::weights_of;
-using testing_support::write_small_model;
 
 class ModelWriters : public ::testing::Test {
  protected:

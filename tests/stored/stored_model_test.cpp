@@ -26,13 +26,7 @@ namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 using testing_support::kSmallModel;
 using testing_support::refusal_of;
-using testing_support::small_model_numel;
-using testing_support::small_options;
-using testing_support::small_weights;
-using testing_support::TempFolder;
-using testing_support::weights_of;
 using testing_support::write_shard;
-using testing_support::write_small_model;
 
 class StoredModels : public ::testing::Test {
  protected:

@@ -16,9 +16,6 @@ namespace {
 
 using checkpoint::Tensor;
 using ::testing::ElementsAre;
-using testing_support::small_options;
-using testing_support::TempFolder;
-using testing_support::write_small_model;
 
 /// One tensor in memory.
 class OneTensor : public TensorSource {

@@ -107,3 +107,14 @@ class OneOutcome {
 };
 
 }  // namespace zero::testing
+
+namespace zero::run {
+
+using testing::Case;
+using testing::few_steps;
+using testing::kFirstBlock;
+using testing::kPrecisions;
+using testing::OneOutcome;
+using testing::request_of;
+
+}  // namespace zero::run

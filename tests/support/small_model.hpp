@@ -76,3 +76,14 @@ inline void damage(const std::string& path, int64_t offset) {
 }
 
 }  // namespace zero::testing_support
+
+namespace zero::stored {
+
+using testing_support::small_model_numel;
+using testing_support::small_options;
+using testing_support::small_weights;
+using testing_support::TempFolder;
+using testing_support::weights_of;
+using testing_support::write_small_model;
+
+}  // namespace zero::stored

@@ -2,28 +2,20 @@
 
 #include "src/config/import/files.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 
-#include "tests/support/models.hpp"
+#include "tests/config/import/import_words.hpp"
 #include "zero/base/error.hpp"
-#include "zero/config/import_deepspeed.hpp"
 #include "zero/config/read_config.hpp"
 
 namespace zero {
 namespace {
 
 using ::testing::AllOf;
-using ::testing::Contains;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using ::testing::Not;
-using Words = std::vector<std::string>;
 
 const Words kRun = {"model.name=gpt2", "data.train=synthetic", "run.steps=10",
                     "train_micro_batch_size_per_gpu=1", "optimizer.lr=1e-3"};

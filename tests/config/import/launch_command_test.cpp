@@ -2,21 +2,11 @@
 
 #include "src/config/import/launch_command.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include "tests/support/models.hpp"
+#include "tests/config/import/import_words.hpp"
 #include "tests/support/temp_file.hpp"
-#include "zero/config/import_deepspeed.hpp"
 
 namespace zero {
 namespace {
-
-using ::testing::Contains;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using Words = std::vector<std::string>;
 
 DeepSpeedImport import(const Words& words) {
   const testing_support::TempFile file("ds.json", "{}");

@@ -2,25 +2,16 @@
 
 #include "src/config/import/launch_line.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include "tests/support/models.hpp"
+#include "tests/config/import/import_words.hpp"
 #include "tests/support/temp_file.hpp"
 #include "zero/base/error.hpp"
-#include "zero/config/import_deepspeed.hpp"
 #include "zero/config/read_config.hpp"
 
 namespace zero {
 namespace {
 
 using ::testing::AllOf;
-using ::testing::Contains;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using ::testing::Not;
-using Words = std::vector<std::string>;
 
 const char* kAuto = R"({"optimizer": {"type": "AdamW", "params": {"lr": "auto", "betas": "auto"}},
                         "fp16": {"enabled": "auto"}, "bf16": {"enabled": "auto"},

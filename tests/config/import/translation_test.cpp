@@ -1,26 +1,17 @@
 // Ranks: 1
 #include "src/config/import/translation.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "tests/support/models.hpp"
+#include "tests/config/import/import_words.hpp"
 #include "tests/support/temp_file.hpp"
-#include "zero/config/import_deepspeed.hpp"
 #include "zero/config/read_config.hpp"
 
 namespace zero {
 namespace {
-
-using ::testing::Contains;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 const StartReader kStart = [](const RunConfig& config) {
   EXPECT_EQ(config.model.init_from, "there");
@@ -59,8 +50,6 @@ TEST(Translation, AsksForNoNumbersOfAModelThatIsNotThereYet) {
   const DeepSpeedImport made = translated([](const RunConfig&) { return std::nullopt; });
   EXPECT_EQ(std::ranges::count(made.needs, "model.name=..."), 0);
 }
-
-using Words = std::vector<std::string>;
 
 DeepSpeedImport import_by_default(const Words& launch_line, const Words& given) {
   const testing_support::TempFile file(

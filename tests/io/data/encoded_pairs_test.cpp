@@ -10,6 +10,7 @@
 #include <set>
 #include <vector>
 
+#include "tests/support/pair_sample.hpp"
 #include "tests/support/temp_file.hpp"
 
 namespace zero {
@@ -17,7 +18,9 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using testing_support::sample_of;
 using testing_support::TempFile;
+using Sample = testing_support::PairSample;
 
 constexpr int32_t kPad = 0, kEnd = 1, kStart = 2;
 const char* const kLines = "en\tro\nab\tcde\nfghij\tk\n\tlmnop\n";
@@ -30,22 +33,6 @@ EncodedPairs::Options options_of(const TempFile& file) {
 }
 
 std::shared_ptr<const Tokenizer> bytes() { return open_tokenizer("bytes"); }
-
-struct Sample {
-  std::vector<int32_t> source, previous, next;
-  int32_t count = 77;
-};
-
-Sample sample_of(const Dataset& data, int64_t position) {
-  Sample sample{std::vector<int32_t>(4, 77), std::vector<int32_t>(5, 77),
-                std::vector<int32_t>(5, 77)};
-  const std::array places = {std::as_writable_bytes(std::span(sample.source)),
-                             std::as_writable_bytes(std::span(&sample.count, 1)),
-                             std::as_writable_bytes(std::span(sample.previous)),
-                             std::as_writable_bytes(std::span(sample.next))};
-  data.read(position, places);
-  return sample;
-}
 
 /// All pairs of a file as samples in their order.
 struct Samples {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tests/support/counting_tokens.hpp"
+#include "tests/support/pair_sample.hpp"
 #include "zero/base/error.hpp"
 
 namespace zero {
@@ -19,6 +20,8 @@ namespace {
 
 using ::testing::ElementsAre;
 using testing_support::Counting;
+using testing_support::sample_of;
+using Sample = testing_support::PairSample;
 
 constexpr int32_t kEnd = 1, kStart = 2, kPad = 3, kSentinel = 9999;
 
@@ -31,24 +34,6 @@ CorruptedSpans::Options options_of(int64_t tokens, uint64_t seed = 5) {
   return {.form = form_of(64, 20),
           .noise = {.first_sentinel = kSentinel, .seed = seed},
           .tokens = tokens};
-}
-
-struct Sample {
-  std::vector<int32_t> source, previous, next;
-  int32_t count = 0;
-};
-
-Sample sample_of(const Dataset& data, int64_t position) {
-  Sample sample;
-  sample.source.resize(size_t(data.columns()[0].numel));
-  sample.previous.resize(size_t(data.columns()[2].numel));
-  sample.next.resize(size_t(data.columns()[3].numel));
-  const std::array places = {std::as_writable_bytes(std::span(sample.source)),
-                             std::as_writable_bytes(std::span(&sample.count, 1)),
-                             std::as_writable_bytes(std::span(sample.previous)),
-                             std::as_writable_bytes(std::span(sample.next))};
-  data.read(position, places);
-  return sample;
 }
 
 /// The text that a sample was made of: each sentinel of the source gives way to the tokens behind
