@@ -189,7 +189,7 @@ std::vector<Level> home_levels(const RunConfig& config, Home home) {
   std::vector<Level> levels;
   if (is_slower(config.offload_optimizer.device, home)) return levels;
   const Level optimizer = optimizer_level(config, home);
-  for (int64_t stage = std::max<int64_t>(1, config.zero.stage); stage <= 3; ++stage) {
+  for (int64_t stage = std::max(kLeastOffloadStage, config.zero.stage); stage <= 3; ++stage) {
     if (!optimizer.empty()) levels.push_back(join({stage_level(config, stage), optimizer}));
   }
   Level parameters;

@@ -9,6 +9,7 @@
 #include "src/compile/passes.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
+#include "zero/config/run_config.hpp"
 #include "zero/plan/forecast.hpp"
 #include "zero/plan/plan.hpp"
 
@@ -43,15 +44,10 @@ void check_request(const Request& r) {
 /// Checks that homes are only for sharded states. Otherwise every rank would move the same states
 /// or weights.
 void check_homes(const Request& r) {
-  if (r.optimizer_home != Tier::device && r.stage == 0) {
-    refuse(Exit::kUsage,
-           "zero.offload_optimizer.device at zero.stage = 0: every rank would run the ",
-           "whole optimizer on the host; write zero.stage = 1, 2 or 3");
-  }
-  if (r.weight_home != Tier::device && r.stage != 3) {
-    refuse(Exit::kUsage, "zero.offload_param.device at zero.stage = ", r.stage,
-           ": only stage 3 fetches parameters; write zero.stage = 3");
-  }
+  ZERO_REQUIRE(r.optimizer_home == Tier::device || r.stage >= kLeastOffloadStage, "states on ",
+               name_of(r.optimizer_home), " at stage ", r.stage);
+  ZERO_REQUIRE(r.weight_home == Tier::device || r.stage == 3, "weights on ", name_of(r.weight_home),
+               " at stage ", r.stage);
   ZERO_REQUIRE(r.device_update_share >= 0 && r.device_update_share <= 1, "a share of ",
                r.device_update_share, " is updated on the device: 0 to 1");
   ZERO_REQUIRE(r.staged_units >= 1 && r.optimizer_share >= 0 && r.optimizer_share <= 1,

@@ -232,12 +232,13 @@ std::string uneven_block(const C& c) {
 
 std::vector<Rule> tier_rules() {
   return {
-      clash(
-          {"zero.offload_optimizer.device", "zero.stage"},
-          [](const C& c) { return c.offload_optimizer.device != Home::none && c.zero.stage == 0; },
-          "at stage 0 every rank would run the whole optimizer on the host; write zero.stage = "
-          "1, 2 or 3",
-          {"zero.stage = 0", "zero.offload_optimizer.device = \"cpu\""}),
+      clash({"zero.offload_optimizer.device", "zero.stage"},
+            [](const C& c) {
+              return c.offload_optimizer.device != Home::none && c.zero.stage < kLeastOffloadStage;
+            },
+            "at stage 0 every rank would run the whole optimizer on the host; write zero.stage = "
+            "1, 2 or 3",
+            {"zero.stage = 0", "zero.offload_optimizer.device = \"cpu\""}),
       clash({"zero.offload_optimizer.speculate", "zero.offload_optimizer.device",
              "zero.offload_param.device", "optimizer.type"},
             [](const C& c) {

@@ -151,6 +151,10 @@ struct ScheduleConfig {
   bool operator==(const ScheduleConfig&) const = default;
 };
 
+/// The least stage at which optimizer states may rest beside the device, because ranks share them.
+/// At stage 0 every rank would run the whole optimizer on the host.
+inline constexpr int64_t kLeastOffloadStage = 1;
+
 /// The section [zero]. Sizes count elements, as in DeepSpeed.
 struct ZeroConfig {
   int64_t stage = 0;  ///< 0 replicates | 1 shards optimizer states | 2 + gradients | 3 + parameters
