@@ -14,12 +14,12 @@
 namespace zero::train {
 namespace {
 
-void write_summary(Context& context, const Planned& planned, const Opened& opened, Live& live,
-                   const Outcome& outcome) {
+void write_summary(const Made& run, const Outcome& outcome) {
+  const auto& [context, started, opened, live] = run;
   const std::string summary =
       summary_json({.session = context.session,
                     .engine = *live.engine,
-                    .plan = planned.report,
+                    .plan = started.report,
                     .outcome = outcome,
                     .version = context.order.version,
                     .peak_pss_bytes = live.peak_pss,
@@ -27,21 +27,21 @@ void write_summary(Context& context, const Planned& planned, const Opened& opene
                     .train_seconds = live.log ? live.log->seconds() : 0,
                     .earlier_seconds = live.log ? live.log->earlier_seconds() : 0,
                     .evaluation_seconds = live.evaluation_seconds,
-                    .done = opened.done(),
-                    .hashes_state = planned.config.run.state_hash});
+                    .done = started.done(),
+                    .hashes_state = started.config.run.state_hash});
   if (opened.folder) opened.folder->write("summary.json", summary);
 }
 
 /// Returns sources of the validation set, each with the model's answer.
-std::string answered_samples(Context& context, const Planned& planned, const Data& data,
-                             Live& live) {
+std::string answered_samples(const Made& run) {
+  const auto& [context, started, opened, live] = run;
   const Answers answers = answer({.session = context.session,
                                   .engine = *live.engine,
-                                  .config = planned.config,
-                                  .build = planned.build,
-                                  .validation = *data.sets.validation,
-                                  .tokenizer = *data.answer_tokenizer,
-                                  .samples = planned.config.evaluation.show_samples});
+                                  .config = started.config,
+                                  .build = started.build(),
+                                  .validation = *started.sets.validation,
+                                  .tokenizer = *started.answer_tokenizer,
+                                  .samples = started.config.evaluation.show_samples});
   std::istringstream sources(answers.sources), texts(answers.texts);
   std::string all, source, text;
   while (std::getline(sources, source) && std::getline(texts, text))
@@ -49,42 +49,40 @@ std::string answered_samples(Context& context, const Planned& planned, const Dat
   return all;
 }
 
-std::string continued_samples(Context& context, const Planned& planned, const Data& data,
-                              Live& live) {
-  writing::SampleOptions options = planned.sample_options(context.session.threads());
+std::string continued_samples(const Made& run) {
+  const auto& [context, started, opened, live] = run;
+  writing::SampleOptions options = started.sample_options(context.session.threads());
   options.together = writing::weights_together(context.session, live.engine->plan().request,
                                                live.engine->lane_comms());
   options.lent = memory_between_bodies(*live.engine);
   const launch::Lookout::Busy sampling(context.session.lookout());
   return writing::sample_text(live.engine->view(), context.session.peers(),
-                              planned.build.recipe.model, *data.sample_tokenizer, options);
+                              started.build().recipe.model, *started.sample_tokenizer, options);
 }
 
-void write_samples(Context& context, const Planned& planned, const Data& data, const Opened& opened,
-                   Live& live) {
-  const std::string samples = planned.samples_answer()
-                                  ? answered_samples(context, planned, data, live)
-                                  : continued_samples(context, planned, data, live);
-  if (opened.folder) opened.folder->write("sample.txt", samples + "\n");
+void write_samples(const Made& run) {
+  const std::string samples =
+      run.started.samples_answer() ? answered_samples(run) : continued_samples(run);
+  if (run.opened.folder) run.opened.folder->write("sample.txt", samples + "\n");
 }
 
-void report(Context& context, const Planned& planned, const Data& data, const Opened& opened,
-            Live& live, const Outcome& outcome) {
+void report(const Made& run, const Outcome& outcome) {
+  const auto& [context, started, opened, live] = run;
   context.enter(launch::Milestone::report);
-  const RunConfig& config = planned.config;
+  const RunConfig& config = started.config;
   state::Engine& engine = *live.engine;
-  write_summary(context, planned, opened, live, outcome);
+  write_summary(run, outcome);
   context.say(state::lane_table(engine.lanes()));
-  context.say(disk_text(disk_report(context.session.peers(), engine, planned.report.forecast),
+  context.say(disk_text(disk_report(context.session.peers(), engine, started.report.forecast),
                         live.log ? live.log->seconds() : 0));
   if (config.evaluation.show_samples > 0 && outcome.stopped_by.empty()) {
-    write_samples(context, planned, data, opened, live);
+    write_samples(run);
   }
   if (config.wall_clock_breakdown) {
     context.say(region_table(engine.executor().profile(), outcome.steps));
   }
   if (config.profile.trace) {
-    write_trace(config.run.output + "/trace.json", context.session, planned.build.plan,
+    write_trace(config.run.output + "/trace.json", context.session, started.build().plan,
                 engine.executor().trace());
   }
 }
@@ -103,19 +101,20 @@ std::string to_try(const RunConfig& config, const stored::ModelDescription& mode
 }
 
 /// Exports only a finished training, because a run that goes on later lacks its last weights.
-void export_model(Context& context, const Planned& planned, const Data& data, Live& live,
-                  const Outcome& outcome) {
-  const RunConfig& config = planned.config;
+void export_model(const Made& run, const Outcome& outcome) {
+  const auto& [context, started, opened, live] = run;
+  const RunConfig& config = started.config;
   const std::string folder = config.run.output + "/model";
   const bool is_last = outcome.steps >= config.run.steps || outcome.out_of_patience;
   if (!outcome.stopped_by.empty() || !is_last) return;
-  if (!planned.exports_model()) {
+  if (!started.exports_model()) {
     if (outcome.saved != outcome.steps) return;
     context.say(text("for its model: ", context.order.program, " export ", config.run.output, " ",
                      folder, "\n"));
     return;
   }
-  const stored::ModelDescription model = stored::describe_model(config, planned.build, data.sets);
+  const stored::ModelDescription model =
+      stored::describe_model(config, started.build(), started.sets);
   stored::export_model(live.engine->view(), context.session.peers(), folder, model);
   const std::string left_out = stored::tokenizer_left_out(model.tokenizer, folder);
   const std::string lack =
@@ -124,12 +123,12 @@ void export_model(Context& context, const Planned& planned, const Data& data, Li
                    to_try(config, model, left_out.empty()), "\n"));
 }
 
-void require_saved(Context& context, const Planned& planned, const Opened& opened,
-                   const Outcome& outcome) {
+void require_saved(const Made& run, const Outcome& outcome) {
+  const auto& [context, started, opened, live] = run;
   context.session.on_every_rank([&] {
     const int64_t last = outcome.saved;
     if (!context.session.is_first() || !opened.checkpointer || last == outcome.steps) return;
-    refuse(Exit::kIo, ending(planned.config, opened.done(), outcome), ", but ",
+    refuse(Exit::kIo, ending(started.config, started.done(), outcome), ", but ",
            opened.checkpointer->last_failure(), "; ",
            last > 0 ? text("step ", last, " was saved last") : "no step is saved",
            " - mend that and start again");
@@ -137,8 +136,8 @@ void require_saved(Context& context, const Planned& planned, const Opened& opene
 }
 
 /// Returns the command that goes on, if the run ended before its last step and is saved; else "".
-std::string how_to_go_on(const Planned& planned, const Outcome& outcome) {
-  const RunConfig& config = planned.config;
+std::string how_to_go_on(const Started& started, const Outcome& outcome) {
+  const RunConfig& config = started.config;
   const bool ended = outcome.steps >= config.run.steps && outcome.stopped_by.empty();
   if (ended || outcome.saved < outcome.steps || config.checkpoint.weights_only) return "";
   std::string how = "to go on: the same command";
@@ -148,7 +147,7 @@ std::string how_to_go_on(const Planned& planned, const Outcome& outcome) {
     how += " with run.stop_at=0, or a later step";
   }
   if (config.checkpoint.resume == Resume::never) {
-    const bool typed = planned.settings.origins.at("checkpoint.resume") == "command line";
+    const bool typed = started.settings.origins.at("checkpoint.resume") == "command line";
     how += typed ? ", without checkpoint.resume=never" : ", with checkpoint.resume=auto";
   }
   return how + "\n";
@@ -177,16 +176,16 @@ void tell_launch(const RunFolder& folder, const std::string& ending) {
   warn("launches.jsonl could not be written");
 }
 
-void finish(Context& context, const Planned& planned, const Data& data, Opened& opened, Live& live,
-            const Outcome& outcome) {
-  report(context, planned, data, opened, live, outcome);
-  export_model(context, planned, data, live, outcome);
-  require_saved(context, planned, opened, outcome);
+void finish(const Made& run, const Outcome& outcome) {
+  const auto& [context, started, opened, live] = run;
+  report(run, outcome);
+  export_model(run, outcome);
+  require_saved(run, outcome);
   context.enter(launch::Milestone::end);
-  const std::string words = ending(planned.config, opened.done(), outcome);
+  const std::string words = ending(started.config, started.done(), outcome);
   if (opened.folder) tell_launch(*opened.folder, words);
-  context.say(text(words, "; ", planned.config.run.output, "/summary.json\n"));
-  context.say(how_to_go_on(planned, outcome));
+  context.say(text(words, "; ", started.config.run.output, "/summary.json\n"));
+  context.say(how_to_go_on(started, outcome));
 }
 
 }  // namespace zero::train

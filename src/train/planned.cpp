@@ -44,15 +44,6 @@ state::DiskRates expected_rates(const plan::Machine& machine, int node_ranks) {
           .source = "a guess"};
 }
 
-setup::World world_of(launch::Session& session) {
-  return {.ranks = session.ranks(), .threads = session.threads(), .gpus = drives_devices()};
-}
-
-/// Allows no change to more ranks than the launcher started.
-advise::ChangeOptions change_options(const Context& context) {
-  return {.most_ranks = context.session.ranks(), .typed = context.order.overrides};
-}
-
 /// Returns the least limits of all ranks, because free memory differs by moment and node.
 advise::MemoryLimit least_limit(launch::Session& session, const RunConfig& config,
                                 int64_t nodes_most) {
@@ -70,6 +61,14 @@ advise::MemoryLimit least_limit(launch::Session& session, const RunConfig& confi
 
 void Context::warn(const std::string& words) const {
   if (session.is_first()) zero::warn(words);
+}
+
+setup::World Context::world() const {
+  return {.ranks = session.ranks(), .threads = session.threads(), .gpus = drives_devices()};
+}
+
+advise::ChangeOptions Context::change_options() const {
+  return {.most_ranks = session.ranks(), .typed = order.overrides};
 }
 
 namespace {
@@ -134,14 +133,16 @@ Input::Input(Context& context) {
 }
 
 Planned::Planned(Context& context, Input input)
-    : start(std::move(input.start)), settings(std::move(input.settings)), config(settings.config) {
+    : initial(std::move(input.start)),
+      settings(std::move(input.settings)),
+      config(settings.config) {
   context.enter(launch::Milestone::plan);
   launch::Session& session = context.session;
-  setup::World world = world_of(session);
+  setup::World world = context.world();
   const int64_t nodes_most = session.peers().largest(session.node_ranks());
-  comms = state::ready_communicators(session);
+  comms = std::make_shared<state::Communicators>(state::ready_communicators(session));
   limit = least_limit(session, config, nodes_most);
-  limit.communicators = {.bytes = session.peers().largest(comms.device_bytes),
+  limit.communicators = {.bytes = session.peers().largest(comms->device_bytes),
                          .ranks = session.ranks(),
                          .source = "measured"};
   RunConfig asked;
@@ -149,22 +150,23 @@ Planned::Planned(Context& context, Input input)
   machine.node_ranks = nodes_most;
   session.on_every_rank([&] {
     settings.locate([&] {
-      counted_by = first_generation(config, start.get());
+      counted_by = first_generation(config, initial.get());
       train::count_texts(config, counted_by, world);
       advise::resolve_largest(config, world, limit);
       asked = config;
       place(world, machine);
     });
     disk = state::disk_homes(config);
-    report = advise::report_plan(build, machine, limit);
-    outlook = {.folders = advise::disk_folders(disk, build.disk_bytes(), session.node_ranks()),
+    report = advise::report_plan(build(), machine, limit);
+    outlook = {.folders = advise::disk_folders(disk, build().disk_bytes(), session.node_ranks()),
                .rates = expected_rates(machine, session.node_ranks()),
                .step = report.forecast.disk[plan::kStep]};
   });
-  for (const std::string& words : advise::plan_warnings(settings, build.plan)) context.warn(words);
+  for (const std::string& words : advise::plan_warnings(settings, build().plan))
+    context.warn(words);
   session.on_every_rank(
-      [&] { advise::refuse_unless_fits(report, asked, world, change_options(context)); });
-  launch::require_same(session, "the plan", text(build.plan.hash()));
+      [&] { advise::refuse_unless_fits(report, asked, world, context.change_options()); });
+  launch::require_same(session, "the plan", text(build().plan.hash()));
   if (!drives_devices()) return;
   // A rank without the library would compute other attention and dropout masks.
   const std::string attention = kernels::attention_library();
@@ -193,61 +195,15 @@ void Planned::place(const setup::World& world, const plan::Machine& machine) {
   choices = placement.text();
   advise::note_choices(placement.choices, settings);
   config = placement.config;
-  build = std::move(placement.build);
-}
-
-void Planned::resolve_length(Context& context, const DataSets& data, const DataCursor& done) {
-  std::string warning;
-  context.session.on_every_rank([&] {
-    settings.locate([&] {
-      warning = resolve_steps(config, data.train->samples(), build.batch.train, done);
-      rates = setup::learning_rates(config);
-    });
-  });
-  if (!warning.empty()) context.warn(warning);
-  // Keys hold their resolved values from here on, except homes, which the next launch may choose
-  // anew.
-  const GenerationConfig own = settings.config.generation;
-  settings.config = advise::with_asked_homes(config, settings.config);
-  settings.config.generation = own;
-}
-
-void Planned::complete_generation(Context& context, const GenerationConfig& under) {
-  context.session.on_every_rank(
-      [&] { settings.locate([&] { require_generation(settings.config.generation, under); }); });
-  config.generation = completed(settings.config.generation, under);
-}
-
-void Planned::group_samples(Context& context, DataSets& data) {
-  launch::Session& session = context.session;
-  const bool chooses = chooses_lengths(config.data);
-  session.on_every_rank([&] {
-    settings.locate([&] { setup::group_samples(config, world_of(session), build, data); });
-  });
-  if (!chooses) return;
-  settings.origins.at("data.length_buckets") += "; chosen for \"auto\" from the data";
-  launch::require_same(session, "the plan", text(build.plan.hash()));
+  made = std::make_shared<setup::Build>(std::move(placement.build));
 }
 
 bool Planned::exports_model() const {
   return config.export_model.at_end || config.zero.stage3_gather_16bit_weights_on_model_save;
 }
 
-void Planned::count_texts(Context& context) {
-  if (config.generation == counted_by) return;
-  counted_by = config.generation;
-  launch::Session& session = context.session;
-  const GenerationConfig& written = settings.config.generation;
-  setup::World world = world_of(session);
-  session.on_every_rank([&] {
-    settings.locate([&] { build.texts = texts_of(config, written, build); });
-    train::count_texts(config, config.generation, world);
-    advise::refuse_unless_fits(report, config, world, change_options(context));
-  });
-}
-
 writing::SampleOptions Planned::sample_options(int threads) const {
-  return train::sample_options(config, settings.config.generation, build, threads);
+  return train::sample_options(config, settings.config.generation, build(), threads);
 }
 
 }  // namespace zero::train

@@ -9,10 +9,10 @@ namespace {
 /// Returns the outcome if any rank got a signal before the first step. Writes no summary and saves
 /// nothing, because the run's state has not changed.
 std::optional<Outcome> stopped(Context& context, const RunConfig& config,
-                               const Opened* opened = nullptr) {
+                               const Started* started = nullptr, const Opened* opened = nullptr) {
   const int64_t signal = context.session.peers().largest(launch::StopSignal::received());
   if (signal == 0) return {};
-  const int64_t done = opened ? opened->done() : 0;
+  const int64_t done = started ? started->done() : 0;
   Outcome outcome{.steps = done,
                   .saved = done,
                   .stopped_by = launch::StopSignal::name_of(int(signal)),
@@ -24,18 +24,19 @@ std::optional<Outcome> stopped(Context& context, const RunConfig& config,
 }
 
 /// Reports that an earlier launch has finished, and removes its error, which no longer holds.
-void tell_of_end(Context& context, const RunConfig& config, Opened& opened) {
+void tell_of_end(Context& context, const Started& started, Opened& opened) {
+  const RunConfig& config = started.config;
   context.session.on_every_rank([&] {
     if (opened.folder) opened.folder->forget_error();
   });
-  const int64_t done = opened.done();
+  const int64_t done = started.done();
   const bool stops = config.run.stop_at > 0 && config.run.stop_at < config.run.steps;
   const bool waits = done < last_step(config);
   const std::string more = waits   ? text("checkpoint.patience = ", config.checkpoint.patience,
                                           " has ended it: go on with checkpoint.patience=0")
                            : stops ? "is reached: go on with run.stop_at=0"
                                    : text("is reached: train further with run.steps=", 2 * done);
-  context.say(text(opened.start->folder(), ": step ", done, " of ", config.run.steps,
+  context.say(text(started.start->folder(), ": step ", done, " of ", config.run.steps,
                    waits ? ", where " : " ", more, ", or begin anew with ",
                    save::to_begin_anew(config), "\n"));
 }
@@ -51,10 +52,14 @@ Exit status_of(const RunConfig& config, int64_t done, const Outcome& outcome) {
   return unfinished && saved ? Exit::kRequeue : Exit::kFinished;
 }
 
-/// The values that a run has made so far.
+/// The values that a run has made so far. If making one of them fails, those that peers and lanes
+/// may wait for stay.
 struct Values {
+  std::shared_ptr<const state::Communicators> comms;
+  std::shared_ptr<const setup::Build> build;
   std::optional<Planned> planned;
-  std::optional<Data> data;
+  std::optional<Sized> sized;
+  std::optional<Started> started;
   std::optional<Opened> opened;
   Live live;
 };
@@ -66,27 +71,29 @@ Exit make(Context& context, Values& values) {
     return status_of(input.settings.config, 0, *end);
   }
   Planned& planned = values.planned.emplace(context, std::move(input));
-  const RunConfig& config = planned.config;
-  if (const auto end = stopped(context, config)) return status_of(config, 0, *end);
-  Data& data = values.data.emplace(context, planned);
-  if (const auto end = stopped(context, config)) return status_of(config, 0, *end);
-  Opened& opened = values.opened.emplace(context, planned, data);
-  opened.find_start(context, planned, data);
-  if (opened.has_ended(context, planned)) {
-    tell_of_end(context, config, opened);
+  values.comms = planned.comms;
+  values.build = planned.made;
+  if (const auto end = stopped(context, planned.config)) return status_of(planned.config, 0, *end);
+  Sized& sized = values.sized.emplace(context, std::move(planned));
+  if (const auto end = stopped(context, sized.config)) return status_of(sized.config, 0, *end);
+  Opened& opened = values.opened.emplace(context, sized);
+  Started& started = values.started.emplace(context, std::move(sized), opened);
+  const RunConfig& config = started.config;
+  if (started.has_ended) {
+    tell_of_end(context, started, opened);
     return Exit::kFinished;
   }
-  opened.open_initial_weights(context, planned, data);
-  const auto stopped_here = [&] { return stopped(context, config, &opened); };
-  if (const auto end = stopped_here()) return status_of(config, opened.done(), *end);
+  const auto stopped_here = [&] { return stopped(context, config, &started, &opened); };
+  if (const auto end = stopped_here()) return status_of(config, started.done(), *end);
   Live& live = values.live;
-  live.begin(context, planned, data, opened);
-  if (const auto end = stopped_here()) return status_of(config, opened.done(), *end);
-  introduce(context, planned, data, opened, live);
-  if (const auto end = stopped_here()) return status_of(config, opened.done(), *end);
-  const Outcome outcome = train_steps(context, planned, data, opened, live);
-  finish(context, planned, data, opened, live, outcome);
-  return status_of(config, opened.done(), outcome);
+  live.begin(context, started, opened);
+  if (const auto end = stopped_here()) return status_of(config, started.done(), *end);
+  const Made run{context, started, opened, live};
+  introduce(run);
+  if (const auto end = stopped_here()) return status_of(config, started.done(), *end);
+  const Outcome outcome = train_steps(run);
+  finish(run, outcome);
+  return status_of(config, started.done(), outcome);
 }
 
 }  // namespace

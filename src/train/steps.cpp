@@ -13,21 +13,21 @@
 namespace zero::train {
 namespace {
 
-LogContext log_context(const Planned& planned, const Data& data, int64_t done, double peak_flops) {
-  const RunConfig& config = planned.config;
+LogContext log_context(const Started& started, double peak_flops) {
+  const RunConfig& config = started.config;
   return {.steps = config.run.steps,
           .last = last_step(config),
-          .done = done,
-          .flops_per_token = advise::flops_per_token(planned.report, config.data.source_length),
+          .done = started.done(),
+          .flops_per_token = advise::flops_per_token(started.report, config.data.source_length),
           .peak_flops = peak_flops,
           .shows_scale = config.fp16.enabled,
-          .synthetic = data.sets.synthetic,
+          .synthetic = started.sets.synthetic,
           .breaks_down = config.wall_clock_breakdown,
-          .evaluates = data.sets.validation != nullptr,
+          .evaluates = started.sets.validation != nullptr,
           .interval = config.run.log_interval};
 }
 
-void tell_of_disk(Context& context, advise::DiskOutlook& outlook, double compute_seconds) {
+void tell_of_disk(Context& context, advise::DiskOutlook outlook, double compute_seconds) {
   if (outlook.folders.empty()) return;
   for (double* rate : {&outlook.rates.read, &outlook.rates.write}) {
     *rate = double(context.session.peers().smallest(int64_t(*rate)));
@@ -49,22 +49,13 @@ std::string limit_text(const RunConfig& config, const std::optional<launch::JobE
 }
 
 /// Returns this rank's peak while all ranks measure theirs; 0 if not measured.
-double product_peak(const Context& context, const Planned& planned, const Opened& opened) {
-  const int64_t steps = last_step(planned.config) - opened.done();
-  if (!advise::is_worth_a_product_peak(planned.report.forecast.flops * double(steps))) return 0;
+double product_peak(const Context& context, const Started& started) {
+  const int64_t steps = last_step(started.config) - started.done();
+  if (!advise::is_worth_a_product_peak(started.report.forecast.flops * double(steps))) return 0;
   const launch::Lookout::Busy measuring(context.session.lookout());
   return advise::measure_product_peak(context.session.threads(),
-                                      planned.build.plan.request.compute);
+                                      started.build().plan.request.compute);
 }
-
-/// The values that exist when the steps begin.
-struct Made {
-  Context& context;
-  const Planned& planned;
-  Data& data;
-  Opened& opened;
-  Live& live;
-};
 
 /// An observer that writes the log and keeps figures for the summary.
 class RunObserver final : public Observer {
@@ -74,7 +65,7 @@ class RunObserver final : public Observer {
   void on_step(const StepRecord& record) override {
     if (run_.live.log) run_.live.log->step(record);
     // The second step has touched all memory that a step touches.
-    if (record.report.step != run_.opened.done() + 2) return;
+    if (record.report.step != run_.started.done() + 2) return;
     run_.live.peak_pss = proportional_set_bytes();
   }
 
@@ -95,7 +86,7 @@ class RunSaver final : public Saver {
   explicit RunSaver(const Made& run) : run_(run) {}
 
   void save(const DataCursor& done) override {
-    run_.data.require_same(run_.context, run_.planned.config, *run_.live.engine);
+    run_.started.require_same_data(run_.context, *run_.live.engine);
     run_.opened.checkpointer->save(done, *run_.live.engine);
     committed(false);
   }
@@ -128,11 +119,11 @@ class RunSaver final : public Saver {
 state::Evaluation::Texts answer_texts(const Made& run, int64_t step) {
   const Answers answers = answer({.session = run.context.session,
                                   .engine = *run.live.engine,
-                                  .config = run.planned.config,
-                                  .build = run.planned.build,
-                                  .validation = *run.data.sets.validation,
-                                  .tokenizer = *run.data.answer_tokenizer,
-                                  .samples = run.planned.config.evaluation.generate_samples});
+                                  .config = run.started.config,
+                                  .build = run.started.build(),
+                                  .validation = *run.started.sets.validation,
+                                  .tokenizer = *run.started.answer_tokenizer,
+                                  .samples = run.started.config.evaluation.generate_samples});
   // A full disk costs no training, as with log lines.
   try {
     if (run.opened.folder) {
@@ -153,48 +144,49 @@ launch::TimeLimit time_limit(const Context& context, const RunConfig& config, co
 
 }  // namespace
 
-void introduce(Context& context, Planned& planned, const Data& data, const Opened& opened,
-               Live& live) {
+void introduce(const Made& run) {
+  const auto& [context, started, opened, live] = run;
   launch::Session& session = context.session;
-  const RunConfig& config = planned.config;
-  context.say(banner(context.order.version, session, planned.build, live.engine->backend()));
-  context.say(planned.rates_text);
+  const RunConfig& config = started.config;
+  context.say(banner(context.order.version, session, started.build(), live.engine->backend()));
+  context.say(started.rates_text);
   if (session.is_first() && config.run.walltime == 0) live.job_end = launch::job_end(std::getenv);
   context.say(limit_text(config, live.job_end));
-  context.say(planned.choices);
-  context.say(data.samples_text);
-  context.say(opened.answers_text);
-  context.say(advise::memory_table(planned.report));
-  const double own = product_peak(context, planned, opened);
+  context.say(started.choices);
+  context.say(started.samples_text);
+  context.say(started.answers_text);
+  context.say(advise::memory_table(started.report));
+  const double own = product_peak(context, started);
   const double peak = session.peers().sum(own);
   if (peak > 0) context.say(text("product peak of all ranks ", int64_t(peak / 1e9), " GFLOP/s\n"));
-  const plan::Forecast& forecast = planned.report.forecast;
-  tell_of_disk(context, planned.outlook,
+  const plan::Forecast& forecast = started.report.forecast;
+  advise::DiskOutlook outlook = started.outlook;
+  outlook.rates = live.disk_rates;
+  tell_of_disk(context, std::move(outlook),
                own > 0 ? forecast.flops / own : forecast.lane_seconds[size_t(plan::Lane::compute)]);
   session.on_every_rank([&] {
     if (!opened.folder) return;
-    live.log.emplace(context.console, opened.folder->path(),
-                     log_context(planned, data, opened.done(), peak));
+    live.log.emplace(context.console, opened.folder->path(), log_context(started, peak));
   });
 }
 
-Outcome train_steps(Context& context, Planned& planned, Data& data, Opened& opened, Live& live) {
+Outcome train_steps(const Made& run) {
   using Clock = launch::TimeLimit::Clock;
+  const auto& [context, started, opened, live] = run;
   context.enter(launch::Milestone::steps);
-  const RunConfig& config = planned.config;
+  const RunConfig& config = started.config;
   live.start_seconds = std::chrono::duration<double>(Clock::now() - context.order.start).count();
-  const Made run{context, planned, data, opened, live};
   RunObserver observer(run);
   RunSaver saver(run);
   Trainer::Parts parts{.session = context.session,
                        .config = config,
-                       .build = planned.build,
-                       .data = data.sets,
+                       .build = started.build(),
+                       .data = started.sets,
                        .engine = *live.engine,
                        .time_limit = time_limit(context, config, live),
                        .observer = observer,
                        .saver = opened.checkpointer ? &saver : nullptr,
-                       .done = opened.cursor,
+                       .done = started.cursor,
                        .requests = live.requests};
   if (config.evaluation.generate) {
     parts.answers = [&](int64_t step) { return answer_texts(run, step); };

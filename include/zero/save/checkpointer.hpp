@@ -88,7 +88,7 @@ class Checkpointer {
   /// Makes the folder and locks it (rank 0), tests that every rank can write into it, and warns if
   /// its disk lacks room for checkpoint.keep. Throws Ended: kInUse naming the holder; kIo naming
   /// the rank; kUsage if checkpoint.resume is "never" and checkpoints exist, or if manifests would
-  /// be too long to read. REQUIRES: all arguments outlive it.
+  /// be too long to read. REQUIRES: `session` and `plan` outlive it.
   Checkpointer(launch::Session& session, const RunConfig& config, const plan::Plan& plan,
                Facts facts);
   /// Waits for a save that is under way.
@@ -121,8 +121,11 @@ class Checkpointer {
   /// Records that a trial failed: the first step after `start` is skipped, too.
   void give_up(const Start& start);
 
-  /// Replaces the facts of checkpoints to come, if a start has changed them.
-  void set_facts(Facts facts) { facts_ = std::move(facts); }
+  /// Replaces the settings, and the facts of checkpoints to come, if a start has changed them.
+  void set_run(const RunConfig& config, Facts facts) {
+    config_ = config;
+    facts_ = std::move(facts);
+  }
 
   /// Returns the settings that changed since the checkpoint and change computed numbers.
   std::vector<std::string> changes(const Start& start) const;
@@ -181,7 +184,7 @@ class Checkpointer {
   void give_up();
 
   launch::Session& session_;
-  const RunConfig& config_;
+  RunConfig config_;
   const plan::Plan& plan_;
   Facts facts_;
   std::unique_ptr<checkpoint::Store> store_, other_;

@@ -3,6 +3,7 @@
 #include "src/train/chain.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
+#include "zero/config/schedule.hpp"
 #include "zero/launch/session.hpp"
 #include "zero/save/checkpoint_facts.hpp"
 #include "zero/setup/build.hpp"
@@ -23,35 +24,66 @@ std::string fingerprint_now(const RunConfig& config) {
 
 }  // namespace
 
-Data::Data(Context& context, Planned& planned) {
+Sized::Sized(Context& context, Planned planned) : Planned(std::move(planned)) {
   context.enter(launch::Milestone::data);
-  watch.emplace(setup::data_files(planned.config));
+  watch.emplace(setup::data_files(config));
   launch::Session& session = context.session;
-  const RunConfig& config = planned.config;
   session.on_every_rank([&] { sets = setup::open_data(config); });
   if (!sets.remark.empty()) samples_text = text("data        ", sets.remark, "\n");
-  planned.group_samples(context, sets);
-  samples_text += lengths_text(sets, planned.build.batch.micro);
-  planned.resolve_length(context, sets, {});
+  group_samples(context);
+  samples_text += lengths_text(sets, build().batch.micro);
+  count_steps(context, {});
   session.on_every_rank([&] {
     // Only the node's first rank reads all data, because its peers would find the same.
     if (session.leads_node()) fingerprint = text(sets.fingerprint());
   });
   launch::require_same(session, "the data", save::fingerprint_text(fingerprint));
+  open_tokenizers(context);
+  if (is_saved()) fingerprint = session.peers().share(fingerprint)[0];
+}
+
+/// Orders samples by length and compiles shorter forms, if data.length_buckets asks for it.
+void Sized::group_samples(Context& context) {
+  const bool chooses = chooses_lengths(config.data);
+  context.session.on_every_rank([&] {
+    settings.locate([&] { setup::group_samples(config, context.world(), *made, sets); });
+  });
+  if (!chooses) return;
+  settings.origins.at("data.length_buckets") += "; chosen for \"auto\" from the data";
+  launch::require_same(context.session, "the plan", text(build().plan.hash()));
+}
+
+void Sized::count_steps(Context& context, const DataCursor& done) {
+  std::string warning;
+  context.session.on_every_rank([&] {
+    settings.locate([&] {
+      warning = resolve_steps(config, sets.train->samples(), build().batch.train, done);
+      rates = setup::learning_rates(config);
+    });
+  });
+  if (!warning.empty()) context.warn(warning);
+  // Keys hold their resolved values from here on, except homes, which the next launch may choose
+  // anew.
+  const GenerationConfig own = settings.config.generation;
+  settings.config = advise::with_asked_homes(config, settings.config);
+  settings.config.generation = own;
+}
+
+void Sized::open_tokenizers(Context& context) {
   const bool samples = config.evaluation.show_samples > 0;
-  session.on_every_rank([&] {
-    if (config.evaluation.generate || (samples && planned.samples_answer()))
+  context.session.on_every_rank([&] {
+    if (config.evaluation.generate || (samples && samples_answer()))
       answer_tokenizer = open_tokenizer(config.data.tokenizer);
-    if (!samples || planned.samples_answer()) return;
-    planned.settings.locate([&] {
-      sample_tokenizer = writing::open_sample_tokenizer(config, sets, planned.build.recipe.model);
+    if (!samples || samples_answer()) return;
+    settings.locate([&] {
+      sample_tokenizer = writing::open_sample_tokenizer(config, sets, build().recipe.model);
     });
   });
 }
 
 /// After a change of files, training may have read either version, so no checkpoint can name its
 /// data. Files that differ only in time change nothing.
-void Data::require_same(Context& context, const RunConfig& config, state::Engine& engine) {
+void Sized::require_same_data(Context& context, state::Engine& engine) {
   const std::string changed = context.session.leads_node() ? watch->changed() : "";
   if (context.session.peers().largest(!changed.empty()) == 0) return;
   engine.on_every_rank_at_disk("the data, which have changed", watch->bytes(), [&] {
