@@ -193,9 +193,10 @@ void set_operands(std::unordered_map<int64_t, void*>& operands, const CudnnArray
 
 void require_aligned(const CudnnArrays& arrays) {
   for (const void* array :
-       {arrays.q, arrays.k, arrays.v, arrays.y, arrays.dy, static_cast<const void*>(arrays.dq),
+       {arrays.q, arrays.k, arrays.v, arrays.y, arrays.dy, arrays.bias,
+        static_cast<const void*>(arrays.logsumexp), static_cast<const void*>(arrays.dq),
         static_cast<const void*>(arrays.dk), static_cast<const void*>(arrays.dv),
-        static_cast<const void*>(arrays.workspace)})
+        static_cast<const void*>(arrays.dbias), static_cast<const void*>(arrays.workspace)})
     ZERO_REQUIRE(reinterpret_cast<uintptr_t>(array) % 16 == 0, "attention over an array at ", array,
                  ": addresses must be multiples of 16 bytes");
 }
