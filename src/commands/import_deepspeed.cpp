@@ -59,13 +59,15 @@ void write(std::FILE* file, const std::string& name, const std::string& toml) {
 }
 
 void write_new_file(const std::string& path, const std::string& toml) {
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "wx"),
-                                                             &std::fclose);
+  std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "wx"),
+                                                       &std::fclose);
   if (!file && errno == EEXIST) {
     refuse(Exit::kUsage, path, ": exists and is not overwritten; choose another name");
   }
   if (!file) refuse(Exit::kIo, path, ": cannot be written: ", std::strerror(errno));
   write(file.get(), path, toml);
+  if (std::fclose(file.release()) != 0)
+    refuse(Exit::kIo, path, ": cannot be written: ", std::strerror(errno));
 }
 
 }  // namespace
