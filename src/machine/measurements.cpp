@@ -172,7 +172,7 @@ double Measurements::measure(const Row& row, const std::function<double()>& rate
     return 0;
   }
   std::sort(values.begin(), values.end());
-  const double median = values[values.size() / 2];
+  const double median = (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
   add_row(row,
           text(number(median * row.of_unit), " ", row.unit, "   median of ", values.size(), ", ",
                number(values.front() * row.of_unit), " to ", number(values.back() * row.of_unit)));
