@@ -50,7 +50,7 @@ class Observer {
 };
 
 /// A saver of a run's state. Runs use save::Checkpointer, which documents these functions; a test
-/// may do less. Every function is collective.
+/// may do less. Every function but is_out_of_patience() is collective.
 class Saver {
  public:
   virtual void save(const DataCursor& done) = 0;
