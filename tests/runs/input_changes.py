@@ -6,6 +6,7 @@ from the K-th on."""
 import itertools
 import json
 import os
+import re
 
 from changes import INPUTS, Plan, check_refusal
 from program import Program, check, check_refused
@@ -16,6 +17,7 @@ RANKS = (1, 2, 8, 32)
 # What asks for texts of a model that answers, and of one that goes on.
 ANSWERS = ("evaluation.generate=false", "evaluation.generate=true")
 SAMPLES = ("evaluation.show_samples=0", "evaluation.show_samples=8")
+VALIDATED = re.compile("^validation", re.MULTILINE)
 # Cards alike but for a share of their memory: what fits a whole card is short of a part of it.
 SHARES = (1, 0.5)
 
@@ -32,6 +34,9 @@ def judged(program, name, card, ranks, share, texts):
     Plan.input, Plan.machine = str(INPUTS / f"{name}.toml"), card
     answers = name.startswith(("t5", "blenderbot"))
     settings = [(ANSWERS if answers else SAMPLES)[texts]]
+    # Samples need validation data, which inputs/gpt2_1.5b.toml and gpt2_10b.toml leave out.
+    if not answers and not VALIDATED.search((INPUTS / f"{name}.toml").read_text()):
+        settings.append("data.validation_fraction=0.01")
     plan = Plan(program, settings, ranks)
     if plan.status == 2:
         check_refused(plan.result, 2, "train = micro x accumulation x ranks")
