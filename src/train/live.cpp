@@ -7,6 +7,7 @@
 #include "zero/config/read_config.hpp"
 #include "zero/device/device.hpp"
 #include "zero/launch/files.hpp"
+#include "zero/model/patterns.hpp"
 #include "zero/train/batch_loader.hpp"
 
 namespace zero::train {

@@ -61,23 +61,6 @@ TEST(Freeze, TakesNamesAsCheckpointsAndFilesOfHuggingFaceShowThem) {
   EXPECT_EQ(frozen("gpt2", {}).size(), 0u);
 }
 
-TEST(Freeze, SaysWhereAPatternMeansASharedTableByAnotherName) {
-  const auto said = [](const std::string& name, const Names& patterns) {
-    return shared_names_text(small(name), patterns, training_graph(small(name), patterns));
-  };
-  EXPECT_EQ(
-      said("t5-small", {"lm_head.weight"}),
-      "\"lm_head.weight\" means shared.weight, of which lm_head.weight is another name: it is "
-      "frozen wherever it is read");
-  EXPECT_THAT(said("t5-small", {"encoder.*"}), HasSubstr("\"encoder.*\" means shared.weight"));
-  EXPECT_THAT(said("gpt2", {"lm_head.*"}), HasSubstr("means wte.weight"));
-  EXPECT_THAT(said("blenderbot-400M-distill", {"model.decoder.embed_tokens.weight"}),
-              HasSubstr("means model.shared.weight"));
-  for (const Names& patterns : {Names{"shared.weight"}, Names{"*.layer_norm.weight"}, Names{}})
-    EXPECT_EQ(said("t5-small", patterns), "");
-  EXPECT_EQ(said("t5-v1_1-small", {"lm_head.weight"}), "") << "a parameter of its own";
-}
-
 TEST(Freeze, LeavesTheTableToAnUntiedClassifier) {
   EXPECT_THAT(frozen("t5-v1_1-small", {"lm_head.weight"}), ElementsAre("lm_head.weight"));
   EXPECT_THAT(frozen("t5-v1_1-small", {"shared.weight"}), ElementsAre("shared.weight"));

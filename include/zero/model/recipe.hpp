@@ -58,10 +58,4 @@ Recipe recipe_of(const RunConfig& config);
 /// parameter or a part of one, or nothing is left to train.
 Alteration freezing(std::vector<std::string> patterns);
 
-/// Returns a note on each pattern that matches a shared table by another of its names, with the
-/// table that it freezes. Returns "" if none does. `forward` is a graph of the model for training
-/// or evaluation.
-std::string shared_names_text(const Architecture& model, std::span<const std::string> patterns,
-                              const graph::Graph& forward);
-
 }  // namespace zero::model
