@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 
+#include "kernels/support/chunk_sums.hpp"
 #include "kernels/support/elements.hpp"
 #include "kernels/support/rows.hpp"
 #include "kernels/support/softmax_block.hpp"
@@ -56,16 +57,24 @@ void softmax(const Stream& stream, int64_t rows, const SoftmaxCrossEntropy<T, Lo
 }
 
 struct Layout {
-  int64_t logits_bytes, losses_bytes, sums_bytes;
+  int64_t logits_bytes, losses_bytes, sums_bytes, bias_bytes;
 
-  Layout(const ClassifierExtents& extents, Dtype dtype, bool dtable) {
+  Layout(const ClassifierExtents& extents, Dtype dtype, bool dtable, bool dlogit_bias) {
     const int64_t chunk = std::min(extents.chunk_rows, extents.rows);
     const bool sums = dtable && dtype != Dtype::f32 && chunk < extents.rows;
     logits_bytes = round_up(chunk * extents.padded_vocabulary * 4, kExtentAlignBytes);
     losses_bytes = round_up(chunk * 8, kExtentAlignBytes);
     sums_bytes = sums ? extents.padded_vocabulary * extents.width * 4 : 0;
+    bias_bytes = dlogit_bias ? bias_sums(extents, chunk) * extents.padded_vocabulary * 4 : 0;
   }
-  int64_t bytes() const { return logits_bytes + losses_bytes + sums_bytes; }
+  int64_t bytes() const { return logits_bytes + losses_bytes + sums_bytes + bias_bytes; }
+
+ private:
+  /// Returns the most sums that add up at a time: the earlier chunks', and those of a chunk's rows.
+  static int64_t bias_sums(const ClassifierExtents& extents, int64_t chunk) {
+    const int64_t last = (extents.rows - 1) % chunk + 1;
+    return 1 + std::max(RowChunks{chunk}.count(), RowChunks{last}.count());
+  }
 };
 
 void check(const ClassifierExtents& extents) {
@@ -115,7 +124,9 @@ struct Classifier {
   const ClassifierExtents& extents;
   const ClassifierArrays<T>& arrays;
   std::byte* logits;
-  float* sums;  ///< fp32 table gradient over chunks; null: it goes to dtable directly
+  float* sums;       ///< fp32 table gradient over chunks; null: it goes to dtable directly
+  float* bias_sums;  ///< [1 + chunks of a chunk's rows, padded_vocabulary]; the earlier rows' sum
+                     ///< is first
 
   bool gradient() const { return arrays.dx != nullptr; }
 
@@ -144,9 +155,31 @@ struct Classifier {
                     out);
   }
 
+  /// Adds the chunk's gradient of the logits to that of the bias. Rounds it in the last chunk.
+  void add_to_bias(int64_t first, int64_t rows) const {
+    const int64_t columns = extents.padded_vocabulary;
+    float* const fresh = bias_sums + columns;
+    add_row_chunks<T>(
+        stream,
+        {rows, columns, gradient_ld(extents, dtype_of<T>()), reinterpret_cast<const T*>(logits)},
+        fresh);
+    const int64_t chunks = RowChunks{rows}.count();
+    const auto add = [&](auto* out) {
+      if (first == 0)
+        add_chunk_sums(stream, chunks, columns, fresh, out);
+      else
+        add_chunk_sums(stream, chunks + 1, columns, bias_sums, out);
+    };
+    if (first + rows == extents.rows)
+      add(arrays.dlogit_bias);
+    else
+      add(bias_sums);
+  }
+
   void multiply_gradients(int64_t first, int64_t rows) const {
     product<T, T>(stream, dx_spec(extents, rows, dtype_of<T>()), reinterpret_cast<const T*>(logits),
                   arrays.table, nullptr, arrays.dx + first * extents.width);
+    if (arrays.dlogit_bias != nullptr) add_to_bias(first, rows);
     if (arrays.dtable == nullptr) return;
     if (sums != nullptr)
       multiply_dtable(first, rows, sums);
@@ -157,14 +190,15 @@ struct Classifier {
 
 }  // namespace
 
-int64_t classifier_scratch_bytes(const ClassifierExtents& extents, Dtype dtype, bool dtable) {
+int64_t classifier_scratch_bytes(const ClassifierExtents& extents, Dtype dtype, bool dtable,
+                                 bool dlogit_bias) {
   check(extents);
-  return Layout(extents, dtype, dtable).bytes();
+  return Layout(extents, dtype, dtable, dlogit_bias).bytes();
 }
 
 void prepare_classifier(Stream& stream, const ClassifierExtents& extents, Dtype dtype, bool dx,
                         bool dtable) {
-  const bool sums = Layout(extents, dtype, dtable).sums_bytes > 0;
+  const bool sums = Layout(extents, dtype, dtable, false).sums_bytes > 0;
   for (int64_t first = 0; first < extents.rows; first += extents.chunk_rows) {
     const int64_t rows = std::min(extents.chunk_rows, extents.rows - first);
     prepare_product(stream, logits_spec(extents, rows), dtype, Dtype::f32, false);
@@ -182,15 +216,23 @@ void classifier(Stream& stream, const ClassifierExtents& extents, const StepInpu
                 const ClassifierOptions& options) {
   check(extents);
   check(options);
-  ZERO_REQUIRE(arrays.dx != nullptr || arrays.dtable == nullptr,
-               "classifier with dtable alone: give dx too");
-  const Layout layout(extents, dtype_of<T>(), arrays.dtable != nullptr);
+  const bool dtable = arrays.dtable != nullptr, dlogit_bias = arrays.dlogit_bias != nullptr;
+  ZERO_REQUIRE(arrays.dx != nullptr || !(dtable || dlogit_bias),
+               "classifier with the gradient of a parameter alone: give dx too");
+  ZERO_REQUIRE(!dlogit_bias || options.logit_scale == 1,
+               "a bias of logits is trained beside a logit_scale of ", options.logit_scale,
+               ": only 1 works");
+  const Layout layout(extents, dtype_of<T>(), dtable, dlogit_bias);
   auto* const scratch = static_cast<std::byte*>(arrays.scratch);
   auto* const losses = reinterpret_cast<double*>(scratch + layout.logits_bytes);
   auto* const table_sums =
       reinterpret_cast<float*>(scratch + layout.logits_bytes + layout.losses_bytes);
-  const Classifier<T> work{stream, extents, arrays, scratch,
-                           layout.sums_bytes > 0 ? table_sums : nullptr};
+  const Classifier<T> work{stream,
+                           extents,
+                           arrays,
+                           scratch,
+                           layout.sums_bytes > 0 ? table_sums : nullptr,
+                           table_sums + layout.sums_bytes / 4};
   const LossRows loss_rows{arrays.targets, losses, inputs, state};
   for (int64_t first = 0; first < extents.rows; first += extents.chunk_rows) {
     const int64_t rows = std::min(extents.chunk_rows, extents.rows - first);

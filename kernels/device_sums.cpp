@@ -20,29 +20,27 @@ constexpr int kTreeThreads = 256;  ///< threads of a team of a GPU
 template <class T>
 struct PartialSums {
   static constexpr int64_t kColumns = 512;  ///< columns of a work item; their sums stay in L1
-  RowChunks chunks;
-  int64_t columns;
-  const T* x;
+  StridedRows<T> of;
   float* partial;  ///< [chunks, columns]
 
-  KOKKOS_FUNCTION int64_t strips() const { return ceil_div(columns, kColumns); }
+  KOKKOS_FUNCTION int64_t strips() const { return ceil_div(of.columns, kColumns); }
 
   KOKKOS_FUNCTION void operator()(const HostRow& row, int64_t item) const {
     const int64_t chunk = item / strips(), first = item % strips() * kColumns;
-    const int64_t count = least(kColumns, columns - first), ld = columns;
-    const Interval rows = chunks[chunk];
-    float* const sum = partial + chunk * columns + first;
+    const int64_t count = least(kColumns, of.columns - first), ld = of.ld;
+    const Interval rows = RowChunks{of.rows}[chunk];
+    float* const sum = partial + chunk * of.columns + first;
     row.for_each(count, [=](int64_t j) { sum[j] = 0.0f; });
     // Four rows at a time take a quarter of the traffic on the sums.
     int64_t i = rows.begin;
     for (; i + 4 <= rows.end; i += 4) {
-      const T* const r = x + i * columns + first;
+      const T* const r = of.x + i * ld + first;
       row.for_each(count, [=](int64_t j) {
         sum[j] += (float(r[j]) + float(r[j + ld])) + (float(r[j + 2 * ld]) + float(r[j + 3 * ld]));
       });
     }
     for (; i < rows.end; ++i) {
-      const T* const r = x + i * columns + first;
+      const T* const r = of.x + i * ld + first;
       row.for_each(count, [=](int64_t j) { sum[j] += float(r[j]); });
     }
   }
@@ -80,25 +78,17 @@ struct TreeInRegisters {
 
 /// Returns the number of chunks whose sums it writes.
 template <class T>
-int64_t add_chunks_on_host(Stream& stream, int64_t rows, int64_t columns, const T* x,
-                           float* scratch) {
-  const PartialSums<T> partial{RowChunks{rows}, columns, x, scratch};
-  for_each_row(stream, kPartial, partial.chunks.count() * partial.strips(), partial);
-  return partial.chunks.count();
-}
-
-template <class T>
-int64_t add_chunks_on_device(Stream& stream, int64_t rows, int64_t columns, const T* x,
-                             float* scratch) {
+int64_t add_chunks(Stream& stream, const StridedRows<T>& of, float* scratch) {
   using Tiles = ColumnTiles<T>;
-  if (Tiles::takes(columns, x, scratch)) {
-    const Tiles tiles{Tiles::chunks_of(rows, columns), columns, x, scratch};
-    vendor::add_column_tiles(stream, tiles);
-    return tiles.chunks.count;
+  if constexpr (!kHostSpace) {
+    if (Tiles::takes(of.columns, of.x, scratch)) {
+      const Tiles tiles{Tiles::chunks_of(of.rows, of.columns), of.columns, of.x, scratch};
+      vendor::add_column_tiles(stream, tiles);
+      return tiles.chunks.count;
+    }
   }
-  const ColumnChunks<T> sums{RowChunks{rows}, columns, x, scratch};
-  launch(kPartial, items(stream, sums.items()), sums);
-  return sums.chunks.count();
+  add_row_chunks(stream, of, scratch);
+  return RowChunks{of.rows}.count();
 }
 
 }  // namespace
@@ -110,6 +100,21 @@ int64_t column_sum_scratch_numel(int64_t rows, int64_t columns) {
   if (kHostSpace) return chunks * columns;
   return std::max(chunks, ColumnTiles<float>::chunks_of(rows, columns).count) * columns;
 }
+
+template <class T>
+void add_row_chunks(Stream& stream, const StridedRows<T>& x, float* partial) {
+  if constexpr (kHostSpace) {
+    const PartialSums<T> sums{x, partial};
+    for_each_row(stream, kPartial, RowChunks{x.rows}.count() * sums.strips(), sums);
+  } else {
+    const ColumnChunks<T> sums{x, partial};
+    launch(kPartial, items(stream, sums.items()), sums);
+  }
+}
+
+template void add_row_chunks(Stream&, const StridedRows<float>&, float*);
+template void add_row_chunks(Stream&, const StridedRows<bf16>&, float*);
+template void add_row_chunks(Stream&, const StridedRows<f16>&, float*);
 
 template <class T>
 void add_chunk_sums(Stream& stream, int64_t chunks, int64_t columns, float* partial, T* out) {
@@ -125,11 +130,7 @@ template <class T>
 void column_sum(Stream& stream, int64_t rows, int64_t columns, const T* x, T* sum, float* scratch) {
   ZERO_REQUIRE(rows > 0 && columns > 0, "column sum of ", rows, " x ", columns,
                ": both must be at least 1");
-  int64_t chunks = 0;
-  if constexpr (kHostSpace)
-    chunks = add_chunks_on_host(stream, rows, columns, x, scratch);
-  else
-    chunks = add_chunks_on_device(stream, rows, columns, x, scratch);
+  const int64_t chunks = add_chunks<T>(stream, {rows, columns, columns, x}, scratch);
   add_chunk_sums(stream, chunks, columns, scratch, sum);
 }
 

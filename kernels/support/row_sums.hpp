@@ -3,6 +3,7 @@
 /// also rows of equal tokens. Several loads are under way before the first is used, because a
 /// thread would otherwise wait for each.
 
+#include "kernels/support/chunk_sums.hpp"
 #include "kernels/support/elements.hpp"
 #include "kernels/support/row_chunks.hpp"
 #include "kernels/support/rows.hpp"
@@ -91,20 +92,20 @@ KOKKOS_INLINE_FUNCTION void for_quads(Interval rows, const Quad& quad, const Sin
 /// The chunks of a sum of columns, four rows at a time.
 template <class T>
 struct ColumnChunks {
-  RowChunks chunks;
-  int64_t columns;
-  const T* x;      ///< [rows, columns]
+  StridedRows<T> of;
   float* partial;  ///< [chunks, columns], written
 
-  KOKKOS_FUNCTION int64_t items() const { return chunks.count() * columns; }
+  KOKKOS_FUNCTION RowChunks chunks() const { return {of.rows}; }
+  KOKKOS_FUNCTION int64_t items() const { return chunks().count() * of.columns; }
 
   KOKKOS_FUNCTION void operator()(int64_t item) const {
-    const int64_t chunk = item / columns, ld = columns;
-    const T* const first = x + (item - chunk * columns);
+    const int64_t chunk = item / of.columns, ld = of.ld;
+    const T* const first = of.x + (item - chunk * of.columns);
     const auto row = [=](int64_t r) { return float(first[r * ld]); };
     float sum = 0.0f;
     for_quads(
-        chunks[chunk], [&](int64_t r) { sum += (row(r) + row(r + 1)) + (row(r + 2) + row(r + 3)); },
+        chunks()[chunk],
+        [&](int64_t r) { sum += (row(r) + row(r + 1)) + (row(r + 2) + row(r + 3)); },
         [&](int64_t r) { sum += row(r); });
     partial[item] = sum;
   }

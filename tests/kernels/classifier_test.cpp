@@ -23,6 +23,7 @@ using testing::sixteenths;
 template <class T>
 struct Inputs {
   std::vector<T> x, table, bias;
+  bool trains_bias = false;
   ClassifierOptions options = {};
   std::vector<int32_t> targets;
   float loss_scale = 1.0f;
@@ -38,7 +39,7 @@ struct Inputs {
 
 template <class T>
 struct Result {
-  std::vector<T> dx, dtable;
+  std::vector<T> dx, dtable, dlogit_bias;
   StepSums sums{};
 };
 
@@ -54,10 +55,11 @@ Result<T> run(const ClassifierExtents& extents, const Inputs<T>& in, bool gradie
   Stream stream(threads);
   adopt_threads(stream);
   Result<T> out{poisoned<T>(extents.rows * extents.width),
-                poisoned<T>(extents.padded_vocabulary * extents.width)};
-  const bool dtable = gradient && trained;
-  const int64_t bytes = classifier_scratch_bytes(extents, dtype_of<T>(), dtable);
-  auto scratch = poisoned<int64_t>(bytes / 8 + 1);
+                poisoned<T>(extents.padded_vocabulary * extents.width),
+                poisoned<T>(extents.padded_vocabulary)};
+  const bool dtable = gradient && trained, dlogit_bias = gradient && in.trains_bias;
+  const int64_t bytes = classifier_scratch_bytes(extents, dtype_of<T>(), dtable, dlogit_bias);
+  auto scratch = poisoned<int64_t>((bytes + 7) / 8 + 1);
   // On the heap, which a device can read where a thread's stack is not.
   const auto call = std::make_unique<Call>();
   call->inputs.counted_tokens = in.counted_tokens;
@@ -69,7 +71,8 @@ Result<T> run(const ClassifierExtents& extents, const Inputs<T>& in, bool gradie
                  .dx = gradient ? out.dx.data() : nullptr,
                  .dtable = dtable ? out.dtable.data() : nullptr,
                  .scratch = scratch.data(),
-                 .logit_bias = in.bias.empty() ? nullptr : in.bias.data()},
+                 .logit_bias = in.bias.empty() ? nullptr : in.bias.data(),
+                 .dlogit_bias = dlogit_bias ? out.dlogit_bias.data() : nullptr},
                 &call->sums, in.options);
   stream.wait();
   out.sums = call->sums;
@@ -88,6 +91,7 @@ void check(const ClassifierExtents& extents, int threads = 1, bool biased = fals
   in.counted_tokens = 4;
   in.options = options;
   if (biased) in.bias = sixteenths<T>(extents.padded_vocabulary, 3);
+  in.trains_bias = biased && options.logit_scale == 1;
   const auto expected = testing::classifier_reference(
       extents,
       {testing::doubles(in.x), testing::doubles(in.table), in.targets, options.logit_scale,
@@ -100,6 +104,11 @@ void check(const ClassifierExtents& extents, int threads = 1, bool biased = fals
   EXPECT_LT(relative_error(got.dtable, expected.dtable), 2 * testing::rounding<T>() + 1e-6);
   for (int64_t i = extents.vocabulary * extents.width; i < int64_t(got.dtable.size()); ++i)
     ASSERT_EQ(float(got.dtable[size_t(i)]), 0.0f) << "padding " << i;
+  if (!in.trains_bias) return;
+  EXPECT_LT(relative_error(got.dlogit_bias, expected.dlogit_bias),
+            2 * testing::rounding<T>() + 1e-6);
+  for (int64_t v = extents.vocabulary; v < extents.padded_vocabulary; ++v)
+    ASSERT_EQ(float(got.dlogit_bias[size_t(v)]), 0.0f) << "padding " << v;
   for (int64_t r = 2; r < extents.rows; r += 3)
     for (int64_t j = 0; j < extents.width; ++j)
       ASSERT_EQ(float(got.dx[size_t(r * extents.width + j)]), 0.0f) << "row " << r;
@@ -158,6 +167,54 @@ TYPED_TEST(Classifier, WithAScaleABiasAndLabelSmoothingAgreesWithDoubleLoops) {
                         .chunk_rows = 4},
                        2, biased, options);
   }
+}
+
+TYPED_TEST(Classifier, WithATrainedBiasAgreesWithDoubleLoopsInOneChunkAndInSeveral) {
+  for (int64_t rows : {1, 32, 33, 200}) {
+    for (int64_t chunk : {1, 8, 33, 71, 200}) {
+      for (int64_t vocabulary : {2, 31, 520})
+        check<TypeParam>({.rows = rows,
+                          .width = 6,
+                          .vocabulary = vocabulary,
+                          .padded_vocabulary = vocabulary + vocabulary % 3,
+                          .chunk_rows = chunk},
+                         2, true, {.label_smoothing = vocabulary == 31 ? 0.2f : 0.0f});
+    }
+  }
+}
+
+TYPED_TEST(Classifier, ATrainedBiasChangesNoOtherBit) {
+  for (int64_t chunk : {8, 33}) {
+    const ClassifierExtents extents{
+        .rows = 33, .width = 24, .vocabulary = 70, .padded_vocabulary = 128, .chunk_rows = chunk};
+    Inputs<TypeParam> in(extents);
+    in.bias = sixteenths<TypeParam>(128, 3);
+    const auto kept = run(extents, in);
+    EXPECT_TRUE(same_bits(kept.dlogit_bias, poisoned<TypeParam>(128))) << "untouched";
+    in.trains_bias = true;
+    const auto both = run(extents, in, true, 2), alone = run(extents, in, true, 1, false);
+    for (const auto& trained : {both, alone}) {
+      EXPECT_TRUE(same_bits(trained.dx, kept.dx));
+      EXPECT_EQ(trained.sums.loss.value(), kept.sums.loss.value());
+      EXPECT_TRUE(same_bits(trained.dlogit_bias, both.dlogit_bias)) << "of any threads";
+    }
+    EXPECT_TRUE(same_bits(both.dtable, kept.dtable));
+    EXPECT_TRUE(same_bits(alone.dtable, poisoned<TypeParam>(128 * 24)));
+  }
+}
+
+TYPED_TEST(Classifier, OfADieAddsItsRowsToTheBias) {
+  const ClassifierExtents extents{
+      .rows = 4, .width = 1, .vocabulary = 4, .padded_vocabulary = 6, .chunk_rows = 2};
+  Inputs<TypeParam> in(extents);
+  in.x.assign(4, TypeParam(1.0f));
+  in.table.assign(6, TypeParam(0.0f));
+  in.bias.assign(6, TypeParam(3.0f));
+  in.trains_bias = true;
+  in.targets = {1, -1, 1, 0};
+  // Three rows count. Each gives every class a quarter, and takes one from its target.
+  EXPECT_EQ(testing::doubles(run(extents, in).dlogit_bias),
+            (std::vector<double>{-0.25, -1.25, 0.75, 0.75, 0, 0}));
 }
 
 TYPED_TEST(Classifier, WithoutOptionsHasTheBitsOfOptionsThatChangeNothing) {
@@ -271,6 +328,11 @@ TEST(ClassifierRefusal, NamesWhatIsOutOfRange) {
   }
   smooth.options = {.logit_scale = INFINITY};
   EXPECT_THROW(run(extents, smooth), Error);
+  smooth.options = {.logit_scale = 0.5f};
+  smooth.bias.assign(5, 0.0f);
+  EXPECT_NO_THROW(run(extents, smooth));
+  smooth.trains_bias = true;
+  EXPECT_THROW(run(extents, smooth), Error) << "beside a scale";
 }
 
 TEST(ClassifierScratch, HoldsOneChunkOfLogitsAndTableSumsOnlyWhereTheyAreNeeded) {
@@ -280,6 +342,9 @@ TEST(ClassifierScratch, HoldsOneChunkOfLogitsAndTableSumsOnlyWhereTheyAreNeeded)
   EXPECT_EQ(classifier_scratch_bytes(extents, Dtype::bf16, false), 16 * 64 * 4 + 16 * 8);
   EXPECT_EQ(classifier_scratch_bytes(extents, Dtype::bf16, true),
             16 * 64 * 4 + 16 * 8 + 64 * 16 * 4);
+  EXPECT_EQ(classifier_scratch_bytes(extents, Dtype::bf16, false, true),
+            16 * 64 * 4 + 16 * 8 + 2 * 64 * 4)
+      << "the sums of earlier chunks and of this one's rows";
   extents.chunk_rows = 100;
   EXPECT_EQ(classifier_scratch_bytes(extents, Dtype::bf16, true), 64 * 64 * 4 + 64 * 8);
 }

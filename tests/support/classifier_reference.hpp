@@ -9,8 +9,8 @@
 namespace zero::testing {
 
 struct ClassifierReference {
-  double loss = 0;                 ///< summed over the counted rows
-  std::vector<double> dx, dtable;  ///< of  scale * loss
+  double loss = 0;                              ///< summed over the counted rows
+  std::vector<double> dx, dtable, dlogit_bias;  ///< of  scale * loss
 };
 
 /// x [rows, width], table [padded_vocabulary, width].
@@ -42,7 +42,8 @@ inline double probabilities(const kernels::ClassifierExtents& extents, const Cla
 inline ClassifierReference classifier_reference(const kernels::ClassifierExtents& extents,
                                                 const ClassifierInputs& in, double scale) {
   ClassifierReference out{.dx = std::vector<double>(in.x.size()),
-                          .dtable = std::vector<double>(in.table.size())};
+                          .dtable = std::vector<double>(in.table.size()),
+                          .dlogit_bias = std::vector<double>(size_t(extents.padded_vocabulary))};
   std::vector<double> p;
   for (int64_t r = 0; r < extents.rows; ++r) {
     if (in.targets[size_t(r)] < 0) continue;
@@ -52,6 +53,7 @@ inline ClassifierReference classifier_reference(const kernels::ClassifierExtents
       const double share = own + in.label_smoothing / double(extents.vocabulary);
       out.loss -= share * std::log(p[size_t(v)]);
       const double dlogit = scale * in.logit_scale * (p[size_t(v)] - share);
+      out.dlogit_bias[size_t(v)] += scale * (p[size_t(v)] - share);
       for (int64_t j = 0; j < extents.width; ++j) {
         out.dx[size_t(r * extents.width + j)] += dlogit * in.table[size_t(v * extents.width + j)];
         out.dtable[size_t(v * extents.width + j)] += dlogit * in.x[size_t(r * extents.width + j)];

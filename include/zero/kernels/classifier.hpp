@@ -16,8 +16,10 @@ struct ClassifierExtents {
   int64_t chunk_rows;         ///< rows whose logits exist at a time; part of the arithmetic record
 };
 
-/// Returns the bytes of scratch that classifier() needs, with or without the gradient of the table.
-int64_t classifier_scratch_bytes(const ClassifierExtents& extents, Dtype dtype, bool dtable);
+/// Returns the bytes of scratch that classifier() needs, with or without the gradients of the table
+/// and of a bias.
+int64_t classifier_scratch_bytes(const ClassifierExtents& extents, Dtype dtype, bool dtable,
+                                 bool dlogit_bias = false);
 
 /// Prepares the products of classifier() with these extents and gradients on this thread. See
 /// prepare_product().
@@ -39,7 +41,8 @@ struct ClassifierArrays {
   T* dx;                   ///< [rows, width], written; null: loss only
   T* dtable;               ///< [padded_vocabulary, width], written; null: the table is not trained
   void* scratch;
-  const T* logit_bias = nullptr;  ///< [padded_vocabulary], or null; has no gradient
+  const T* logit_bias = nullptr;  ///< [padded_vocabulary], or null
+  T* dlogit_bias = nullptr;       ///< [padded_vocabulary], written; null: it is not trained
 };
 
 /// Computes logits, cross-entropy and both gradients, one chunk of rows at a time. The gradient of
@@ -48,8 +51,9 @@ struct ClassifierArrays {
 /// Adds the loss of every counted row to sums->loss, and counts non-finite losses in
 /// sums->nonfinite_loss. Writes the gradients of loss_scale * sum of losses / counted_tokens, read
 /// from `state` and `inputs`. Softmax is fp32. Chunks of the table's gradient add in fp32, rounded
-/// once. A padded class gets a logit of minus infinity and so an exact zero gradient. Asynchronous
-/// on `stream`.
+/// once. The gradient of the bias is the sum over the logits' gradients, added and rounded alike. A
+/// padded class gets a logit of minus infinity and so an exact zero gradient. Asynchronous on
+/// `stream`. Throws Error(kInternal) for a gradient of the bias beside a logit_scale.
 ///
 /// A logit is logit_scale times its product, plus its bias. With label smoothing e, a row's loss is
 /// (1 - e) times its target's loss plus e / vocabulary times the sum over all real classes. Source:

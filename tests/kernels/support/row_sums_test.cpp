@@ -93,9 +93,9 @@ TYPED_TEST(ColumnChunksOf, OfAColumnSumHaveTheBitsOfTheHostsWay) {
     Stream stream(2);
     column_sum(stream, rows, kColumns, x.data(), expected.data(), scratch.data());
     stream.wait();
-    const ColumnChunks<TypeParam> sums{RowChunks{rows}, kColumns, x.data(), scratch.data()};
+    const ColumnChunks<TypeParam> sums{{rows, kColumns, kColumns, x.data()}, scratch.data()};
     for (int64_t item = 0; item < sums.items(); ++item) sums(item);
-    const auto sum = columns_of<TypeParam>(sums.chunks, kColumns, kColumns, scratch.data());
+    const auto sum = columns_of<TypeParam>(sums.chunks(), kColumns, kColumns, scratch.data());
     EXPECT_TRUE(same_bits(expected, sum)) << rows;
   }
 }
