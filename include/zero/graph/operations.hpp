@@ -124,12 +124,15 @@ struct ClassifierOptions {
   /// [rows of table], added to logits. Not trained: a parameter here must not decay, and its
   /// gradient is zero.
   TensorId logit_bias = kNone;
+  /// [rows of table], added to logits, and trained. It excludes logit_bias and a logit_scale.
+  TensorId bias = kNone;
 };
 struct ClassifierAttributes {
   int64_t vocabulary = 0;  ///< real classes
   int64_t chunk_rows = 0;
   double logit_scale = 1;
   double label_smoothing = 0;
+  int64_t trains_bias = 0;  ///< 1: the bias has a gradient
 };
 /// Adds the loss of every counted target to the step's sums. `targets` are an input with a class,
 /// or -1, for each row of x. REQUIRES: the graph is for a micro-batch.

@@ -31,7 +31,7 @@ struct ClassifierGrad {
   template <class S>
   struct Out {
     S sums, dx, dtable;
-    S dlogit_bias = kAbsent<S>;  ///< zeros
+    S dlogit_bias = kAbsent<S>;
   };
   template <class T>
   static void call(Stream& stream, const OpCall& call);
@@ -44,7 +44,7 @@ struct ClassifierInputGrad {
   template <class S>
   struct Out {
     S sums, dx;
-    S dlogit_bias = kAbsent<S>;  ///< zeros
+    S dlogit_bias = kAbsent<S>;
   };
   template <class T>
   static void call(Stream& stream, const OpCall& call);
@@ -61,18 +61,30 @@ kernels::ClassifierExtents extents(const Graph& graph, const Op& op) {
           .chunk_rows = attributes.chunk_rows};
 }
 
+/// True if the op computes the gradient of a bias, which otherwise is zero.
+bool trains_bias(const Op& op) { return op.attributes.as<ClassifierAttributes>().trains_bias != 0; }
+
+/// The arrays of gradients; null: not computed.
 template <class T>
-void run(Stream& stream, const OpCall& call, T* dx, T* dtable, Address sums) {
+struct Gradients {
+  T* dx = nullptr;
+  T* dtable = nullptr;
+  T* dlogit_bias = nullptr;
+};
+
+template <class T>
+void run(Stream& stream, const OpCall& call, Address sums, const Gradients<T>& gradients) {
   const auto in = inputs<Classifier>(call);
   const auto attributes = call.op->attributes.as<ClassifierAttributes>();
   kernels::classifier<T>(stream, extents(*call.graph, *call.op), in.step_inputs, in.step_state,
                          {.x = in.x,
                           .table = in.table,
                           .targets = in.targets,
-                          .dx = dx,
-                          .dtable = dtable,
+                          .dx = gradients.dx,
+                          .dtable = gradients.dtable,
                           .scratch = call.scratch,
-                          .logit_bias = in.logit_bias},
+                          .logit_bias = in.logit_bias,
+                          .dlogit_bias = trains_bias(*call.op) ? gradients.dlogit_bias : nullptr},
                          sums,
                          {.logit_scale = float(attributes.logit_scale),
                           .label_smoothing = float(attributes.label_smoothing)});
@@ -80,31 +92,33 @@ void run(Stream& stream, const OpCall& call, T* dx, T* dtable, Address sums) {
 
 template <class T>
 void Classifier::call(Stream& stream, const OpCall& call) {
-  run<T>(stream, call, nullptr, nullptr, outputs<Classifier>(call).sums);
+  run<T>(stream, call, outputs<Classifier>(call).sums, {});
 }
 
-/// Clears `zeros`, the gradient of a logit bias at `at`; it may be absent.
+/// Clears the gradient of a bias, which may be absent, unless it is trained.
 void clear_bias(Stream& stream, const OpCall& call, TensorId zeros, Address at) {
-  if (zeros != kNone) kernels::clear_bytes(stream, (*call.graph)[zeros].bytes(), at);
+  if (zeros != kNone && !trains_bias(*call.op))
+    kernels::clear_bytes(stream, (*call.graph)[zeros].bytes(), at);
 }
 
 template <class T>
 void ClassifierGrad::call(Stream& stream, const OpCall& call) {
   const auto out = outputs<ClassifierGrad>(call);
-  run<T>(stream, call, out.dx, out.dtable, out.sums);
+  run<T>(stream, call, out.sums,
+         {.dx = out.dx, .dtable = out.dtable, .dlogit_bias = out.dlogit_bias});
   clear_bias(stream, call, outputs<ClassifierGrad>(*call.op).dlogit_bias, out.dlogit_bias);
 }
 
 template <class T>
 void ClassifierInputGrad::call(Stream& stream, const OpCall& call) {
   const auto out = outputs<ClassifierInputGrad>(call);
-  run<T>(stream, call, out.dx, nullptr, out.sums);
+  run<T>(stream, call, out.sums, {.dx = out.dx, .dlogit_bias = out.dlogit_bias});
   clear_bias(stream, call, outputs<ClassifierInputGrad>(*call.op).dlogit_bias, out.dlogit_bias);
 }
 
-/// Makes both gradients in the pass that computes the loss, because logits are never kept. A logit
-/// bias that is a parameter is saved with the others. It keeps its values, because its gradient is
-/// zero and it does not decay.
+/// Makes all gradients in the pass that computes the loss, because logits are never kept. A
+/// logit_bias that is a parameter is saved with the others. It keeps its values, because its
+/// gradient is zero and it does not decay.
 void gradient(GradientTape& tape, const Op& op) {
   const auto in = inputs<Classifier>(op);
   const TensorId sums = outputs<Classifier>(op).sums, dx = tape.like(in.x);
@@ -143,7 +157,7 @@ int64_t logits(const Graph& graph, const Op& op) {
 template <Made kMade>
 int64_t scratch(const Graph& graph, const Op& op, int) {
   return kernels::classifier_scratch_bytes(extents(graph, op), compute_dtype(graph, op),
-                                           kMade.dtable);
+                                           kMade.dtable, kMade.dx && trains_bias(op));
 }
 
 template <Made kMade>
@@ -173,7 +187,13 @@ const Operation kClassifierInputGrad = operation<ClassifierInputGrad, Made{.dx =
 void classifier(GraphBuilder& out, TensorId x, TensorId table, TensorId targets,
                 const ClassifierOptions& options) {
   require_head(out[x], out[table], options.vocabulary);
-  require_logit_bias(out, options.logit_bias, table);
+  ZERO_REQUIRE(options.bias == kNone || options.logit_bias == kNone,
+               "a classifier with a bias and a logit_bias: give one");
+  ZERO_REQUIRE(options.bias == kNone || options.logit_scale == 1, describe(out[options.bias]),
+               " is trained beside a logit_scale of ", options.logit_scale, ": only 1 works");
+  const bool trains = options.bias != kNone;
+  const TensorId bias = trains ? options.bias : options.logit_bias;
+  require_logit_bias(out, bias, table);
   ZERO_REQUIRE(!out.continues(), "a chunk has no targets: use logits()");
   ZERO_REQUIRE(out[targets].shape.numel() == out[x].shape[0], describe(out[targets]),
                " has no class for each row of ", describe(out[x]));
@@ -186,13 +206,14 @@ void classifier(GraphBuilder& out, TensorId x, TensorId table, TensorId targets,
                                .targets = targets,
                                .step_inputs = graph.step_inputs,
                                .step_state = graph.step_state,
-                               .logit_bias = options.logit_bias,
+                               .logit_bias = bias,
                                .sums = sums},
                               {.sums = sums},
                               ClassifierAttributes{.vocabulary = options.vocabulary,
                                                    .chunk_rows = options.chunk_rows,
                                                    .logit_scale = options.logit_scale,
-                                                   .label_smoothing = options.label_smoothing}));
+                                                   .label_smoothing = options.label_smoothing,
+                                                   .trains_bias = trains}));
 }
 
 void classifier(GraphBuilder& out, TensorId x, TensorId table, TensorId targets, int64_t vocabulary,

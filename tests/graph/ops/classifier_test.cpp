@@ -5,6 +5,8 @@
 
 #include "tests/support/slopes.hpp"
 #include "tests/support/tiny_graph.hpp"
+#include "tests/support/tiny_training.hpp"
+#include "zero/compile/compile.hpp"
 
 namespace zero::graph {
 namespace {
@@ -54,6 +56,63 @@ TEST(ClassifierOp, AddsABiasWhoseGradientIsZero) {
   // Probabilities are ninths: 1, 2, 1, 4, 1.
   EXPECT_NEAR(tried.loss(), 8 * std::log(9.0 / 4), 1e-5);
   for (float slope : tried.values(tried.graph().parameters[1].gradient)) EXPECT_EQ(slope, 0.0f);
+}
+
+/// A classifier with a table of its own, of three rows more than classes, and a bias that is
+/// trained.
+Graph biased_graph(const ClassifierOptions& given, Dtype compute = Dtype::f32) {
+  GraphBuilder out({.samples = 2, .length = 4}, compute);
+  out.unit("only");
+  const int64_t rows = given.vocabulary + 3;
+  const auto ids = [&](const std::string& name) {
+    return out.input({.name = name, .sample = {4}, .ids = given.vocabulary});
+  };
+  const TensorId tokens = out.parameter({.name = "tokens.weight", .shape = {rows, 6}});
+  const TensorId x = embedding(out, ids("tokens"), tokens);
+  const TensorId table = out.parameter({.name = "table", .shape = {rows, 6}, .padding_rows = 3});
+  ClassifierOptions biased = given;
+  biased.bias = out.parameter(
+      {.name = "bias", .shape = {rows}, .decays = false, .init = Init::zeros, .padding_rows = 3});
+  classifier(out, x, table, ids("targets"), biased);
+  return out.finish();
+}
+
+TEST(ClassifierOp, HasTheSlopesOfABiasThatIsTrained) {
+  for (float smoothing : {0.0f, 0.2f})
+    TriedGraph(biased_graph(options(1.0f, smoothing))).expect_slopes();
+  TriedGraph kept(freeze(biased_graph(options(1.0f, 0.0f)), {false, true, false}));
+  kept.expect_slopes();
+}
+
+TEST(ClassifierOp, TrainsABiasToTheSameBytesAtEveryStage) {
+  for (const Dtype compute : {Dtype::f32, Dtype::bf16}) {
+    const Graph graph = differentiate(biased_graph({.vocabulary = 61, .chunk_rows = 3}, compute));
+    const auto trained = [&](int ranks, int stage) {
+      plan::Request request;
+      request.reproducible = true;
+      request.compute = compute;
+      request.stage = stage, request.ranks = ranks, request.micro_batches = 4 / ranks;
+      const plan::Plan plan = plan::compile(request, graph, {});
+      zero::testing::ThreadRanks machine(plan, zero::testing::tiny_rules(compute));
+      return zero::testing::train(machine, plan, 3).state;
+    };
+    const std::vector<std::byte> one = trained(1, 0);
+    for (int stage = 0; stage <= 3; ++stage) EXPECT_EQ(trained(2, stage), one) << stage;
+    EXPECT_EQ(trained(4, 3), one);
+  }
+}
+
+TEST(ClassifierOp, RefusesATrainedBiasBesideAnotherOrAScale) {
+  ClassifierOptions scaled = options(0.5f, 0.0f);
+  EXPECT_THROW(biased_graph(scaled), Error);
+  GraphBuilder out({.samples = 2, .length = 4}, Dtype::f32);
+  out.unit("only");
+  const TensorId table = out.parameter({.name = "table", .shape = {8, 6}});
+  const TensorId bias = out.parameter({.name = "bias", .shape = {8}});
+  const TensorId x = embedding(out, tiny_ids(out, "tokens"), table);
+  ClassifierOptions both = options(1.0f, 0.0f);
+  both.bias = both.logit_bias = bias;
+  EXPECT_THROW(classifier(out, x, table, tiny_ids(out, "targets"), both), Error);
 }
 
 TEST(ClassifierOp, RefusesABiasOfAnotherLength) {
