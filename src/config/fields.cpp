@@ -97,6 +97,7 @@ void model_fields(Table& table, ModelConfig& c) {
   if (c.table) number_fields(table, *c.table, c);
   table.word("init_from", c.init_from);
   table.words("freeze", c.freeze);
+  table.words("reinit", c.reinit);
 }
 
 void data_fields(Table& table, DataConfig& c) {

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <set>
 
+#include "src/stored/fresh_parameters.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/path.hpp"
 #include "zero/config/toml.hpp"
@@ -96,9 +97,10 @@ std::string saved_weights_prefix(const model::Architecture& model) {
   return text("model/", model.family->stored.prefix);
 }
 
-ModelFolder::ModelFolder(const model::Catalogue& catalogue, const std::string& path)
+ModelFolder::ModelFolder(const model::Catalogue& catalogue, const std::string& path,
+                         const RunConfig* training)
     : path_(path), description_(read_description(catalogue, path)) {
-  expect();
+  expect(training);
   const Found found = open_files();
   take(found);
   if (const auto settle = description_.model.family->settle) {
@@ -106,13 +108,13 @@ ModelFolder::ModelFolder(const model::Catalogue& catalogue, const std::string& p
       const auto stored = tensors_.find(name);
       return stored != tensors_.end() && stored->second.tensor->name.ends_with(name);
     });
-    expect();
+    expect(training);
   }
   find_shared();
-  match();
+  match(training != nullptr);
   for (const model::StoredCopy& copy : description_.model.family->stored.copies) {
     // A copy in other models of the family may be a parameter of this one.
-    if (!by_parameter_.contains(copy.copy)) match(copy);
+    if (!by_parameter_.contains(copy.copy) && !is_anew(copy.original)) match(copy);
   }
 }
 
@@ -138,30 +140,43 @@ ModelFolder::Found ModelFolder::open_files() {
   return found;
 }
 
-void ModelFolder::match() {
-  std::vector<std::string> wrong;
-  for (const StoredParameter& as : expected_) {
-    const std::vector<int64_t> shape = model::stored_extents(as.form, as.shape);
-    for (const std::string& name : as.form.names) {
-      const auto found = tensors_.find(name);
-      if (found == tensors_.end()) {
-        wrong.push_back(text(name, ": expected ", shape_text(shape), ", found nothing"));
-      } else if (found->second.tensor->shape != shape || !found->second.tensor->usable) {
-        wrong.push_back(text(name, ": expected F32, F16 or BF16 ", shape_text(shape), ", found ",
-                             described(*found->second.tensor)));
-      }
+std::vector<std::string> ModelFolder::faults_of(const StoredParameter& as) const {
+  std::vector<std::string> faults;
+  const std::vector<int64_t> shape = model::stored_extents(as.form, as.shape);
+  for (const std::string& name : as.form.names) {
+    const auto found = tensors_.find(name);
+    if (found == tensors_.end()) {
+      faults.push_back(text(name, ": expected ", shape_text(shape), ", found nothing"));
+    } else if (found->second.tensor->shape != shape || !found->second.tensor->usable) {
+      faults.push_back(text(name, ": expected F32, F16 or BF16 ", shape_text(shape), ", found ",
+                            described(*found->second.tensor)));
     }
   }
+  return faults;
+}
+
+void ModelFolder::match(bool may_draw) const {
+  std::vector<std::string> wrong, names, lacking;
+  for (const StoredParameter& as : expected_) {
+    names.push_back(as.name);
+    const std::vector<std::string> faults =
+        is_anew(as.name) ? std::vector<std::string>() : faults_of(as);
+    if (!faults.empty()) lacking.push_back(as.name);
+    wrong.insert(wrong.end(), faults.begin(), faults.end());
+  }
+  const size_t lacked = wrong.size();
   for (const auto& [name, entry] : tensors_) {
     if (known_.contains(name)) continue;
     wrong.push_back(text(shown(name), ": expected nothing, found ", described(*entry.tensor)));
   }
   if (wrong.empty()) return;
+  // A draw removes no unknown tensor.
+  const bool helps = may_draw && wrong.size() == lacked;
   std::string list;
   for (size_t i = 0; i < std::min(wrong.size(), kShownMismatches); ++i) list += "\n  " + wrong[i];
   refuse(Exit::kInput, path_, ": ", wrong.size(),
-         " tensors are not as its config.json says; take both from one place. The first of them:",
-         list);
+         " tensors are not as its config.json says; take both from one place",
+         helps ? ", or " + reinit_advice(names, lacking) : "", ". The first of them:", list);
 }
 
 void ModelFolder::match(const model::StoredCopy& stored) const {

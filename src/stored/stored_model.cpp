@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "src/stored/fresh_parameters.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/path.hpp"
 #include "zero/comm/communicator.hpp"
@@ -27,6 +28,7 @@ void load(const StoredModel& model, const state::StateView& view, const IsSharde
     const state::UnitRange held = state::held_range(unit, is_sharded(unit), view.rank);
     for (const plan::UnitParameter& place : unit.parameters) {
       const graph::Parameter& parameter = graph.parameters[size_t(place.parameter)];
+      if (model.is_anew(graph[parameter.tensor].name)) continue;
       const int64_t begin = std::max<int64_t>(0, held.begin - place.begin);
       const int64_t end = std::min(parameter.real_numel, held.end - place.begin);
       read_pieces(model, graph[parameter.tensor].name, begin, end,
@@ -168,14 +170,15 @@ std::string find_model(const model::Catalogue& catalogue, const std::string& fol
          catalogue.titles(), "'s config.json and model.safetensors");
 }
 
-std::unique_ptr<StoredModel> open_model(const model::Catalogue& catalogue,
-                                        const std::string& found) {
-  if (is_there(found + "/config.json")) return std::make_unique<ModelFolder>(catalogue, found);
-  return std::make_unique<CheckpointModel>(catalogue, found);
+std::unique_ptr<StoredModel> open_model(const model::Catalogue& catalogue, const std::string& found,
+                                        const RunConfig* training) {
+  if (is_there(found + "/config.json"))
+    return std::make_unique<ModelFolder>(catalogue, found, training);
+  return std::make_unique<CheckpointModel>(catalogue, found, training);
 }
 
 std::unique_ptr<StoredModel> open_model(launch::Session& session, const model::Catalogue& catalogue,
-                                        const std::string& folder) {
+                                        const std::string& folder, const RunConfig* training) {
   std::string found;
   // Rank 0 alone chooses, because a live run may save meanwhile.
   session.on_every_rank([&] {
@@ -183,7 +186,7 @@ std::unique_ptr<StoredModel> open_model(launch::Session& session, const model::C
   });
   found = session.peers().share(found)[0];
   std::unique_ptr<StoredModel> model;
-  session.on_every_rank([&] { model = open_model(catalogue, found); });
+  session.on_every_rank([&] { model = open_model(catalogue, found, training); });
   return model;
 }
 
@@ -223,28 +226,44 @@ void require_same_model(const StoredModel& model, const model::Architecture& wan
   refuse(Exit::kInput, model.path(), ": holds a model of ", there, "; the settings say ", here);
 }
 
-CheckpointModel::CheckpointModel(const model::Catalogue& catalogue, const std::string& folder)
+CheckpointModel::CheckpointModel(const model::Catalogue& catalogue, const std::string& folder,
+                                 const RunConfig* training)
     : checkpoint_(folder), description_(description_of(catalogue, checkpoint_)) {
-  match();
+  anew_ = fresh_parameters(description_.model, training);
+  match(training != nullptr);
 }
 
-void CheckpointModel::match() const {
-  const graph::Graph graph = stored_graph(description_.model);
-  for (const auto& [name, shape] : stored_tensors(graph)) {
-    const checkpoint::Tensor& found = tensor_of(name);
-    if (found.shape == shape) continue;
-    refuse(Exit::kInput, path(), ": ", found.name, ": expected ", shape_text(shape), ", found ",
-           shape_text(found.shape));
+void CheckpointModel::match(bool may_draw) {
+  std::vector<std::string> names, lacking;
+  std::string first;
+  for (const auto& [name, shape] : stored_tensors(stored_graph(description_.model))) {
+    names.push_back(name);
+    if (is_anew(name)) continue;
+    const checkpoint::Tensor* found = find(name);
+    if (found && found->shape == shape) continue;
+    lacking.push_back(name);
+    if (!first.empty()) continue;
+    first = found ? text(found->name, ": expected ", shape_text(shape), ", found ",
+                         shape_text(found->shape))
+                  : "holds no " + name;
   }
+  if (lacking.empty()) return;
+  refuse(Exit::kInput, path(), ": ", first, may_draw ? "; " + reinit_advice(names, lacking) : "");
 }
 
-const checkpoint::Tensor& CheckpointModel::tensor_of(std::string_view parameter) const {
+const checkpoint::Tensor* CheckpointModel::find(std::string_view parameter) const {
   const std::string_view prefix = description_.model.family->stored.prefix;
   for (const char* part : {"optimizer/master", "model"}) {
     const std::string name = text(part, "/", prefix, parameter);
-    if (const checkpoint::Tensor* found = checkpoint_.tensors().find(name)) return *found;
+    if (const checkpoint::Tensor* found = checkpoint_.tensors().find(name)) return found;
   }
-  refuse(Exit::kInput, path(), ": holds no ", parameter);
+  return nullptr;
+}
+
+const checkpoint::Tensor& CheckpointModel::tensor_of(std::string_view parameter) const {
+  const checkpoint::Tensor* found = find(parameter);
+  ZERO_REQUIRE(found, "no parameter ", parameter, " in ", path());
+  return *found;
 }
 
 StoredModel::Settings CheckpointModel::settings() const {

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "src/stored/fresh_parameters.hpp"
 #include "zero/base/error.hpp"
 #include "zero/io/interop/json.hpp"
 #include "zero/launch/launch.hpp"
@@ -21,8 +22,9 @@ std::string_view short_name(const model::StoredNames& stored, std::string_view n
 
 }  // namespace
 
-void ModelFolder::expect() {
+void ModelFolder::expect(const RunConfig* training) {
   expected_ = stored_parameters(description_.model);
+  anew_ = fresh_parameters(description_.model, training);
   by_parameter_.clear();
   known_.clear();
   for (size_t i = 0; i < expected_.size(); ++i) {

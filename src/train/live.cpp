@@ -43,6 +43,22 @@ std::string going_on_text(const Started& started, const Opened& opened) {
   return words;
 }
 
+/// Returns at most five names: "a, b, c, d, e and 7 more".
+std::string some_of(const std::vector<std::string>& names) {
+  constexpr size_t kShown = 5;
+  std::string words;
+  for (size_t i = 0; i < std::min(kShown, names.size()); ++i)
+    words += text(i == 0 ? "" : ", ", names[i]);
+  return names.size() <= kShown ? words : text(words, " and ", names.size() - kShown, " more");
+}
+
+/// Returns a line on the parts of the run that the stored model does not give.
+std::string apart_text(const stored::StoredModel& initial) {
+  const std::vector<std::string>& anew = initial.anew();
+  if (anew.empty()) return "";
+  return text("drawn anew  ", counted(std::ssize(anew), "parameter"), ": ", some_of(anew), "\n");
+}
+
 std::string start_text(const Started& started, const Opened& opened) {
   if (started.start) return going_on_text(started, opened);
   std::string words;
@@ -54,7 +70,7 @@ std::string start_text(const Started& started, const Opened& opened) {
       words += text("; dropout ", numbers.rate("dropout"), ", as ",
                     origin->second.starts_with("derived") ? "it" : "model.dropout", " says");
     }
-    words += "\n";
+    words += "\n" + apart_text(*started.initial);
   }
   const std::string& moved_to = opened.folder->moved_to();
   if (moved_to.empty()) return words;

@@ -61,7 +61,7 @@ std::optional<StartNumbers> start_numbers(const model::Catalogue& catalogue,
   if (!start.is_found) find(catalogue, config, start);
   if (!start.own.empty()) return own_numbers(catalogue, start.own);
   if (start.other.empty()) return {};
-  start.opened = stored::open_model(catalogue, start.other);
+  start.opened = stored::open_model(catalogue, start.other, &config);
   return start_of(start.opened->description(), start.other);
 }
 

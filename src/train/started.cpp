@@ -146,7 +146,8 @@ bool Started::ended(Context& context, const Opened& opened) const {
 void Started::open_initial_weights(Context& context) {
   if (start || config.model.init_from.empty()) return initial.reset();
   if (!initial)
-    initial = stored::open_model(context.session, context.order.catalogue, config.model.init_from);
+    initial = stored::open_model(context.session, context.order.catalogue, config.model.init_from,
+                                 &config);
   context.session.on_every_rank([&] {
     stored::require_same_model(*initial, build().recipe.model);
     const std::string& there = initial->description().tokenizer;

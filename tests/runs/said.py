@@ -183,6 +183,7 @@ MISTAKES = (
     ("weights that are cut", ("import-weights", "cut", "in")),
     ("a tensor that is missing", ("import-weights", "few", "in")),
     ("numbers that are not the model's", (*RUN, "model.init_from=good", "model.layers=3")),
+    ("what begins anew without a model", (*RUN, 'model.reinit=["wpe.weight"]')),
     ("a place that is taken", ("export", "runs/good", "good")),
     ("ls of what is no run", ("ls", "empty")),
     ("nothing to resume", (*RUN, "checkpoint.resume=require")),

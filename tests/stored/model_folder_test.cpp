@@ -57,9 +57,9 @@ class ModelFolders : public ::testing::Test {
     writer.publish();
   }
 
-  std::string refusal() const {
+  std::string refusal(const RunConfig* training = nullptr) const {
     try {
-      const ModelFolder opened(testing_support::catalogue(), folder_.string());
+      const ModelFolder opened(testing_support::catalogue(), folder_.string(), training);
     } catch (const Error& error) {
       EXPECT_EQ(error.exit(), Exit::kInput);
       return error.what();
@@ -167,6 +167,32 @@ TEST_F(ModelFolders, ListTheFirstFiveThatDoNotFit) {
   write({{"other", {1}}});
   const std::string many = refusal();
   EXPECT_EQ(std::count(many.begin(), many.end(), '\n'), 5) << many;
+}
+
+TEST_F(ModelFolders, MayLackOrMisshapeWhatATrainingDrawsAnew) {
+  Tensors tensors = tensors_of("transformer.");
+  tensors[1].shape = {5, 8};
+  tensors.erase(tensors.begin());
+  ASSERT_EQ(tensors[0].name, "transformer.wpe.weight");
+  write(tensors);
+  RunConfig training = testing_support::unset_config();
+  EXPECT_NE(refusal(&training).find("2 tensors are not as its config.json says; take both from one "
+                                    "place, or write model.reinit = [\"wte.*\", \"wpe.*\"] to draw "
+                                    "them anew. The first of them:\n  wte.weight: expected"),
+            std::string::npos)
+      << refusal(&training);
+  EXPECT_EQ(refusal().find("reinit"), std::string::npos) << "which no other command reads";
+  training.model.reinit = {"w?e.*", "h.0.ln_1.weight"};
+  const ModelFolder opened(testing_support::catalogue(), folder_.string(), &training);
+  EXPECT_EQ(opened.anew(),
+            (std::vector<std::string>{"wte.weight", "wpe.weight", "h.0.ln_1.weight"}))
+      << "also one that the folder holds";
+  EXPECT_FALSE(opened.is_anew("h.0.ln_1.bias"));
+  tensors.push_back({"transformer.wpe.wight", {4, 8}});
+  write(tensors);
+  training.model.reinit.clear();
+  EXPECT_NE(refusal(&training).find("from one place. The first"), std::string::npos)
+      << "a draw removes no unknown tensor: " << refusal(&training);
 }
 
 TEST_F(ModelFolders, WithTheSameTensorTwiceAreRefused) {

@@ -76,14 +76,20 @@ int64_t first_of(const graph::Graph& graph, int32_t parameter) {
   return first;
 }
 
-TEST_F(StoredModels, FillAShardOrAllOfThePlansThatTheyAreOf) {
-  write("model");
-  const ModelFolder model(testing_support::catalogue(), folder("model"));
-  RunConfig config = testing::tiny(3);
+/// A training of kSmallModel.
+RunConfig config_of_small_model(int64_t stage) {
+  RunConfig config = testing::tiny(stage);
   config.model.numbers.counts["layers"] = 1;
   config.model.numbers.counts["width"] = 8;
   config.model.numbers.counts["vocab_size"] = 10;
   config.model.numbers.counts["max_positions"] = config.data.sequence_length = 4;
+  return config;
+}
+
+TEST_F(StoredModels, FillAShardOrAllOfThePlansThatTheyAreOf) {
+  write("model");
+  const ModelFolder model(testing_support::catalogue(), folder("model"));
+  RunConfig config = config_of_small_model(3);
   const std::vector<float> wanted = small_weights();
   for (const int64_t stage : {0, 1, 3}) {
     config.zero.stage = stage;
@@ -105,6 +111,30 @@ TEST_F(StoredModels, FillAShardOrAllOfThePlansThatTheyAreOf) {
   }
 }
 
+TEST_F(StoredModels, LeaveWhatIsDrawnAnewToTheDraw) {
+  write("model");
+  RunConfig config = config_of_small_model(1);
+  config.model.reinit = {"wpe.*", "h.0.attn.c_attn.weight"};
+  const state::Build made = state::build(config, {.ranks = 2, .threads = 1});
+  const graph::Graph& graph = made.plan.graphs[0];
+  testing::Held begun(made.plan, 1), drawn(made.plan, 1);
+  state::fill_initial_weights(drawn.view(), 7, 1);
+  state::fill_initial_weights(begun.view(), 7, 1);
+  begin_with_weights(ModelFolder(testing_support::catalogue(), folder("model"), &config),
+                     begun.view());
+  const std::vector<float> stored = small_weights();
+  for (const state::HeldSlice& slice : state::slices_to_load(made.plan, 1)) {
+    std::vector<float> values(size_t(slice.numel())), fresh(values);
+    state::read_state(begun.view(), *slice.unit, state::StateKind::master, slice.range, values);
+    state::read_state(drawn.view(), *slice.unit, state::StateKind::master, slice.range, fresh);
+    const std::string& name = graph[graph.parameters[size_t(slice.parameter)].tensor].name;
+    const bool is_anew = name == "wpe.weight" || name == "h.0.attn.c_attn.weight";
+    const int64_t first = first_of(graph, slice.parameter) + slice.begin;
+    EXPECT_EQ(values == fresh, is_anew) << name;
+    EXPECT_EQ(std::equal(values.begin(), values.end(), stored.begin() + first), !is_anew) << name;
+  }
+}
+
 TEST_F(StoredModels, AreComparedByTheirNumbers) {
   write("model");
   const ModelFolder model(testing_support::catalogue(), folder("model"));
@@ -121,9 +151,11 @@ using checkpoint::Tensor;
 /// A checkpoint whose parameters are all `weight`, and masters, where there are any, `master`.
 class CheckpointModels : public ::testing::Test {
  protected:
-  void save(std::map<std::string, std::string> facts, bool masters, int64_t rows = 10) {
+  void save(std::map<std::string, std::string> facts, bool masters, int64_t rows = 10,
+            const std::string& positions = "wpe.weight") {
     std::vector<checkpoint::SlicePlan> slices;
-    for (const auto& [name, shape] : stored_tensors(stored_graph(kSmallModel))) {
+    for (auto& [name, shape] : stored_tensors(stored_graph(kSmallModel))) {
+      if (name == "wpe.weight") name = positions;
       Tensor tensor{.name = "model/transformer." + name, .dtype = Dtype::bf16, .shape = shape};
       if (name == "wte.weight") tensor.shape[0] = rows;
       slices.push_back(whole(tensor));
@@ -205,6 +237,30 @@ TEST_F(CheckpointModels, OfAnotherModelThanTheySayAreRefused) {
       refusal_of(Exit::kInput,
                  [&] { CheckpointModel open(testing_support::catalogue(), place_.path()); }),
       HasSubstr("wte.weight: expected [10, 8], found [11, 8]"));
+}
+
+TEST_F(CheckpointModels, MayMisshapeWhatATrainingDrawsAnew) {
+  save(facts("bytes"), true, 11);
+  RunConfig training = testing_support::unset_config();
+  EXPECT_THAT(
+      refusal_of(Exit::kInput,
+                 [&] { CheckpointModel(testing_support::catalogue(), place_.path(), &training); }),
+      HasSubstr("found [11, 8]; write model.reinit = [\"wte.*\"] to draw it anew"));
+  training.model.reinit = {"wte.*"};
+  const CheckpointModel model(testing_support::catalogue(), place_.path(), &training);
+  EXPECT_THAT(model.anew(), ::testing::ElementsAre("wte.weight"));
+}
+
+TEST_F(CheckpointModels, MayLackWhatATrainingDrawsAnew) {
+  save(facts("bytes"), false, 10, "score.weight");
+  RunConfig training = testing_support::unset_config();
+  EXPECT_THAT(
+      refusal_of(Exit::kInput,
+                 [&] { CheckpointModel(testing_support::catalogue(), place_.path(), &training); }),
+      HasSubstr("holds no wpe.weight; write model.reinit = [\"wpe.*\"] to draw it anew"));
+  training.model.reinit = {"wpe.*"};
+  const CheckpointModel model(testing_support::catalogue(), place_.path(), &training);
+  EXPECT_THAT(model.anew(), ::testing::ElementsAre("wpe.weight"));
 }
 
 TEST_F(CheckpointModels, ThatSayNothingAreRefused) {

@@ -45,6 +45,9 @@ struct ModelConfig {
   /// Parameters that are not trained, by our names or those of Hugging Face's files. * matches any
   /// letters, ? matches one. Empty: all are trained.
   std::vector<std::string> freeze = {};
+  /// Parameters that are drawn from run.seed although init_from names a model, by patterns as
+  /// `freeze`. Empty: that model must have all.
+  std::vector<std::string> reinit = {};
 
   bool operator==(const ModelConfig&) const = default;
 };

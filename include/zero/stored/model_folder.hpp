@@ -49,8 +49,10 @@ std::string tokenizer_left_out(const std::string& tokenizer, const std::string& 
 class ModelFolder : public StoredModel {
  public:
   /// Reads the description and all headers. Throws Error(kInput) with the first five tensors that
-  /// do not match the description, as expected and as found.
-  ModelFolder(const model::Catalogue& catalogue, const std::string& path);
+  /// do not match the description, as expected and as found. Tensors that `training` draws anew may
+  /// be missing or have other extents.
+  ModelFolder(const model::Catalogue& catalogue, const std::string& path,
+              const RunConfig* training = nullptr);
 
   const std::string& path() const override { return path_; }
   const ModelDescription& description() const override { return description_; }
@@ -68,11 +70,12 @@ class ModelFolder : public StoredModel {
   const StoredParameter& expected(std::string_view parameter) const;
   const FoundTensor& found_tensor(std::string_view stored) const;
   void read_whole_parameter(const StoredParameter& as) const;
-  void expect();
+  void expect(const RunConfig* training);
   Found open_files();
   void take(const Found& found);
   void find_shared();
-  void match();
+  std::vector<std::string> faults_of(const StoredParameter& as) const;
+  void match(bool may_draw) const;
   void match(const model::StoredCopy& stored) const;
 
   std::string path_;

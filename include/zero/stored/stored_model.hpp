@@ -1,11 +1,13 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "zero/config/run_config.hpp"
 #include "zero/launch/session.hpp"
@@ -76,6 +78,15 @@ class StoredModel {
   /// Reads elements of a parameter from `first` on, as fp32. The table of tokens ends with the real
   /// vocabulary. REQUIRES: one thread reads at a time. Throws Error(kInput) for a damaged file.
   virtual void read(std::string_view parameter, int64_t first, std::span<float> out) const = 0;
+
+  /// Returns the parameters that a training draws anew and nobody reads here, in the model's order.
+  const std::vector<std::string>& anew() const { return anew_; }
+  bool is_anew(std::string_view parameter) const {
+    return std::ranges::find(anew_, parameter) != anew_.end();
+  }
+
+ protected:
+  std::vector<std::string> anew_ = {};
 };
 
 /// Returns the model folder or checkpoint step that `folder` means: itself or its model/, if that
@@ -83,13 +94,15 @@ class StoredModel {
 /// folder of checkpoints, or the step `folder`. Throws Error(kInput) with the way to make one.
 std::string find_model(const model::Catalogue& catalogue, const std::string& folder);
 
-/// Opens a result of find_model(). Throws as ModelFolder and CheckpointModel.
-std::unique_ptr<StoredModel> open_model(const model::Catalogue& catalogue,
-                                        const std::string& found);
+/// Opens a result of find_model(). `training` are the settings of a training that begins with it,
+/// or null. Throws as ModelFolder and CheckpointModel.
+std::unique_ptr<StoredModel> open_model(const model::Catalogue& catalogue, const std::string& found,
+                                        const RunConfig* training = nullptr);
 
 /// Opens on every rank the model that rank 0 finds in a folder. Throws Ended. Collective.
 std::unique_ptr<StoredModel> open_model(launch::Session& session, const model::Catalogue& catalogue,
-                                        const std::string& folder);
+                                        const std::string& folder,
+                                        const RunConfig* training = nullptr);
 
 /// Calls `visit` with elements [begin, end) of a parameter, in order, at most 4 MiB at a time.
 void read_pieces(const StoredModel& model, std::string_view parameter, int64_t begin, int64_t end,
@@ -112,8 +125,8 @@ void load_weights(const StoredModel& model, Reader& reader) {
 
 /// Fills this rank's weights, and their low parts, in a plan of the same model.
 void load_weights(const StoredModel& model, const state::StateView& view);
-/// Fills the states of a new training. If weights are gathered before their first use, fills only
-/// this rank's shard of the optimizer's state.
+/// Fills the states of a new training, except weights that it draws anew. If weights are gathered
+/// before their first use, fills only this rank's shard of the optimizer's state.
 void begin_with_weights(const StoredModel& model, const state::StateView& view);
 
 /// Throws Error(kInput), naming both, if the model's numbers differ from those of `wanted`. Rates
@@ -125,8 +138,10 @@ void require_same_model(const StoredModel& model, const model::Architecture& wan
 class CheckpointModel : public StoredModel {
  public:
   /// Opens `folder` as StoredCheckpoint. Throws Error(kInput) as StoredCheckpoint, and if the
-  /// tensors do not match the model that the checkpoint names.
-  CheckpointModel(const model::Catalogue& catalogue, const std::string& folder);
+  /// tensors do not match the model that the checkpoint names. Tensors that `training` draws anew
+  /// may be missing or have other extents.
+  CheckpointModel(const model::Catalogue& catalogue, const std::string& folder,
+                  const RunConfig* training = nullptr);
 
   const std::string& path() const override { return checkpoint_.folder(); }
   const ModelDescription& description() const override { return description_; }
@@ -138,7 +153,8 @@ class CheckpointModel : public StoredModel {
 
  private:
   const checkpoint::Tensor& tensor_of(std::string_view parameter) const;
-  void match() const;
+  const checkpoint::Tensor* find(std::string_view parameter) const;
+  void match(bool may_draw);
 
   save::StoredCheckpoint checkpoint_;
   ModelDescription description_;

@@ -1,0 +1,62 @@
+#include "src/stored/fresh_parameters.hpp"
+
+#include <algorithm>
+
+#include "zero/base/text.hpp"
+#include "zero/config/toml.hpp"
+#include "zero/model/patterns.hpp"
+#include "zero/stored/model_folder.hpp"
+
+namespace zero::stored {
+namespace {
+
+constexpr size_t kShownPatterns = 5;
+
+bool holds(const std::vector<std::string>& names, const std::string& name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+/// Returns the name's shortest beginning, up to a dot, that only lacking parameters have, as a
+/// pattern. Returns the name if there is none.
+std::string pattern_of(const std::string& name, const std::vector<std::string>& parameters,
+                       const std::vector<std::string>& lacking) {
+  for (size_t dot = name.find('.'); dot != name.npos; dot = name.find('.', dot + 1)) {
+    const std::string begin = name.substr(0, dot + 1);
+    const bool alone = std::ranges::all_of(parameters, [&](const std::string& other) {
+      return !other.starts_with(begin) || holds(lacking, other);
+    });
+    if (alone) return begin + "*";
+  }
+  return name;
+}
+
+}  // namespace
+
+std::vector<std::string> fresh_parameters(const model::Architecture& model,
+                                          const RunConfig* training) {
+  std::vector<std::string> fresh;
+  if (!training || training->model.reinit.empty()) return fresh;
+  const graph::Graph graph = stored_graph(model);
+  const std::vector<bool> anew = model::matched(
+      model, graph,
+      {.key = "model.reinit", .patterns = training->model.reinit, .whole = "drawn anew"});
+  for (size_t p = 0; p < anew.size(); ++p) {
+    if (anew[p]) fresh.push_back(graph[graph.parameters[p].tensor].name);
+  }
+  return fresh;
+}
+
+std::string reinit_advice(const std::vector<std::string>& parameters,
+                          const std::vector<std::string>& lacking) {
+  std::vector<std::string> patterns;
+  for (const std::string& name : lacking) {
+    const std::string pattern = pattern_of(name, parameters, lacking);
+    if (!holds(patterns, pattern)) patterns.push_back(pattern);
+  }
+  if (patterns.size() > kShownPatterns) return "name them in model.reinit to draw them anew";
+  const TomlArray list(patterns.begin(), patterns.end());
+  return text("write model.reinit = ", to_text(TomlValue(list)), " to draw ",
+              lacking.size() == 1 ? "it" : "them", " anew");
+}
+
+}  // namespace zero::stored

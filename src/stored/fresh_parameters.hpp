@@ -1,0 +1,22 @@
+#pragma once
+/// Parameters that a training draws anew in place of a stored model's: model.reinit.
+
+#include <string>
+#include <vector>
+
+#include "zero/config/run_config.hpp"
+#include "zero/model/family.hpp"
+
+namespace zero::stored {
+
+/// Returns the parameters that match model.reinit, in the model's order. Returns none if `training`
+/// is null. Throws Error(kUsage) as model::matched().
+std::vector<std::string> fresh_parameters(const model::Architecture& model,
+                                          const RunConfig* training);
+
+/// Returns advice to draw the `lacking` of all `parameters` anew: "write model.reinit =
+/// ["classifier.*"] to draw it anew". Its patterns match no other parameter.
+std::string reinit_advice(const std::vector<std::string>& parameters,
+                          const std::vector<std::string>& lacking);
+
+}  // namespace zero::stored
