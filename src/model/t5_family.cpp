@@ -261,7 +261,8 @@ const Family& t5_family() {
                             {kHead, "shared.weight", kWhy}},
                  // The first T5 checkpoints hold a table that their network lacks.
                  .ends = {".EncDecAttention.relative_attention_bias.weight"},
-                 .form = stored_form_of},
+                 .form = stored_form_of,
+                 .other_heads = {"classification_head.", "classifier.", "qa_outputs.", "v_head."}},
       .dropouts = {{"dropout_rate", kUsualDropout}},
       .data = "pairs",
       .forward = [](const Architecture& model,

@@ -247,6 +247,12 @@ void CheckpointModel::match(bool may_draw) {
                          shape_text(found->shape))
                   : "holds no " + name;
   }
+  const std::string prefix = saved_weights_prefix(description_.model);
+  for (const checkpoint::Tensor& tensor : checkpoint_.manifest().tensors) {
+    if (!tensor.name.starts_with(prefix)) continue;
+    const std::string name = tensor.name.substr(prefix.size());
+    if (std::ranges::find(names, name) == names.end()) other_heads_.push_back(name);
+  }
   if (lacking.empty()) return;
   refuse(Exit::kInput, path(), ": ", first, may_draw ? "; " + reinit_advice(names, lacking) : "");
 }

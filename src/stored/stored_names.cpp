@@ -10,9 +10,13 @@
 namespace zero::stored {
 namespace {
 
-bool is_passed_over(const model::StoredNames& stored, std::string_view name) {
-  return std::any_of(stored.ends.begin(), stored.ends.end(),
-                     [&](std::string_view end) { return name.ends_with(end); });
+bool is_buffer(const model::StoredNames& stored, std::string_view name) {
+  return std::ranges::any_of(stored.ends,
+                             [&](std::string_view end) { return name.ends_with(end); });
+}
+bool is_other_head(const model::StoredNames& stored, std::string_view name) {
+  return std::ranges::any_of(stored.other_heads,
+                             [&](std::string_view begin) { return name.starts_with(begin); });
 }
 
 /// Returns the name without the family's prefix.
@@ -39,7 +43,10 @@ void ModelFolder::expect(const RunConfig* training) {
 void ModelFolder::take(const Found& found) {
   const model::StoredNames& stored = description_.model.family->stored;
   std::vector<std::string_view> names;
-  for (const auto& [name, entry] : found) names.push_back(name);
+  for (const auto& [name, entry] : found) {
+    // A wrapper of the trunk does not hold a head beside it.
+    if (!is_other_head(stored, name)) names.push_back(name);
+  }
   const std::string wrapper = model::wrapper_of(
       names, [&](std::string_view name) { return known_.contains(short_name(stored, name)); });
   // All ranks read the same file, so one warns.
@@ -48,11 +55,17 @@ void ModelFolder::take(const Found& found) {
          "\", which is a wrapper's, and are read without it");
   }
   const auto without = [&](std::string_view name) {
-    return std::string(short_name(stored, name.substr(wrapper.size())));
+    const bool is_wrapped = name.starts_with(wrapper);
+    return std::string(short_name(stored, is_wrapped ? name.substr(wrapper.size()) : name));
   };
   for (const auto& [name, entry] : found) {
     const std::string own = without(name);
-    if (is_passed_over(stored, own) || tensors_.emplace(own, entry).second) continue;
+    if (is_buffer(stored, own)) continue;
+    if (is_other_head(stored, own) && !known_.contains(own)) {
+      other_heads_.push_back(own);
+      continue;
+    }
+    if (tensors_.emplace(own, entry).second) continue;
     refuse(Exit::kInput, entry.file->path(), ": \"", shown(name),
            "\" stands there with and without ", stored.prefix);
   }

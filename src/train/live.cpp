@@ -52,11 +52,19 @@ std::string some_of(const std::vector<std::string>& names) {
   return names.size() <= kShown ? words : text(words, " and ", names.size() - kShown, " more");
 }
 
-/// Returns a line on the parts of the run that the stored model does not give.
+/// Returns a line on each part of the run or of the stored model that the other one lacks.
 std::string apart_text(const stored::StoredModel& initial) {
-  const std::vector<std::string>& anew = initial.anew();
-  if (anew.empty()) return "";
-  return text("drawn anew  ", counted(std::ssize(anew), "parameter"), ": ", some_of(anew), "\n");
+  const std::vector<std::string>&anew = initial.anew(), &heads = initial.other_heads();
+  std::string words;
+  if (!anew.empty()) {
+    words +=
+        text("drawn anew  ", counted(std::ssize(anew), "parameter"), ": ", some_of(anew), "\n");
+  }
+  if (!heads.empty()) {
+    words += text("passed over ", counted(std::ssize(heads), "tensor"),
+                  " of other heads: ", some_of(heads), "\n");
+  }
+  return words;
 }
 
 std::string start_text(const Started& started, const Opened& opened) {

@@ -109,6 +109,8 @@ def altered(program, name, change):
 
 def a_folder_without_the_head(shapes):
     del shapes["lm_head.weight"]
+    shapes["classification_head.dense.weight"] = [16, 16]
+    shapes["classification_head.out_proj.weight"] = [3, 16]
 
 
 def a_head_of_another_shape(shapes):
@@ -133,6 +135,9 @@ def lacking_models_are_refused_or_completed(program):
         check(len(states) == 1, f"{name}: one state and not {list(states)}")
         out = next(iter(states.values()))
         check("drawn anew  1 parameter: lm_head.weight\n" in out, f"it says so: {out}")
+        passed = ("passed over 2 tensors of other heads: classification_head.dense.weight, "
+                  "classification_head.out_proj.weight\n")
+        check((passed in out) == (name == "headless"), f"other heads are counted: {out}")
     check_refused(program.alone("eval", "headless", "data.validation=pairs.tsv"), 3,
                   "take both from one place. The first of them")
 

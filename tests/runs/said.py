@@ -103,6 +103,9 @@ class World:
         few = self.copy("few") / "model.safetensors"
         raw = few.read_bytes().replace(b'"transformer.wpe.weight"', b'"transformer.wqe.weight"')
         few.write_bytes(raw.replace(b'"wpe.weight"', b'"wqe.weight"'))
+        headless = self.copy("headless") / "model.safetensors"
+        headless.write_bytes(headless.read_bytes().replace(b'"transformer.wpe.weight"',
+                                                           b'"score.of.another.task."'))
         (self.folder / "empty").mkdir()
         self.put("tok/tokenizer.json", '{"version": "1.0", "model": {"type": "BPE"}}')
         self.put("tok/tokenizer_config.json", '{"tokenizer_class": "GPT2Tokenizer"}')
@@ -183,6 +186,9 @@ MISTAKES = (
     ("weights that are cut", ("import-weights", "cut", "in")),
     ("a tensor that is missing", ("import-weights", "few", "in")),
     ("numbers that are not the model's", (*RUN, "model.init_from=good", "model.layers=3")),
+    ("a model without a tensor", (*RUN, "model.init_from=headless")),
+    ("what it lacks by a wrong name", (*RUN, "model.init_from=headless",
+                                       'model.reinit=["wpe.wieght"]')),
     ("what begins anew without a model", (*RUN, 'model.reinit=["wpe.weight"]')),
     ("a place that is taken", ("export", "runs/good", "good")),
     ("ls of what is no run", ("ls", "empty")),

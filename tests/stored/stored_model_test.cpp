@@ -251,7 +251,7 @@ TEST_F(CheckpointModels, MayMisshapeWhatATrainingDrawsAnew) {
   EXPECT_THAT(model.anew(), ::testing::ElementsAre("wte.weight"));
 }
 
-TEST_F(CheckpointModels, MayLackWhatATrainingDrawsAnew) {
+TEST_F(CheckpointModels, MayLackWhatATrainingDrawsAnewAndHoldOtherHeads) {
   save(facts("bytes"), false, 10, "score.weight");
   RunConfig training = testing_support::unset_config();
   EXPECT_THAT(
@@ -261,6 +261,7 @@ TEST_F(CheckpointModels, MayLackWhatATrainingDrawsAnew) {
   training.model.reinit = {"wpe.*"};
   const CheckpointModel model(testing_support::catalogue(), place_.path(), &training);
   EXPECT_THAT(model.anew(), ::testing::ElementsAre("wpe.weight"));
+  EXPECT_THAT(model.other_heads(), ::testing::ElementsAre("score.weight"));
 }
 
 TEST_F(CheckpointModels, ThatSayNothingAreRefused) {

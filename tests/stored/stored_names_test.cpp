@@ -160,6 +160,31 @@ TEST(StoredNames, AWrappersPrefixIsSeenAndNamed) {
   EXPECT_THAT(StoredUnder(kT5, {}, "net.").refusal(), HasSubstr("found nothing"));
 }
 
+TEST(StoredNames, HeadsOfOtherTasksArePassedOverAndNamed) {
+  const StoredUnder gpt2(kGpt2, {{"ln_f.bias", {"ln_f.bias", "score.weight", "classifier.bias"}}});
+  EXPECT_EQ(gpt2.open().other_heads(), (Names{"score.weight", "classifier.bias"}));
+  EXPECT_TRUE(gpt2.reads("ln_f.bias", "ln_f.bias"));
+  const StoredUnder other(kGpt2, {{"ln_f.bias", {"ln_f.bias", "scores.weight"}}});
+  EXPECT_THAT(other.refusal(), HasSubstr("scores.weight: expected nothing")) << "in no list";
+  const StoredUnder blenderbot(kBlenderbot, {{"final_logits_bias", {"score.weight"}}});
+  EXPECT_THAT(blenderbot.refusal(), HasSubstr("score.weight: expected nothing"))
+      << "in another family's list";
+}
+
+TEST(StoredNames, AHeadMayStandBesideAWrappedTrunk) {
+  const std::string head = "classification_head.dense.weight";
+  Renamed wrapped;
+  for (const StoredParameter& parameter : stored_parameters(kT5)) {
+    for (const std::string& name : parameter.form.names) wrapped[name] = {"transformer." + name};
+  }
+  wrapped["shared.weight"].push_back(head);
+  const StoredUnder t5(kT5, wrapped);
+  EXPECT_EQ(t5.open().other_heads(), Names{head});
+  EXPECT_TRUE(t5.reads("shared.weight", "shared.weight"));
+  const StoredUnder inside(kT5, {{"shared.weight", {"shared.weight", head}}}, "module.");
+  EXPECT_EQ(inside.open().other_heads(), Names{head});
+}
+
 TEST(StoredNames, AHeadIsReadAsTransformersFiveMeansIt) {
   const StoredUnder tied(t5_with(true, true), {});
   EXPECT_THAT(tied.words(), HasSubstr("tied unscaled classifier"));

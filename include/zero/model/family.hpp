@@ -146,6 +146,9 @@ struct StoredNames {
   std::vector<std::string_view> ends;  ///< endings of buffers' names, which readers ignore
   /// Returns the form of a parameter. nullptr: each is one tensor under its own name.
   StoredForm (*form)(const Architecture&, std::string_view parameter) = nullptr;
+  /// Beginnings of names of heads for other tasks, "score.". Readers pass over these tensors unless
+  /// they are parameters.
+  std::vector<std::string_view> other_heads = {};
 };
 
 /// The texts that frame a dialogue for a conversational model.

@@ -50,7 +50,7 @@ class ModelFolder : public StoredModel {
  public:
   /// Reads the description and all headers. Throws Error(kInput) with the first five tensors that
   /// do not match the description, as expected and as found. Tensors that `training` draws anew may
-  /// be missing or have other extents.
+  /// be missing or have other extents. Heads of other tasks are passed over.
   ModelFolder(const model::Catalogue& catalogue, const std::string& path,
               const RunConfig* training = nullptr);
 

@@ -84,9 +84,11 @@ class StoredModel {
   bool is_anew(std::string_view parameter) const {
     return std::ranges::find(anew_, parameter) != anew_.end();
   }
+  /// Returns the tensors of other tasks' heads that the model holds and nobody reads.
+  const std::vector<std::string>& other_heads() const { return other_heads_; }
 
  protected:
-  std::vector<std::string> anew_ = {};
+  std::vector<std::string> anew_ = {}, other_heads_ = {};
 };
 
 /// Returns the model folder or checkpoint step that `folder` means: itself or its model/, if that
