@@ -1,0 +1,99 @@
+#include <algorithm>
+
+#include "src/stored/fresh_parameters.hpp"
+#include "zero/base/error.hpp"
+#include "zero/config/generation.hpp"
+#include "zero/save/checkpoint_facts.hpp"
+#include "zero/stored/model_folder.hpp"
+#include "zero/stored/stored_model.hpp"
+
+namespace zero::stored {
+namespace {
+
+/// Returns the generation settings that the run's own keys leave open.
+GenerationConfig generation_of(const model::Architecture& model,
+                               const save::StoredCheckpoint& checkpoint) {
+  return parse_generation(model, checkpoint.fact(save::kGenerationFact),
+                          checkpoint.folder() + ": its generation");
+}
+
+ModelDescription description_of(const model::Catalogue& catalogue,
+                                const save::StoredCheckpoint& checkpoint) {
+  const std::string& words = checkpoint.fact(save::kDescriptionFact);
+  if (words.empty()) {
+    refuse(Exit::kInput, checkpoint.folder(), ": does not say what model it is of; a resume of ",
+           "its run writes one that does");
+  }
+  ModelDescription description =
+      parse_description(catalogue, words, checkpoint.folder() + ": its model");
+  save::require_model_fits(checkpoint.manifest().facts, description.model, checkpoint.folder());
+  const std::string& tokenizer = checkpoint.fact(save::kTokenizerFact);
+  if (description.tokenizer.empty() && tokenizer != "bytes") description.tokenizer = tokenizer;
+  description.generation = completed(generation_in(checkpoint.fact(save::kConfigurationFact)),
+                                     generation_of(description.model, checkpoint));
+  return description;
+}
+
+}  // namespace
+
+CheckpointModel::CheckpointModel(const model::Catalogue& catalogue, const std::string& folder,
+                                 const RunConfig* training)
+    : checkpoint_(folder), description_(description_of(catalogue, checkpoint_)) {
+  anew_ = fresh_parameters(description_.model, training);
+  match(training != nullptr);
+}
+
+void CheckpointModel::match(bool may_draw) {
+  std::vector<std::string> names, lacking;
+  std::string first;
+  for (const auto& [name, shape] : stored_tensors(stored_graph(description_.model))) {
+    names.push_back(name);
+    if (is_anew(name)) continue;
+    const checkpoint::Tensor* found = find(name);
+    if (found && found->shape == shape) continue;
+    lacking.push_back(name);
+    if (!first.empty()) continue;
+    first = found ? text(found->name, ": expected ", shape_text(shape), ", found ",
+                         shape_text(found->shape))
+                  : "holds no " + name;
+  }
+  const std::string prefix = saved_weights_prefix(description_.model);
+  for (const checkpoint::Tensor& tensor : checkpoint_.manifest().tensors) {
+    if (!tensor.name.starts_with(prefix)) continue;
+    const std::string name = tensor.name.substr(prefix.size());
+    if (std::ranges::find(names, name) == names.end()) other_heads_.push_back(name);
+  }
+  if (lacking.empty()) return;
+  refuse(Exit::kInput, path(), ": ", first, may_draw ? "; " + reinit_advice(names, lacking) : "");
+}
+
+const checkpoint::Tensor* CheckpointModel::find(std::string_view parameter) const {
+  const std::string_view prefix = description_.model.family->stored.prefix;
+  for (const char* part : {"optimizer/master", "model"}) {
+    const std::string name = text(part, "/", prefix, parameter);
+    if (const checkpoint::Tensor* found = checkpoint_.tensors().find(name)) return found;
+  }
+  return nullptr;
+}
+
+const checkpoint::Tensor& CheckpointModel::tensor_of(std::string_view parameter) const {
+  const checkpoint::Tensor* found = find(parameter);
+  ZERO_REQUIRE(found, "no parameter ", parameter, " in ", path());
+  return *found;
+}
+
+StoredModel::Settings CheckpointModel::settings() const {
+  return {.name = path() + ": its configuration",
+          .text = checkpoint_.fact(save::kConfigurationFact),
+          .generation = generation_of(description_.model, checkpoint_)};
+}
+
+Dtype CheckpointModel::dtype_of(std::string_view parameter) const {
+  return tensor_of(parameter).dtype;
+}
+
+void CheckpointModel::read(std::string_view parameter, int64_t first, std::span<float> out) const {
+  checkpoint_.tensors().read(tensor_of(parameter), first, out);
+}
+
+}  // namespace zero::stored
