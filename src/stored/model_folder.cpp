@@ -87,7 +87,7 @@ std::vector<SafetensorsWriter::Tensor> stored_tensors(const graph::Graph& graph)
 std::vector<StoredParameter> stored_parameters(const model::Architecture& model) {
   std::vector<StoredParameter> parameters;
   for (auto& [name, shape] : stored_tensors(stored_graph(model))) {
-    model::StoredForm form = model::stored_form(model, name);
+    graph::StoredForm form = model::stored_form(model, name);
     parameters.push_back({std::move(name), std::move(shape), std::move(form)});
   }
   return parameters;
@@ -142,7 +142,7 @@ ModelFolder::Found ModelFolder::open_files() {
 
 std::vector<std::string> ModelFolder::faults_of(const StoredParameter& as) const {
   std::vector<std::string> faults;
-  const std::vector<int64_t> shape = model::stored_extents(as.form, as.shape);
+  const std::vector<int64_t> shape = graph::stored_extents(as.form, as.shape);
   for (const std::string& name : as.form.names) {
     const auto found = tensors_.find(name);
     if (found == tensors_.end()) {
@@ -256,7 +256,7 @@ void ModelFolder::read_whole_parameter(const StoredParameter& as) const {
     entry.file->read(*entry.tensor, 0, std::span(stored).subspan(begin));
   }
   whole_.resize(stored.size());
-  model::from_stored(as.form, as.shape, stored, whole_);
+  graph::from_stored(as.form, as.shape, stored, whole_);
   whole_name_ = as.name;
 }
 

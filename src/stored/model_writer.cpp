@@ -106,7 +106,7 @@ std::vector<Part> parts_of(const ModelWriter::Options& options,
   for (const StoredParameter& parameter : parameters) {
     for (const std::string& name : parameter.form.names) {
       tensors.push_back(
-          {text(prefix, name), model::stored_extents(parameter.form, parameter.shape)});
+          {text(prefix, name), graph::stored_extents(parameter.form, parameter.shape)});
     }
   }
   const bool whole = options.format == ModelWriter::Format::hdf5;
@@ -218,7 +218,7 @@ struct ModelWriter::Parts {
 
   void append_tensors(const StoredParameter& own) {
     std::vector<float> tensors(whole.size());
-    model::to_stored(own.form, own.shape, whole, tensors);
+    graph::to_stored(own.form, own.shape, whole, tensors);
     append(tensors);
     whole.clear();
   }

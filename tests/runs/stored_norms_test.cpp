@@ -130,7 +130,7 @@ class LambTraining {
   const graph::Parameter& parameter(const plan::UnitParameter& place) const {
     return plan_.graphs[0].parameters[size_t(place.parameter)];
   }
-  model::StoredForm form_of_stored(const plan::UnitParameter& place) const {
+  graph::StoredForm form_of_stored(const plan::UnitParameter& place) const {
     return model::stored_form(model_, plan_.graphs[0][parameter(place).tensor].name);
   }
   std::vector<int64_t> extents(const plan::UnitParameter& place) const {
@@ -150,10 +150,10 @@ class LambTraining {
   void set(const plan::Unit& unit) {
     std::vector<float> whole(size_t(unit.numel));
     for (const plan::UnitParameter& place : unit.parameters) {
-      const model::StoredForm form = form_of_stored(place);
+      const graph::StoredForm form = form_of_stored(place);
       const std::vector<float> stored = testing_support::golden_values(pairs_, form);
       if (stored.empty()) continue;
-      model::from_stored(form, extents(place), stored,
+      graph::from_stored(form, extents(place), stored,
                          std::span(whole).subspan(size_t(place.begin), stored.size()));
     }
     for_each_rank(unit, whole, [](std::span<float> own, std::span<const float> part) {

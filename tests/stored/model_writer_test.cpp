@@ -179,7 +179,7 @@ const model::Family& family_in_parts() {
   static const model::Family kParts = [] {
     model::Family family = model::gpt2_family();
     family.stored.form = [](const model::Architecture&,
-                            std::string_view parameter) -> model::StoredForm {
+                            std::string_view parameter) -> graph::StoredForm {
       const std::string name(parameter);
       if (name.find("c_attn") == name.npos) return {.names = {name}};
       return {.names = {name + ".q", name + ".k", name + ".v"},

@@ -68,7 +68,7 @@ class StoredUnder {
         for (const std::string& written :
              other == renamed.end() ? Names{prefix + name} : other->second) {
           content.tensors.push_back(
-              {wrapper + written, model::stored_extents(parameter.form, parameter.shape)});
+              {wrapper + written, graph::stored_extents(parameter.form, parameter.shape)});
           values.push_back(value);
         }
       }

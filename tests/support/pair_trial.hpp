@@ -40,7 +40,7 @@ inline std::vector<int64_t> real_extents(const graph::Graph& graph,
 /// Returns the first weights of a parameter's stored tensors, one tensor after the other. Empty for
 /// a buffer, which is no parameter of Hugging Face's classes.
 inline std::vector<float> golden_values(const testing::GoldenPairs& golden,
-                                        const model::StoredForm& form) {
+                                        const graph::StoredForm& form) {
   std::vector<float> stored;
   for (const std::string& name : form.names) {
     const auto found = std::ranges::find(golden.tensors, name, &testing::GoldenTensor::name);
@@ -53,11 +53,11 @@ inline std::vector<float> golden_values(const testing::GoldenPairs& golden,
 
 /// Returns the stored tensors of a parameter by their names.
 template <class T>
-std::map<std::string, std::vector<T>> stored_values(const model::StoredForm& form,
+std::map<std::string, std::vector<T>> stored_values(const graph::StoredForm& form,
                                                     std::span<const int64_t> extents,
                                                     std::span<const float> parameter) {
   std::vector<float> stored(parameter.size());
-  model::to_stored(form, extents, parameter, stored);
+  graph::to_stored(form, extents, parameter, stored);
   const size_t each = stored.size() / form.names.size();
   std::map<std::string, std::vector<T>> tensors;
   for (size_t i = 0; i < form.names.size(); ++i) {
@@ -129,7 +129,7 @@ class PairTrial {
   void fill(const char* input, const std::vector<int32_t>& ids) {
     std::ranges::copy(ids, naive_.values<int32_t>(graph_.input(input)).begin());
   }
-  model::StoredForm form_of(const graph::Parameter& parameter) const {
+  graph::StoredForm form_of(const graph::Parameter& parameter) const {
     return model::stored_form(model_, graph_[parameter.tensor].name);
   }
   std::span<float> values(const graph::Parameter& parameter, graph::TensorId tensor) {
@@ -137,10 +137,10 @@ class PairTrial {
   }
   void set(const graph::Parameter& parameter) {
     std::ranges::fill(naive_.values<float>(parameter.tensor), 0.0f);
-    const model::StoredForm form = form_of(parameter);
+    const graph::StoredForm form = form_of(parameter);
     const std::vector<float> stored = golden_values(golden_, form);
     if (stored.empty()) return;
-    model::from_stored(form, real_extents(graph_, parameter), stored,
+    graph::from_stored(form, real_extents(graph_, parameter), stored,
                        values(parameter, parameter.tensor));
   }
 

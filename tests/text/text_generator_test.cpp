@@ -76,7 +76,7 @@ class GoldenTexts {
 
  private:
   std::vector<float> values_of(const graph::Graph& graph, const graph::Parameter& of) const {
-    const model::StoredForm form = model::stored_form(model_, graph[of.tensor].name);
+    const graph::StoredForm form = model::stored_form(model_, graph[of.tensor].name);
     const Shape& shape = graph[of.tensor].shape;
     std::vector<float> stored, values(size_t(of.real_numel));
     for (const std::string& name : form.names) {
@@ -88,7 +88,7 @@ class GoldenTexts {
     const std::vector<int64_t> extents =
         shape.rank() == 1 ? std::vector<int64_t>{of.real_numel}
                           : std::vector<int64_t>{of.real_numel / shape[1], shape[1]};
-    model::from_stored(form, extents, stored, values);
+    graph::from_stored(form, extents, stored, values);
     return values;
   }
 

@@ -13,10 +13,13 @@
 #include "zero/config/model_table.hpp"
 #include "zero/graph/builder.hpp"
 #include "zero/graph/graph.hpp"
+#include "zero/graph/stored_form.hpp"
 #include "zero/io/data/data_kind.hpp"
 #include "zero/io/interop/json.hpp"
 
 namespace zero::model {
+
+using graph::StoredForm;
 
 struct Family;
 
@@ -82,30 +85,6 @@ class HubConfig {
   std::string name_, class_;
   std::map<std::string, JsonScalar> values_;
 };
-
-/// The form of a parameter of [rows, columns], or of a vector as one row, in Hugging Face's files:
-/// tensors of equal extents, whose columns stand side by side in the parameter.
-struct StoredForm {
-  std::vector<std::string> names;  ///< in the order of columns, without the family's prefix
-  bool transposed = false;  ///< a tensor is [its columns, rows], as the weight of torch.nn.Linear
-  bool one_row = false;     ///< a vector is stored as [1, columns]
-
-  /// True for one tensor of the parameter's extents.
-  bool is_plain() const { return names.size() == 1 && !transposed; }
-  bool operator==(const StoredForm&) const = default;
-};
-
-/// Returns the extents of each tensor of a parameter of `shape`.
-std::vector<int64_t> stored_extents(const StoredForm& form, std::span<const int64_t> shape);
-
-/// Copies a whole parameter of `shape` to its tensors, one behind the other. Both spans hold as
-/// many elements as `shape` and do not overlap.
-void to_stored(const StoredForm& form, std::span<const int64_t> shape,
-               std::span<const float> parameter, std::span<float> tensors);
-
-/// Copies the tensors back to the parameter.
-void from_stored(const StoredForm& form, std::span<const int64_t> shape,
-                 std::span<const float> tensors, std::span<float> parameter);
 
 /// The size of a probe. Host and device probes fill such a machine. A narrow probe's steps show the
 /// time outside of products, a brief probe's the time of an op outside of its work.

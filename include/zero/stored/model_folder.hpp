@@ -30,7 +30,7 @@ std::vector<SafetensorsWriter::Tensor> stored_tensors(const graph::Graph& graph)
 struct StoredParameter {
   std::string name;
   std::vector<int64_t> shape;  ///< as stored_shape()
-  model::StoredForm form;
+  graph::StoredForm form;
 };
 /// Returns all parameters in the model's order.
 std::vector<StoredParameter> stored_parameters(const model::Architecture& model);

@@ -1,10 +1,11 @@
 // Ranks: 1
+#include "zero/graph/stored_form.hpp"
+
 #include <gtest/gtest.h>
 
 #include "tests/support/refusal.hpp"
-#include "zero/model/family.hpp"
 
-namespace zero::model {
+namespace zero::graph {
 namespace {
 
 using testing_support::refusal_of;
@@ -62,4 +63,4 @@ TEST(StoredForms, ThatCannotBeAreDefectsOfAFamily) {
 }
 
 }  // namespace
-}  // namespace zero::model
+}  // namespace zero::graph

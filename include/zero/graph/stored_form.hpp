@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace zero::graph {
+
+/// The form of a parameter of [rows, columns], or of a vector as one row, in Hugging Face's files:
+/// tensors of equal extents, whose columns stand side by side in the parameter.
+struct StoredForm {
+  std::vector<std::string> names;  ///< in the order of columns, without the family's prefix
+  bool transposed = false;  ///< a tensor is [its columns, rows], as the weight of torch.nn.Linear
+  bool one_row = false;     ///< a vector is stored as [1, columns]
+
+  /// True for one tensor of the parameter's extents.
+  bool is_plain() const { return names.size() == 1 && !transposed; }
+  bool operator==(const StoredForm&) const = default;
+};
+
+/// Returns the extents of each tensor of a parameter of `shape`.
+std::vector<int64_t> stored_extents(const StoredForm& form, std::span<const int64_t> shape);
+
+/// Copies a whole parameter of `shape` to its tensors, one behind the other. Both spans hold as
+/// many elements as `shape` and do not overlap.
+void to_stored(const StoredForm& form, std::span<const int64_t> shape,
+               std::span<const float> parameter, std::span<float> tensors);
+
+/// Copies the tensors back to the parameter.
+void from_stored(const StoredForm& form, std::span<const int64_t> shape,
+                 std::span<const float> tensors, std::span<float> parameter);
+
+}  // namespace zero::graph
