@@ -20,9 +20,8 @@ class WiderHeads {
       const AttentionHeads of = op.kind->heads(graph, op);
       if (of.width % unit == 0) continue;
       const int64_t wide = round_up(of.width, unit);
-      for (const auto& [tensor, parts] : of.read)
-        held_[size_t(tensor)] = {parts * of.heads, of.width, wide};
-      held_[size_t(of.written)] = {of.heads, of.width, wide};
+      for (const auto& [tensor, heads] : of.read) held_[size_t(tensor)] = {heads, of.width, wide};
+      held_[size_t(of.written.tensor)] = {of.written.heads, of.width, wide};
     }
   }
 

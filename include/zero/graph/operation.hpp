@@ -45,13 +45,13 @@ int64_t operand_bytes(const Graph& graph, const Op& op);
 
 /// The heads of attention, side by side in the rows of tensors. pad_heads() reads them.
 struct AttentionHeads {
-  struct Read {
+  struct Side {
     TensorId tensor;
-    int64_t parts;  ///< queries, keys and values side by side
+    int64_t heads;  ///< of queries, keys and values together
   };
-  std::vector<Read> read;
-  TensorId written;
-  int64_t heads, width;  ///< heads per part; elements per head
+  std::vector<Side> read;
+  Side written;
+  int64_t width;  ///< elements per head
 };
 
 struct Operation {

@@ -78,6 +78,7 @@ struct AttentionAttributes {
   DropoutAttributes dropout = {};
   int64_t both_ways = 0;  ///< 1: queries also see later keys
   double divisor = 0;     ///< see AttentionOptions
+  int64_t key_heads = 0;  ///< heads of keys and of values; see AttentionOptions
 };
 struct AttentionOptions {
   int64_t heads;
@@ -87,10 +88,13 @@ struct AttentionOptions {
   /// Added to scores, fp32 [heads, queries + keys - 1]: relative_bias().
   TensorId bias = kNone;
   TensorId key_counts = kNone;  ///< i32 [samples]: number of keys before padding
+  /// Heads of keys and of values, each for heads / key_heads heads of queries; 0: as many.
+  int64_t key_heads = 0;
 };
-/// Computes self-attention of qkv [rows, 3 * inner width], with the rows of all samples. In a
-/// chunk, causal attention has a cache for each text, and other attention is an encoder's, with all
-/// rows of a source. kernels::ChunkRow then gives the key counts.
+/// Computes self-attention of qkv [rows, 3 * inner width], with the rows of all samples. Throws
+/// Error(kUsage) for fewer heads of keys, which no kernel computes yet. In a chunk, causal
+/// attention has a cache for each text, and other attention is an encoder's, with all rows of a
+/// source. kernels::ChunkRow then gives the key counts.
 TensorId attention(GraphBuilder& out, TensorId qkv, const AttentionOptions& options);
 /// Attention of q [samples * queries, inner width] to kv [samples * keys, 2 * inner width], keys
 /// beside values. Causal attention needs as many keys as queries. In a chunk, kv are rows of

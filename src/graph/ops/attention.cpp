@@ -96,11 +96,12 @@ struct Cross {
 kernels::AttentionExtents extents_of(const Graph& graph, const AttentionAttributes& attributes,
                                      const Sources<TensorId>& of) {
   const Shape& q = graph[of.q].shape;
-  const int64_t samples = attributes.dropout.samples, parts = of.kv == kNone ? 3 : 1;
+  const int64_t samples = attributes.dropout.samples;
+  const int64_t beside = of.kv == kNone ? 2 * attributes.key_heads : 0;
   return {.samples = samples,
           .length = q[0] / samples,
           .heads = attributes.heads,
-          .head_width = q[1] / parts / attributes.heads,
+          .head_width = q[1] / (attributes.heads + beside),
           .real_width = attributes.head_width,
           .keys = of.kv == kNone ? 0 : graph[of.kv].shape[0] / samples,
           .causal = attributes.both_ways == 0,
@@ -192,15 +193,9 @@ void self_gradient(GradientTape& tape, const Op& op) {
   const auto [qkv, step_inputs, bias, key_counts] = inputs<SelfForward>(op);
   const auto [y, logsumexp] = outputs<SelfForward>(op);
   const TensorId dqkv = tape.like(qkv), dbias = bias_gradient(tape, bias);
-  tape.append(make_op<SelfBackward>(kAttentionGrad,
-                                    {.dy = tape.gradient(y),
-                                     .y = y,
-                                     .qkv = qkv,
-                                     .logsumexp = logsumexp,
-                                     .step_inputs = step_inputs,
-                                     .bias = bias,
-                                     .key_counts = key_counts},
-                                    {.dqkv = dqkv, .dbias = dbias}, op.attributes));
+  tape.append(make_op<SelfBackward>(
+      kAttentionGrad, {tape.gradient(y), y, qkv, logsumexp, step_inputs, bias, key_counts},
+      {.dqkv = dqkv, .dbias = dbias}, op.attributes));
   tape.contribute(qkv, dqkv);
   if (bias != kNone) tape.contribute(bias, dbias);
 }
@@ -209,16 +204,9 @@ void cross_gradient(GradientTape& tape, const Op& op) {
   const auto [q, kv, step_inputs, bias, key_counts] = inputs<CrossForward>(op);
   const auto [y, logsumexp] = outputs<CrossForward>(op);
   const TensorId dq = tape.like(q), dkv = tape.like(kv), dbias = bias_gradient(tape, bias);
-  tape.append(make_op<CrossBackward>(kCrossAttentionGrad,
-                                     {.dy = tape.gradient(y),
-                                      .y = y,
-                                      .q = q,
-                                      .kv = kv,
-                                      .logsumexp = logsumexp,
-                                      .step_inputs = step_inputs,
-                                      .bias = bias,
-                                      .key_counts = key_counts},
-                                     {.dq = dq, .dkv = dkv, .dbias = dbias}, op.attributes));
+  tape.append(make_op<CrossBackward>(
+      kCrossAttentionGrad, {tape.gradient(y), y, q, kv, logsumexp, step_inputs, bias, key_counts},
+      {.dq = dq, .dkv = dkv, .dbias = dbias}, op.attributes));
   tape.contribute(q, dq);
   tape.contribute(kv, dkv);
   if (bias != kNone) tape.contribute(bias, dbias);
@@ -264,11 +252,12 @@ int64_t draws(const Graph& graph, const Op& op) {
 template <class Kind>
 AttentionHeads heads_of(const Graph& graph, const Op& op) {
   const TensorId y = main_output(op);
-  const int64_t heads = op.attributes.as<AttentionAttributes>().heads;
+  const auto attributes = op.attributes.as<AttentionAttributes>();
+  const int64_t heads = attributes.heads, beside = 2 * attributes.key_heads;
   const auto from = Kind::template sources<TensorId>(inputs<Forward<Kind>>(op));
-  AttentionHeads of{.read = {}, .written = y, .heads = heads, .width = graph[y].shape[1] / heads};
-  of.read.push_back({from.q, from.kv == kNone ? 3 : 1});
-  if (from.kv != kNone) of.read.push_back({from.kv, 2});
+  AttentionHeads of{.read = {}, .written = {y, heads}, .width = graph[y].shape[1] / heads};
+  of.read.push_back({from.q, from.kv == kNone ? heads + beside : heads});
+  if (from.kv != kNone) of.read.push_back({from.kv, beside});
   return of;
 }
 
@@ -325,7 +314,13 @@ void require_extras(const GraphBuilder& out, const AttentionOptions& options, co
 }
 
 /// Returns the rows of `x` per sample, each with `parts` times all heads.
-int64_t rows_of_sample(const GraphBuilder& out, TensorId x, int64_t parts, int64_t heads) {
+int64_t rows_of_sample(const GraphBuilder& out, TensorId x, int64_t parts,
+                       const AttentionOptions& options) {
+  const int64_t heads = options.heads;
+  if (options.key_heads > 0 && options.key_heads != heads) {
+    refuse(Exit::kUsage, "attention of ", heads, " heads to ", options.key_heads,
+           " of keys, which ", "no kernel computes yet; take a model with as many heads of keys");
+  }
   static constexpr const char* kTimes[] = {"", "", "two times ", "three times "};
   require_matrix(out[x]);
   const int64_t samples = out.graph().samples;
@@ -340,7 +335,8 @@ AttentionAttributes attributes_of(GraphBuilder& out, const AttentionOptions& opt
   return {.heads = options.heads,
           .dropout = drawn(out, options.dropout),
           .both_ways = options.causal ? 0 : 1,
-          .divisor = options.divisor};
+          .divisor = options.divisor,
+          .key_heads = options.key_heads > 0 ? options.key_heads : options.heads};
 }
 
 /// Returns y and the tensors that backward reads, for queries in the rows of `x`.
@@ -356,7 +352,7 @@ Self::Out<TensorId> results(GraphBuilder& out, TensorId x, int64_t width, int64_
 }  // namespace
 
 TensorId attention(GraphBuilder& out, TensorId qkv, const AttentionOptions& options) {
-  const int64_t heads = options.heads, length = rows_of_sample(out, qkv, 3, heads);
+  const int64_t heads = options.heads, length = rows_of_sample(out, qkv, 3, options);
   const int64_t keys = out.continues() ? out.context() : length;
   require_extras(out, options, {heads, 2 * keys - 1});
   if (out.continues()) return cached_attention(out, qkv, options);
@@ -373,8 +369,8 @@ TensorId attention(GraphBuilder& out, TensorId qkv, const AttentionOptions& opti
 TensorId cross_attention(GraphBuilder& out, TensorId q, TensorId kv,
                          const AttentionOptions& options) {
   const int64_t heads = options.heads, width = out[q].shape[1];
-  const int64_t queries = rows_of_sample(out, q, 1, heads),
-                keys = rows_of_sample(out, kv, 2, heads);
+  const int64_t queries = rows_of_sample(out, q, 1, options),
+                keys = rows_of_sample(out, kv, 2, options);
   ZERO_REQUIRE(out[kv].shape[1] == 2 * width, describe(out[kv]), " has no keys and values for ",
                describe(out[q]));
   ZERO_REQUIRE(!options.causal || keys == queries, describe(out[q]), " has ", queries,
