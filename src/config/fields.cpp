@@ -84,9 +84,10 @@ void number_fields(Table& table, const ModelTable& families, ModelConfig& c) {
     }
   }
   for (const ModelFamily& family : families) {
-    for (const auto& [key, range, initial] : family.rates) {
-      double& place = c.numbers.rates.try_emplace(std::string(key), initial).first->second;
-      if (known.insert(key).second) table.real(key, place, range);
+    for (const ModelRate& rate : family.rates) {
+      double& place =
+          c.numbers.rates.try_emplace(std::string(rate.name), rate.initial).first->second;
+      if (known.insert(rate.name).second) table.real(rate.name, place, rate.range);
     }
   }
 }

@@ -100,6 +100,11 @@ class Reader {
         differ(count.name, written_as(count, wanted), written_as(count, asked));
       }
     }
+    for (const ModelRate& rate : family->rates) {
+      if (!rate.network || !is_written(rate.name)) continue;
+      const double wanted = start.numbers.rate(rate.name), asked = model.numbers.rate(rate.name);
+      if (float(asked) != float(wanted)) differ(rate.name, text(wanted), text(asked));
+    }
     if (start.must_agree && !differing.empty()) refuse_start(start, differing);
     take_rates(model, start);
   }
@@ -135,6 +140,15 @@ class Reader {
  private:
   static constexpr const char* kStart = "model.init_from";
 
+  static bool is_part_of_network(const ModelFamily& family, std::string_view rate) {
+    return std::ranges::any_of(
+        family.rates, [&](const ModelRate& one) { return one.network && one.name == rate; });
+  }
+
+  bool is_written(std::string_view name) const {
+    return report_.location_of(text("model.", name)).origin != Location::Origin::nowhere;
+  }
+
   /// Returns the place of a key of [model], or of model.name if the key is not written.
   Location location(std::string_view name) const {
     const Location own = report_.location_of(text("model.", name));
@@ -154,8 +168,8 @@ class Reader {
         model.numbers.rates[name] = rate;
         continue;
       }
-      if (report_.location_of(key).origin != Location::Origin::nowhere) continue;
-      if (!start.mixed_rates.empty()) {
+      if (is_written(name)) continue;
+      if (!start.mixed_rates.empty() && !is_part_of_network(family_of(model), name)) {
         refuse(Exit::kInput, "model.init_from: ", start.place, ": says ", start.mixed_rates,
                ", and one rate acts here; write ", key, " = the rate to train with");
       }

@@ -19,6 +19,9 @@ StartNumbers start_of(const stored::ModelDescription& description, const std::st
   if (!family->dropouts.empty()) start.numbers.rates = {{kDropout, numbers.rate(kDropout)}};
   for (const auto& [name, usual] : family->constants)
     start.numbers.rates[name] = numbers.rate(name);
+  for (const ModelRate& rate : family->settings.rates) {
+    if (rate.network) start.numbers.rates[std::string(rate.name)] = numbers.rate(rate.name);
+  }
   return start;
 }
 

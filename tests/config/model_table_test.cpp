@@ -35,7 +35,7 @@ const ModelTable& table() {
                                              {"arches", any, twice, "data.sequence_length"},
                                              {"width", any},
                                              {"deck", any, stone, {}, {"stone", "steel"}}},
-                                  .rates = {},
+                                  .rates = {{"slope", {.high = 9}, 2, true}},
                                   .sizes = {{"long", {1, 40, 5, 2}}},
                                   .rules = {},
                                   .blocks = {"floors", "arches"}}};
@@ -112,7 +112,8 @@ ConfigInput begun(const std::string& more, const StartNumbers& start) {
 const StartNumbers kBridge{
     .place = "there",
     .family = "bridge",
-    .numbers = {.counts = {{"floors", 7}, {"arches", 3}, {"width", 5}, {"deck", 2}}},
+    .numbers = {.counts = {{"floors", 7}, {"arches", 3}, {"width", 5}, {"deck", 2}},
+                .rates = {{"slope", 2.5}}},
     .mixed_rates = ""};
 const StartNumbers kTower{
     .place = "there",
@@ -130,6 +131,8 @@ TEST(StartNumbers, SayWhatIsNotWrittenAndStandInEffectiveSettings) {
     EXPECT_THAT(text, HasSubstr(line));
   EXPECT_EQ(read_config(table(), text, "e.toml").config, input.config) << "complete by itself";
   EXPECT_EQ(begun("model.floors = 7\nmodel.deck = \"steel\"", kBridge).config, input.config);
+  EXPECT_EQ(model_numbers(input.config).rate("slope"), 2.5) << "and not the default";
+  EXPECT_EQ(begun("model.slope = 2.5", kBridge).config, input.config);
   EXPECT_EQ(model_numbers(begun("", kTower).config).rate("sway"), 0.25);
   EXPECT_EQ(model_numbers(begun("model.sway = 0.75", kTower).config).rate("sway"), 0.75);
   EXPECT_EQ(begun("model.name = \"low\"", kTower).config.model.name, "low");
@@ -148,6 +151,11 @@ TEST(StartNumbers, ThatDifferAreListedAsKeys) {
   EXPECT_THAT(refusal("model.name = \"high\"", kTower), HasSubstr("floors = 2  (in.toml:5: 20)"));
   EXPECT_THAT(refusal("model.family = \"bridge\"", kTower),
               HasSubstr("family = \"tower\"  (in.toml:5: \"bridge\")"));
+  EXPECT_THAT(refusal("model.slope = 1", kBridge), HasSubstr("\n  slope = 2.5  (in.toml:5: 1)"))
+      << "a rate of the network is as fixed as a count";
+  StartNumbers long_one = kBridge;
+  long_one.mixed_rates = "sway 0.1, swing 0";
+  EXPECT_EQ(refusal("", long_one), "") << "mixed rates are of dropout";
   StartNumbers mixed = kTower;
   mixed.mixed_rates = "sway 0.1, swing 0";
   EXPECT_THAT(refusal("", mixed), HasSubstr("says sway 0.1, swing 0, and one rate acts here; write "

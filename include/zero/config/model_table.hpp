@@ -14,8 +14,9 @@ namespace zero {
 
 struct DataKind;
 namespace model {
+struct AlterationKind;
 struct Family;
-}
+}  // namespace model
 
 /// The legal values of a number. `automatic` allows "auto", which is stored as 0.
 struct Range {
@@ -53,11 +54,13 @@ struct ModelCount {
 /// Returns a number of the key as files write it: 12, or "relu" with its quotes.
 std::string written_as(const ModelCount& count, int64_t number);
 
-/// A real-valued key that affects training only.
+/// A real-valued key. A rate that is part of the network must agree with a stored model, as counts
+/// must. Other rates, such as dropout, affect training only.
 struct ModelRate {
   std::string_view name;
   Range range;
-  double initial;  ///< default value
+  double initial;        ///< default value
+  bool network = false;  ///< part of the network
 };
 
 /// The count that every family has: the width of a token between blocks.
@@ -78,7 +81,8 @@ struct ModelFamily {
   std::vector<std::string_view> blocks;      ///< counts whose sum is the number of blocks
   const model::Family* functions = nullptr;  ///< for rooms that know families; unused here
   const DataKind* data = nullptr;            ///< data that it is trained on; unused here
-  bool learns_pairs = false;                 ///< true if a sample is a pair of texts
+  std::vector<const model::AlterationKind*> alterations = {};  ///< unused here
+  bool learns_pairs = false;  ///< true if a sample is a pair of texts
 };
 
 /// Returns the family of model.name, otherwise of model.family. REQUIRES: the table is not empty.
