@@ -152,11 +152,7 @@ class Stream {
     rules.scores.max_length = int64_t(prompt.size()) + most;
     Screen screen(writer_.tokenizer, line_.ids);
     screen.show(prompt);
-    const writing::Language language{
-        .feed = [&](std::span<const int32_t> tokens) { return decoder_.feed(tokens); },
-        .clear = [&] { decoder_.clear(); },
-        .context = writer_.form().positions,
-        .vocabulary = writer_.tokenizer.vocab_size()};
+    const writing::Language language = decoder_.language(writer_.tokenizer.vocab_size());
     const Clock::time_point loaded = Clock::now();
     Clock::time_point first = loaded;
     int64_t made = 0;

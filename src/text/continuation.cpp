@@ -37,6 +37,10 @@ void continue_tokens(const Language& language, std::span<const int32_t> prompt, 
   ZERO_REQUIRE(!prompt.empty() && language.context >= 1, "a prompt of ", prompt.size(),
                " tokens in a context of ", language.context);
   const size_t most = size_t(language.context), half = most / 2;
+  if (!language.slides && prompt.size() > most) {
+    refuse(Exit::kUsage, "a prompt of ", prompt.size(), " tokens in a context of ", most,
+           ", which does not slide: shorten the prompt");
+  }
   std::vector<int32_t> all(prompt.begin(), prompt.end());
   size_t held = std::min(all.size(), most);
   std::span<const int32_t> next = std::span<const int32_t>(all).last(held);
@@ -50,6 +54,7 @@ void continue_tokens(const Language& language, std::span<const int32_t> prompt, 
     if (std::ranges::find(rules.eos_token_id, token) != rules.eos_token_id.end()) return;
     all.push_back(token);
     const bool full = held == most;
+    if (full && !language.slides) return;
     if (full) {
       held = half;
       language.clear();

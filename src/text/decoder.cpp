@@ -40,6 +40,7 @@ enum class Call : int64_t { none, end, decode, prefill };
 struct Decoder::Parts {
   Parts(const model::Architecture& model, const Options& options)
       : context(context_of(model, options)),
+        slides(model.family->slides),
         rows(model, rows_of(model, options)),
         largest(options.together ? options.together->largest : nullptr) {
     chunk.reserve(size_t(std::min(kChunk, context)));
@@ -73,6 +74,7 @@ struct Decoder::Parts {
   Call call(Call own) const { return largest ? Call(largest(int64_t(own))) : own; }
 
   int64_t context;
+  bool slides;
   RowDecoder rows;
   std::function<int64_t(int64_t)> largest;
   std::vector<TokenRow> chunk;
@@ -107,6 +109,14 @@ std::span<const float> Decoder::feed(std::span<const int32_t> tokens) {
 
 int64_t Decoder::position() const { return parts_->position; }
 void Decoder::clear() { parts_->position = 0; }
+
+Language Decoder::language(int64_t vocabulary) {
+  return {.feed = [this](std::span<const int32_t> tokens) { return feed(tokens); },
+          .clear = [this] { clear(); },
+          .context = parts_->context,
+          .vocabulary = vocabulary,
+          .slides = parts_->slides};
+}
 
 void Decoder::follow() {
   for (;;) {

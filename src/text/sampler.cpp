@@ -38,13 +38,9 @@ std::string sample(const Language& language, const Tokenizer& tokenizer,
   return tokenizer.decode(tokens);
 }
 
-std::string samples(Decoder& decoder, int64_t context, const Tokenizer& tokenizer,
-                    const SampleOptions& options, std::atomic<int64_t>& drawn) {
-  const Language language{
-      .feed = [&](std::span<const int32_t> tokens) { return decoder.feed(tokens); },
-      .clear = [&] { decoder.clear(); },
-      .context = context,
-      .vocabulary = tokenizer.vocab_size()};
+std::string samples(Decoder& decoder, const Tokenizer& tokenizer, const SampleOptions& options,
+                    std::atomic<int64_t>& drawn) {
+  const Language language = decoder.language(tokenizer.vocab_size());
   std::string text;
   for (int64_t i = 0; i < options.samples; ++i) {
     text += (i ? "\n\n" : "") + sample(language, tokenizer, options, uint64_t(i), drawn);
@@ -114,8 +110,7 @@ std::string sample_alone(const state::StateView& view, const launch::Peers& peer
   launch::SignOfLife life(
       peers,
       {.name = "its samples", .slow = "a token takes long", .moved = [&] { return drawn.load(); }});
-  const std::string text =
-      decoder ? samples(*decoder, decodes.context, tokenizer, options, drawn) : "";
+  const std::string text = decoder ? samples(*decoder, tokenizer, options, drawn) : "";
   life.finish();
   return text;
 }
@@ -162,7 +157,7 @@ std::string sample_text(const state::StateView& view, const launch::Peers& peers
     return "";
   }
   std::atomic<int64_t> drawn{0};
-  std::string text = samples(decoder, decodes.context, tokenizer, options, drawn);
+  std::string text = samples(decoder, tokenizer, options, drawn);
   decoder.dismiss();
   return text;
 }

@@ -1,6 +1,7 @@
 // Ranks: 1
 #include "zero/text/continuation.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -139,6 +140,23 @@ TEST(ContinueTokens, AFullContextForgetsItsOlderHalf) {
   Adder adder;
   EXPECT_EQ(continued(adder, 4, {1, 2}, 5), (std::vector<int32_t>{3, 6, 2, 1, 2}));
   EXPECT_EQ(adder.fed, (std::vector<std::vector<int32_t>>{{1, 2}, {3}, {6}, {3, 6, 2}, {1}}));
+}
+
+TEST(ContinueTokens, ATextEndsAtAContextThatDoesNotSlide) {
+  Adder adder;
+  Language language = adder.language(4);
+  language.slides = false;
+  std::vector<int32_t> made;
+  const auto go_on = [&](const std::vector<int32_t>& prompt) {
+    continue_tokens(language, prompt, 5, {}, {}, [&](int32_t token) { made.push_back(token); });
+  };
+  go_on({1, 2});
+  EXPECT_EQ(made, (std::vector<int32_t>{3, 6, 2})) << "no token sees less than the whole text";
+  const std::string error = testing_support::refusal_of(Exit::kUsage, [&] {
+    go_on({9, 9, 1, 1, 1});
+  });
+  EXPECT_THAT(error, ::testing::HasSubstr("a prompt of 5 tokens in a context of 4, which does not "
+                                          "slide: shorten the prompt"));
 }
 
 TEST(ContinueTokens, OfALongPromptTheEndIsSeen) {

@@ -21,6 +21,7 @@ namespace zero::model {
 
 using graph::StoredForm;
 
+struct AlterationKind;
 struct Family;
 
 /// A model as plain data: its family and its numbers. Rates are rounded to fp32.
@@ -147,6 +148,9 @@ struct Family {
   std::vector<HubDropout> dropouts;  ///< rates of the class; model.dropout is the first
   std::string_view data;             ///< name of the DataKind whose columns fill its graphs' inputs
   TalkForm talk = {};
+  /// True: a text that fills the context goes on behind its newer half, whose positions count anew.
+  /// False: it ends there.
+  bool slides = true;
 
   /// Returns the forward graph with its loss. Parameters have Hugging Face's names without the
   /// prefix. Throws Error(kUsage) if the numbers do not fit together or to the length.
@@ -155,7 +159,7 @@ struct Family {
   /// encoder. Has forward's parameters in their order, with caches and logits after rows of texts.
   /// Throws as forward. nullptr: the family writes no texts.
   graph::Graph (*decode)(const Architecture&, const graph::Chunk&, Dtype compute);
-  /// See the functions of the same names below.
+  /// See the functions of the same names below and in recipe.hpp.
   int64_t (*parameter_count)(const Architecture&);
   double (*flops_per_token)(const Architecture&, const graph::MicroBatch&);
   DataForm (*data_form)(const Architecture&);
@@ -171,10 +175,14 @@ struct Family {
   Probe (*probe)(ProbeSize size);
 };
 
-/// The families and kinds of data of the program, which main hands in.
+/// Returns the kinds of alterations that keys ask for, in the order of their application.
+std::vector<const AlterationKind*> alteration_kinds();
+
+/// The families, kinds of data and kinds of alterations of the program, which main hands in.
 struct Catalogue {
   /// Throws Error(kInternal) if a family's kind of data is not in `kinds`.
-  Catalogue(std::vector<const Family*> rows, const std::vector<const DataKind*>& kinds);
+  Catalogue(std::vector<const Family*> rows, const std::vector<const DataKind*>& kinds,
+            const std::vector<const AlterationKind*>& alterations = alteration_kinds());
 
   std::vector<const Family*> families;  ///< the default comes first
   ModelTable models;                    ///< settings and data of the families, for read_config()
@@ -189,24 +197,10 @@ Catalogue catalogue();
 /// Throws Error(kUsage), naming a command that works, if the family writes no texts.
 void require_decode(const Architecture& model);
 
-/// Returns the form of a parameter in files. `parameter` is its name in forward().
+/// Returns the form in files of a parameter of the family. `parameter` is its name in forward().
 StoredForm stored_form(const Architecture& model, std::string_view parameter);
 
-/// Returns the number of parameters without padding.
-int64_t parameter_count(const Architecture& model);
-
-/// Returns the floating-point operations of one of `micro.length` tokens, forward and backward,
-/// with its share of a source and without recompute.
-double flops_per_token(const Architecture& model, const graph::MicroBatch& micro);
-
 DataForm data_form(const Architecture& model);
-
-/// Returns a checkpoint's description: "gpt2 of 2 layers of 64 with 2 heads, 256 tokens, 32
-/// positions". It omits dropout rates.
-std::string fact(const Architecture& model);
-
-/// Returns a model's description for sentences, which includes constants such as epsilon.
-std::string words(const Architecture& model);
 
 /// Returns the model that a checked configuration asks for.
 Architecture architecture_of(const RunConfig& config);

@@ -23,12 +23,14 @@ struct Language {
   std::function<void()> clear;
   int64_t context = 0;     ///< capacity in tokens
   int64_t vocabulary = 0;  ///< tokens that may be chosen; at most the logits
+  bool slides = true;      ///< see model::Family
 };
 
 /// Continues `prompt` by `count` tokens, or until one ends the text, and passes each to `visit`.
-/// `rules` see the whole text. The model sees the last `context` tokens of a longer prompt. If the
-/// context is full, the newer half is fed again at positions from 0 on. REQUIRES: `prompt` is not
-/// empty.
+/// `rules` see the whole text. If the language slides, the model sees the last `context` tokens of
+/// a longer prompt, and a full context is emptied and its newer half fed again. Otherwise the text
+/// ends when the context is full, and a longer prompt throws Error(kUsage). REQUIRES: `prompt` is
+/// not empty.
 void continue_tokens(const Language& language, std::span<const int32_t> prompt, int64_t count,
                      const ScoreRules& rules, const TokenChoice& choice,
                      const std::function<void(int32_t)>& visit);

@@ -7,6 +7,7 @@
 
 #include "zero/model/family.hpp"
 #include "zero/plan/forecast.hpp"
+#include "zero/text/continuation.hpp"
 #include "zero/text/weights_together.hpp"
 
 namespace zero::writing {
@@ -45,6 +46,8 @@ class Decoder {
   int64_t position() const;
   /// Empties the context.
   void clear();
+  /// Returns a view for continue_tokens(), which may choose tokens below `vocabulary`.
+  Language language(int64_t vocabulary);
 
   /// Runs each body with the rank that feeds, until that rank calls dismiss().
   void follow();
