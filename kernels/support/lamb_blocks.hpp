@@ -37,11 +37,13 @@ struct SegmentBlocks {
 template <class F>
 ZERO_HOST_DEVICE void for_each_stretch(const TensorSegment& segment, const BlockRange& range,
                                        int32_t tensor, const F& f) {
-  const int64_t columns = segment.columns, width = columns / segment.tensors;
+  const int64_t columns = segment.ends[segment.tensors - 1];
+  const int64_t before = tensor == 0 ? 0 : segment.ends[tensor - 1];
+  const int64_t width = segment.ends[tensor] - before;
   const int64_t begin = segment.offset + range.begin - segment.begin;
   const int64_t end = begin + range.end - range.begin;
   for (int64_t row = begin / columns; row * columns < end; ++row) {
-    const int64_t left = row * columns + tensor * width, right = left + width;
+    const int64_t left = row * columns + before, right = left + width;
     const int64_t first = left < begin ? begin : left, last = right < end ? right : end;
     if (first < last) f(first - begin, last - first);
   }

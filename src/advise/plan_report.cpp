@@ -20,7 +20,7 @@ constexpr const char* kVerbs[] = {"all_gather", "reduce_scatter", "all_reduce"};
 constexpr const char* kUnexplained = "for no known reason";
 
 int64_t parameters(const PlanReport& report) {
-  return model::parameter_count(report.build->recipe.model);
+  return model::parameter_count(report.build->recipe);
 }
 const plan::Request& request(const PlanReport& report) { return report.build->plan.request; }
 
@@ -343,7 +343,7 @@ double flops_per_token(const PlanReport& report, int64_t source_length) {
   const graph::Graph& graph = report.build->plan.graphs[0];
   const graph::MicroBatch sample{
       .samples = 1, .length = graph.length, .source_length = source_length};
-  const double all = model::flops_per_token(report.build->recipe.model, sample);
+  const double all = model::flops_per_token(report.build->recipe, sample);
   if (graph::frozen_numel(graph) == 0) return all;
   const double of_ranks = report.forecast.flops * double(request(report).ranks);
   return std::min(all, of_ranks / double(report.build->batch.train * graph.length));

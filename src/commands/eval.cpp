@@ -74,7 +74,7 @@ void place(Session& session, const setup::World& world, const CommandLine& line,
 }
 
 void load(state::Engine& engine, const Model& model) {
-  const int64_t weights = model::parameter_count(model.build.recipe.model) * int64_t(sizeof(float));
+  const int64_t weights = model::parameter_count(model.build.recipe) * int64_t(sizeof(float));
   engine.on_every_rank_at_disk("the weights", weights,
                                [&] { stored::load_weights(*model.stored, engine.view()); });
   state::warm_up_disk(engine, {});

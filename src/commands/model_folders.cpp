@@ -42,7 +42,7 @@ void require_range(const std::string& parameter, std::span<const float> values, 
 
 void write(const CheckpointModel& model, const ModelWriter::Options& options) {
   ModelWriter writer(options);
-  const graph::Graph graph = stored::stored_graph(options.description.model);
+  const graph::Graph graph = stored::stored_graph(options.description.recipe());
   for (const graph::Parameter& parameter : graph.parameters) {
     const std::string& name = graph[parameter.tensor].name;
     stored::read_pieces(model, name, 0, parameter.real_numel,

@@ -158,7 +158,7 @@ void print_report(const advise::PlanReport& report, bool json) {
   const setup::Build& build = *report.build;
   const int64_t frozen = graph::frozen_numel(build.plan.graphs[0]);
   std::printf("%lld parameters, %sstage %d, %s, %s, batch %lld = %lld x %lld x %d\n",
-              (long long)model::parameter_count(build.recipe.model),
+              (long long)model::parameter_count(build.recipe),
               frozen > 0 ? text(frozen, " of them frozen, ").c_str() : "", build.plan.request.stage,
               counted(build.plan.request.ranks, "rank").c_str(),
               std::string(name_of(build.plan.request.compute)).c_str(),

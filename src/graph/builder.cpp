@@ -72,7 +72,10 @@ TensorId GraphBuilder::parameter(const ParameterSpec& spec) {
                                .columns = spec.shape[spec.shape.rank() - 1],
                                .front_columns = spec.front_columns,
                                .front_deviation = spec.front_deviation,
-                               .real_numel = numel - spec.padding_rows * row_numel});
+                               .real_numel = numel - spec.padding_rows * row_numel,
+                               .stored = spec.stored});
+  StoredForm& stored = graph_.parameters.back().stored;
+  if (stored.names.empty()) stored.names = {spec.name};
   return tensor;
 }
 

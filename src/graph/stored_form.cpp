@@ -1,46 +1,62 @@
 #include "zero/graph/stored_form.hpp"
 
+#include <algorithm>
+#include <functional>
+
 #include "zero/base/error.hpp"
 
 namespace zero::graph {
 namespace {
 
-/// The extents of one tensor, not transposed.
-struct Part {
-  int64_t rows, columns;
-};
-
-Part part_of(const StoredForm& form, std::span<const int64_t> shape) {
-  const auto parts = int64_t(form.names.size());
+int64_t rows_of(const StoredForm& form, std::span<const int64_t> shape) {
   ZERO_REQUIRE(shape.size() == 1 || shape.size() == 2, "a parameter of ", shape.size(), " extents");
   ZERO_REQUIRE(shape.size() == 2 || !form.transposed, form.names[0], ": a transposed vector");
-  ZERO_REQUIRE(parts > 0 && shape.back() % parts == 0, shape.back(), " columns of ", parts,
-               " tensors");
-  return {.rows = shape.size() == 2 ? shape[0] : 1, .columns = shape.back() / parts};
+  return shape.size() == 2 ? shape[0] : 1;
 }
 
 /// Calls `visit` with the index of each element in the tensors and in the parameter.
 template <class Visit>
 void for_elements(const StoredForm& form, std::span<const int64_t> shape, const Visit& visit) {
-  const auto [rows, columns] = part_of(form, shape);
-  const int64_t width = shape.back();
-  for (int64_t part = 0; part < int64_t(form.names.size()); ++part) {
-    const int64_t begin = part * rows * columns;
+  const int64_t rows = rows_of(form, shape), all = shape.back();
+  int64_t left = 0;
+  for (const int64_t right : column_ends(form, all)) {
+    const int64_t begin = rows * left, columns = right - left;
     for (int64_t row = 0; row < rows; ++row) {
       for (int64_t column = 0; column < columns; ++column) {
         const int64_t stored = form.transposed ? column * rows + row : row * columns + column;
-        visit(size_t(begin + stored), size_t(row * width + part * columns + column));
+        visit(size_t(begin + stored), size_t(row * all + left + column));
       }
     }
+    left = right;
   }
 }
 
 }  // namespace
 
-std::vector<int64_t> stored_extents(const StoredForm& form, std::span<const int64_t> shape) {
+std::vector<int64_t> column_ends(const StoredForm& form, int64_t columns) {
+  const auto tensors = int64_t(form.names.size());
+  ZERO_REQUIRE(tensors > 0 && (!form.widths.empty() || columns % tensors == 0), columns,
+               " columns of ", tensors, " tensors");
+  ZERO_REQUIRE(form.widths.empty() || form.widths.size() == form.names.size(), form.names.size(),
+               " tensors of ", form.widths.size(), " widths");
+  std::vector<int64_t> ends;
+  for (int64_t tensor = 0; tensor < tensors; ++tensor) {
+    const int64_t width = form.widths.empty() ? columns / tensors : form.widths[size_t(tensor)];
+    ends.push_back((ends.empty() ? 0 : ends.back()) + width);
+  }
+  const bool is_ascending = ends.front() > 0 && std::ranges::is_sorted(ends, std::less_equal<>());
+  ZERO_REQUIRE(is_ascending && ends.back() == columns, form.names[0], ": widths that add to ",
+               ends.back(), " of ", columns, " columns");
+  return ends;
+}
+
+std::vector<int64_t> stored_extents(const StoredForm& form, std::span<const int64_t> shape,
+                                    size_t tensor) {
   if (form.one_row) return {1, shape.back()};
   if (form.is_plain()) return {shape.begin(), shape.end()};
-  const auto [rows, columns] = part_of(form, shape);
+  const int64_t rows = rows_of(form, shape);
+  const std::vector<int64_t> ends = column_ends(form, shape.back());
+  const int64_t columns = ends[tensor] - (tensor == 0 ? 0 : ends[tensor - 1]);
   if (shape.size() == 1) return {columns};
   return form.transposed ? std::vector{columns, rows} : std::vector{rows, columns};
 }

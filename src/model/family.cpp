@@ -39,7 +39,8 @@ void require_plain_weights(const HubConfig& config) {
 
 }  // namespace
 
-Catalogue::Catalogue(std::vector<const Family*> rows, const std::vector<const DataKind*>& kinds)
+Catalogue::Catalogue(std::vector<const Family*> rows, const std::vector<const DataKind*>& kinds,
+                     const std::vector<const AlterationKind*>& alterations)
     : families(std::move(rows)) {
   for (const Family* family : families) {
     const auto kind = std::find_if(kinds.begin(), kinds.end(),
@@ -50,6 +51,7 @@ Catalogue::Catalogue(std::vector<const Family*> rows, const std::vector<const Da
     models.back().functions = family;
     models.back().data = *kind;
     models.back().learns_pairs = (*kind)->of_pairs;
+    models.back().alterations = alterations;
   }
 }
 
@@ -65,25 +67,7 @@ StoredForm stored_form(const Architecture& model, std::string_view parameter) {
   return form ? form(model, parameter) : StoredForm{.names = {std::string(parameter)}};
 }
 
-int64_t parameter_count(const Architecture& model) { return row(model).parameter_count(model); }
-
-double flops_per_token(const Architecture& model, const graph::MicroBatch& micro) {
-  return row(model).flops_per_token(model, micro);
-}
-
 DataForm data_form(const Architecture& model) { return row(model).data_form(model); }
-
-/// Omits constants with the family's usual value, as the checkpoint format does.
-std::string fact(const Architecture& model) {
-  std::string words = row(model).fact(model);
-  for (const auto& [name, usual] : row(model).constants) {
-    const double rate = model.numbers.rate(name);
-    if (rate != double(float(usual))) words += text(", ", name, ' ', float(rate));
-  }
-  return words;
-}
-
-std::string words(const Architecture& model) { return row(model).words(model); }
 
 Architecture architecture_of(const RunConfig& config) {
   const Family* family = family_of(config.model).functions;

@@ -47,15 +47,15 @@ Names names_of(const graph::Graph& graph) {
 /// Finds the parameters that the patterns of a key match.
 class Matching {
  public:
-  Matching(const Architecture& model, const Patterns& of, Names names)
-      : model_(model), of_(of), names_(std::move(names)) {}
+  Matching(const Architecture& model, const Patterns& of, const graph::Graph& graph)
+      : model_(model), of_(of), graph_(graph), names_(names_of(graph)) {}
 
   std::vector<bool> run() const {
     std::vector<bool> found(names_.size(), false);
     for (const std::string& pattern : of_.patterns) {
       bool met = false;
       for (size_t p = 0; p < names_.size(); ++p) {
-        if (means(pattern, names_[p])) met = found[p] = true;
+        if (means(pattern, p)) met = found[p] = true;
       }
       if (!met) refuse_unknown(pattern);
     }
@@ -65,10 +65,11 @@ class Matching {
  private:
   /// True if the pattern matches a parameter. Throws Error(kUsage) if it matches some but not all
   /// of the parameter's tensors in Hugging Face's files.
-  bool means(const std::string& pattern, const std::string& name) const {
+  bool means(const std::string& pattern, size_t parameter) const {
+    const std::string& name = names_[parameter];
     if (meets_any(model_, pattern, name) || meets_copy_of(model_, pattern, name, names_))
       return true;
-    const std::vector<std::string> parts = stored_form(model_, name).names;
+    const Names& parts = graph_.parameters[parameter].stored.names;
     const auto met = std::ranges::count_if(
         parts, [&](const std::string& part) { return meets_any(model_, pattern, part); });
     if (met == 0 || met == std::ssize(parts)) return met > 0;
@@ -86,6 +87,7 @@ class Matching {
 
   const Architecture& model_;
   const Patterns& of_;
+  const graph::Graph& graph_;
   const Names names_;
 };
 
@@ -93,7 +95,7 @@ class Matching {
 
 std::vector<bool> matched(const Architecture& model, const graph::Graph& graph,
                           const Patterns& patterns) {
-  return Matching(model, patterns, names_of(graph)).run();
+  return Matching(model, patterns, graph).run();
 }
 
 std::string shared_names_text(const Architecture& model, std::span<const std::string> patterns,

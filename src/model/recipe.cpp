@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "zero/base/error.hpp"
+#include "zero/base/text.hpp"
 #include "zero/graph/passes.hpp"
 
 namespace zero::model {
@@ -22,13 +23,34 @@ graph::Graph unaltered(const Architecture& model, Purpose purpose, const GraphSi
               .chunk_rows = sizes.chunk_rows});
 }
 
-/// Adds the family's prefix and each parameter's number of tensors in Hugging Face's files.
+/// Returns what a fact and words append for rates of the network and alterations.
+std::string other_words(const Recipe& recipe) {
+  std::string words;
+  for (const ModelRate& rate : recipe.model.family->settings.rates) {
+    if (!rate.network) continue;
+    words += text(", ", rate.name, ' ', float(recipe.model.numbers.rate(rate.name)));
+  }
+  for (const Alteration& alteration : recipe.alterations)
+    words += text(alteration.fact.empty() ? "" : ", ", alteration.fact);
+  return words;
+}
+
+int64_t real_numel(const graph::Graph& graph) {
+  int64_t numel = 0;
+  for (const graph::Parameter& parameter : graph.parameters) numel += parameter.real_numel;
+  return numel;
+}
+
+std::optional<Alteration> asked_freeze(const RunConfig& config) {
+  if (config.model.freeze.empty()) return {};
+  return freezing(config.model.freeze);
+}
+
+/// Adds the family's prefix, and each parameter's form in Hugging Face's files.
 graph::Graph with_stored(const Architecture& model, graph::Graph graph) {
   graph.prefix = model.family->stored.prefix;
-  for (graph::Parameter& parameter : graph.parameters) {
-    const StoredForm form = stored_form(model, graph[parameter.tensor].name);
-    parameter.tensors = int32_t(form.names.size());
-  }
+  for (graph::Parameter& parameter : graph.parameters)
+    parameter.stored = stored_form(model, graph[parameter.tensor].name);
   return graph;
 }
 
@@ -46,8 +68,43 @@ graph::Graph graph_of(const Recipe& recipe, Purpose purpose, const GraphSizes& s
 
 Recipe recipe_of(const RunConfig& config) {
   Recipe recipe{.model = architecture_of(config)};
-  if (!config.model.freeze.empty()) recipe.alterations = {freezing(config.model.freeze)};
+  for (const AlterationKind* kind : family_of(config.model).alterations) {
+    std::optional<Alteration> asked = kind->asked(config);
+    if (asked) recipe.alterations.push_back(std::move(*asked));
+  }
   return recipe;
+}
+
+std::vector<const AlterationKind*> alteration_kinds() {
+  static const AlterationKind kFreeze{asked_freeze};
+  return {&kFreeze};
+}
+
+/// Counts the family's parameters by its row, because a graph also has buffers.
+int64_t parameter_count(const Recipe& recipe) {
+  const int64_t own = recipe.model.family->parameter_count(recipe.model);
+  if (recipe.alterations.empty()) return own;
+  const int64_t altered = real_numel(graph_of(recipe, Purpose::store));
+  return own + altered - real_numel(unaltered(recipe.model, Purpose::store, {}));
+}
+
+double flops_per_token(const Recipe& recipe, const graph::MicroBatch& micro) {
+  return recipe.model.family->flops_per_token(recipe.model, micro);
+}
+
+/// Omits constants with the family's usual value, as the checkpoint format does.
+std::string fact(const Recipe& recipe) {
+  const auto& [family, numbers] = recipe.model;
+  std::string words = family->fact(recipe.model);
+  for (const auto& [name, usual] : family->constants) {
+    const double rate = numbers.rate(name);
+    if (rate != double(float(usual))) words += text(", ", name, ' ', float(rate));
+  }
+  return words + other_words(recipe);
+}
+
+std::string words(const Recipe& recipe) {
+  return recipe.model.family->words(recipe.model) + other_words(recipe);
 }
 
 }  // namespace zero::model

@@ -103,9 +103,8 @@ std::string unit_name(const Plan& plan, const Body& body, const PlanOp& op) {
 
 int64_t stored_tensors(const graph::Graph& graph, const Unit& unit) {
   int64_t tensors = 0;
-  for (const UnitParameter& place : unit.parameters) {
-    tensors += graph.parameters.at(size_t(place.parameter)).tensors;
-  }
+  for (const UnitParameter& place : unit.parameters)
+    tensors += int64_t(graph.parameters.at(size_t(place.parameter)).stored.names.size());
   return tensors;
 }
 

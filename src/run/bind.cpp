@@ -18,6 +18,14 @@ struct UnitSlice {
   int64_t numel;
 };
 
+/// Sets the columns of several tensors in a segment.
+void set_ends(std::span<const int64_t> ends, kernels::TensorSegment& segment) {
+  segment.tensors = int32_t(ends.size());
+  ZERO_REQUIRE(segment.tensors <= kernels::TensorSegment::kTensorsMost, segment.tensors,
+               " tensors side by side, of ", kernels::TensorSegment::kTensorsMost, " at most");
+  std::ranges::copy(ends, segment.ends);
+}
+
 /// Returns each parameter's part of the slice, relative to the slice. `decay` applies to parameters
 /// that decay. `tensor` counts the unit's stored tensors. Gaps belong to no segment.
 std::vector<kernels::TensorSegment> tensor_segments(const graph::Graph& graph,
@@ -26,18 +34,18 @@ std::vector<kernels::TensorSegment> tensor_segments(const graph::Graph& graph,
   int32_t tensor = 0;
   for (const plan::UnitParameter& place : slice.unit.parameters) {
     const graph::Parameter& parameter = graph.parameters[size_t(place.parameter)];
-    const int32_t first = std::exchange(tensor, tensor + parameter.tensors);
+    const graph::StoredForm& form = parameter.stored;
+    const int32_t first = std::exchange(tensor, tensor + int32_t(form.names.size()));
     const int64_t begin = std::max(place.begin - slice.begin, int64_t(0));
     const int64_t end = std::min(place.begin + place.numel - slice.begin, slice.numel);
     if (begin >= end) continue;
-    const bool is_alone = parameter.tensors == 1;
     segments.push_back({.begin = begin,
                         .end = end,
                         .weight_decay = parameter.decays ? decay : 0.0f,
                         .tensor = first,
-                        .tensors = parameter.tensors,
-                        .columns = is_alone ? kernels::TensorSegment::kOneRow : parameter.columns,
                         .offset = slice.begin + begin - place.begin});
+    if (form.names.size() > 1)
+      set_ends(graph::column_ends(form, parameter.columns), segments.back());
   }
   return segments;
 }

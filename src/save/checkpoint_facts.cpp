@@ -227,7 +227,8 @@ std::string order_text(int order_of_sums) {
 bool has_stored_norms(const plan::Plan& plan) {
   const std::vector<graph::Parameter>& parameters = plan.graphs[0].parameters;
   return plan.request.optimizer.needs_norms() &&
-         std::ranges::any_of(parameters, [](const auto& one) { return one.tensors > 1; });
+         std::ranges::any_of(parameters,
+                             [](const auto& one) { return one.stored.names.size() > 1; });
 }
 
 /// Returns the record of arithmetic. Names a library of attention, an arbitrary order of its
@@ -243,7 +244,7 @@ std::string arithmetic_text(const FactParts& parts) {
 Facts launch_facts(const FactParts& parts) {
   Facts facts = {{"seed", std::to_string(parts.config.run.seed)},
                  {"stage", std::to_string(parts.config.zero.stage)},
-                 {"architecture", model::fact(parts.build.recipe.model)},
+                 {"architecture", model::fact(parts.build.recipe)},
                  {"compute", std::string(zero::name_of(parts.build.plan.request.compute))},
                  {"optimizer", parts.build.plan.request.optimizer.name},
                  {kTokenizerFact, parts.config.data.tokenizer},

@@ -101,7 +101,7 @@ std::string manifest_path(const checkpoint::Store& store, int64_t step) {
   return store.root() + "/" + checkpoint::Store::folder_of(step) + "/" + checkpoint::kManifestName;
 }
 
-void require_model_fits(const Facts& facts, const model::Architecture& described,
+void require_model_fits(const Facts& facts, const model::Recipe& described,
                         const std::string& place) {
   const auto saved = facts.find(kArchitectureFact);
   if (saved == facts.end()) return;
@@ -116,14 +116,16 @@ void require_model_fits(const Facts& facts, const model::Architecture& described
 void require_model_fits(const Facts& facts, const RunConfig& config, const std::string& place) {
   const auto words = facts.find(kDescriptionFact);
   if (words == facts.end() || words->second.empty()) return;
-  const model::Family* family = model::architecture_of(config).family;
+  model::Recipe recipe = model::recipe_of(config);
+  const model::Family* family = recipe.model.family;
   model::HubConfig settings(words->second, place + ": its model");
   settings.compare_with(family->hub_class);
   const std::string usual(family->hub_type);
   if (settings.word_or("model_type", usual) != usual) {
     settings.fail("model_type", text("only \"", usual, "\""));
   }
-  require_model_fits(facts, {.family = family, .numbers = family->from_hub(settings)}, place);
+  recipe.model.numbers = family->from_hub(settings);
+  require_model_fits(facts, recipe, place);
 }
 
 }  // namespace zero::save

@@ -26,7 +26,7 @@ ModelDescription description_of(const model::Catalogue& catalogue,
   }
   ModelDescription description =
       parse_description(catalogue, words, checkpoint.folder() + ": its model");
-  save::require_model_fits(checkpoint.manifest().facts, description.model, checkpoint.folder());
+  save::require_model_fits(checkpoint.manifest().facts, description.recipe(), checkpoint.folder());
   const std::string& tokenizer = checkpoint.fact(save::kTokenizerFact);
   if (description.tokenizer.empty() && tokenizer != "bytes") description.tokenizer = tokenizer;
   description.generation = completed(generation_in(checkpoint.fact(save::kConfigurationFact)),
@@ -39,14 +39,14 @@ ModelDescription description_of(const model::Catalogue& catalogue,
 CheckpointModel::CheckpointModel(const model::Catalogue& catalogue, const std::string& folder,
                                  const RunConfig* training)
     : checkpoint_(folder), description_(description_of(catalogue, checkpoint_)) {
-  anew_ = fresh_parameters(description_.model, training);
+  anew_ = fresh_parameters(description_.recipe(), training);
   match(training != nullptr);
 }
 
 void CheckpointModel::match(bool may_draw) {
   std::vector<std::string> names, lacking;
   std::string first;
-  for (const auto& [name, shape] : stored_tensors(stored_graph(description_.model))) {
+  for (const auto& [name, shape] : stored_tensors(stored_graph(description_.recipe()))) {
     names.push_back(name);
     if (is_anew(name)) continue;
     const checkpoint::Tensor* found = find(name);

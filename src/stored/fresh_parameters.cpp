@@ -32,13 +32,12 @@ std::string pattern_of(const std::string& name, const std::vector<std::string>& 
 
 }  // namespace
 
-std::vector<std::string> fresh_parameters(const model::Architecture& model,
-                                          const RunConfig* training) {
+std::vector<std::string> fresh_parameters(const model::Recipe& recipe, const RunConfig* training) {
   std::vector<std::string> fresh;
   if (!training || training->model.reinit.empty()) return fresh;
-  const graph::Graph graph = stored_graph(model);
+  const graph::Graph graph = stored_graph(recipe);
   const std::vector<bool> anew = model::matched(
-      model, graph,
+      recipe.model, graph,
       {.key = "model.reinit", .patterns = training->model.reinit, .whole = "drawn anew"});
   for (size_t p = 0; p < anew.size(); ++p) {
     if (anew[p]) fresh.push_back(graph[graph.parameters[p].tensor].name);

@@ -10,6 +10,7 @@ ModelDescription describe_model(const RunConfig& config, const setup::Build& bui
   // A token file has a vocabulary of its own, whose tokenizer only the user knows.
   const bool unknown = config.data.tokenizer == "bytes" && data.train_source->vocab_size() > 256;
   return {.model = build.recipe.model,
+          .alterations = build.recipe.alterations,
           .compute = build.plan.request.compute,
           .tokenizer = unknown ? "" : config.data.tokenizer,
           .sequence_length = config.data.sequence_length,

@@ -71,8 +71,8 @@ std::string described(const SafetensorsTensor& tensor) {
 
 }  // namespace
 
-graph::Graph stored_graph(const model::Architecture& model) {
-  return model::graph_of({.model = model}, model::Purpose::store);
+graph::Graph stored_graph(const model::Recipe& recipe) {
+  return model::graph_of(recipe, model::Purpose::store);
 }
 
 std::vector<SafetensorsWriter::Tensor> stored_tensors(const graph::Graph& graph) {
@@ -84,11 +84,13 @@ std::vector<SafetensorsWriter::Tensor> stored_tensors(const graph::Graph& graph)
   return tensors;
 }
 
-std::vector<StoredParameter> stored_parameters(const model::Architecture& model) {
+std::vector<StoredParameter> stored_parameters(const model::Recipe& recipe) {
+  const graph::Graph graph = stored_graph(recipe);
   std::vector<StoredParameter> parameters;
-  for (auto& [name, shape] : stored_tensors(stored_graph(model))) {
-    graph::StoredForm form = model::stored_form(model, name);
-    parameters.push_back({std::move(name), std::move(shape), std::move(form)});
+  for (size_t p = 0; p < graph.parameters.size(); ++p) {
+    const graph::Parameter& parameter = graph.parameters[p];
+    parameters.push_back(
+        {graph[parameter.tensor].name, state::stored_shape(graph, int32_t(p)), parameter.stored});
   }
   return parameters;
 }
@@ -142,8 +144,9 @@ ModelFolder::Found ModelFolder::open_files() {
 
 std::vector<std::string> ModelFolder::faults_of(const StoredParameter& as) const {
   std::vector<std::string> faults;
-  const std::vector<int64_t> shape = graph::stored_extents(as.form, as.shape);
-  for (const std::string& name : as.form.names) {
+  for (size_t t = 0; t < as.form.names.size(); ++t) {
+    const std::string& name = as.form.names[t];
+    const std::vector<int64_t> shape = graph::stored_extents(as.form, as.shape, t);
     const auto found = tensors_.find(name);
     if (found == tensors_.end()) {
       faults.push_back(text(name, ": expected ", shape_text(shape), ", found nothing"));

@@ -25,7 +25,7 @@ save::Facts facts_of(const StoredModel& model, const std::string& program) {
            "keeps it; rename the folder, or name a link to it");
   }
   const ModelDescription& description = model.description();
-  save::Facts facts = {{"architecture", model::fact(description.model)},
+  save::Facts facts = {{"architecture", model::fact(description.recipe())},
                        {"compute", std::string(name_of(description.compute))},
                        {save::kTokenizerFact, description.tokenizer},
                        {save::kDescriptionFact, description_json(description)},
@@ -41,7 +41,7 @@ save::Facts facts_of(const StoredModel& model, const std::string& program) {
 std::vector<SlicePlan> slices_of(const StoredModel& model) {
   std::vector<SlicePlan> slices;
   const std::string prefix = saved_weights_prefix(model.description().model);
-  for (const auto& [name, shape] : stored_tensors(stored_graph(model.description().model))) {
+  for (const auto& [name, shape] : stored_tensors(stored_graph(model.description().recipe()))) {
     int64_t numel = 1;
     for (const int64_t extent : shape) numel *= extent;
     slices.push_back(

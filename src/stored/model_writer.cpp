@@ -104,9 +104,10 @@ std::vector<Part> parts_of(const ModelWriter::Options& options,
   std::vector<Tensor> tensors;
   const std::string_view prefix = options.description.model.family->stored.prefix;
   for (const StoredParameter& parameter : parameters) {
-    for (const std::string& name : parameter.form.names) {
+    const std::vector<std::string>& names = parameter.form.names;
+    for (size_t t = 0; t < names.size(); ++t) {
       tensors.push_back(
-          {text(prefix, name), graph::stored_extents(parameter.form, parameter.shape)});
+          {text(prefix, names[t]), graph::stored_extents(parameter.form, parameter.shape, t)});
     }
   }
   const bool whole = options.format == ModelWriter::Format::hdf5;
@@ -146,7 +147,7 @@ struct ModelWriter::Parts {
   explicit Parts(const Options& from)
       : options(from),
         folder(from.folder),
-        parameters(stored_parameters(from.description.model)),
+        parameters(stored_parameters(from.description.recipe())),
         files(parts_of(from, parameters)) {
     write_new_file(folder.file("config.json"), description_json(options.description));
     const std::string generation = generation_json(options.description);

@@ -63,7 +63,9 @@ std::string composed_input(const ModelDescription& description,
   for (const ModelCount& count : family->settings.counts) {
     input += text(count.name, " = ", written_as(count, numbers.count(count.name)), "\n");
   }
-  for (const ModelRate& rate : family->settings.rates) input += text(rate.name, " = 0.0\n");
+  for (const ModelRate& rate : family->settings.rates)
+    input += text(rate.name, " = ",
+                  to_text(TomlValue(rate.network ? numbers.rate(rate.name) : 0.0)), "\n");
   input += "[data]\n";
   if (override_of(overrides, "data.sequence_length").empty()) {
     input += text("sequence_length = ", description.sequence_length, "\n");
@@ -196,7 +198,8 @@ void begin_with_weights(const StoredModel& model, const state::StateView& view) 
 }
 
 void require_same_model(const StoredModel& model, const model::Architecture& wanted) {
-  const std::string there = model::words(model.description().model), here = model::words(wanted);
+  const std::string there = model::words({model.description().model}),
+                    here = model::words({wanted});
   if (there == here) return;
   refuse(Exit::kInput, model.path(), ": holds a model of ", there, "; the settings say ", here);
 }

@@ -27,8 +27,8 @@ std::string_view short_name(const model::StoredNames& stored, std::string_view n
 }  // namespace
 
 void ModelFolder::expect(const RunConfig* training) {
-  expected_ = stored_parameters(description_.model);
-  anew_ = fresh_parameters(description_.model, training);
+  expected_ = stored_parameters(description_.recipe());
+  anew_ = fresh_parameters(description_.recipe(), training);
   by_parameter_.clear();
   known_.clear();
   for (size_t i = 0; i < expected_.size(); ++i) {

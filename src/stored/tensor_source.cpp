@@ -52,7 +52,7 @@ class ModelTensors : public TensorSource {
  public:
   ModelTensors(const model::Catalogue& catalogue, const std::string& folder)
       : model_(catalogue, folder), prefix_(saved_weights_prefix(model_.description().model)) {
-    for (const auto& [name, shape] : stored_tensors(stored_graph(model_.description().model))) {
+    for (const auto& [name, shape] : stored_tensors(stored_graph(model_.description().recipe()))) {
       tensors_.push_back({prefix_ + name, model_.dtype_of(name), shape});
     }
     sort_by_name(tensors_);
@@ -61,7 +61,7 @@ class ModelTensors : public TensorSource {
   const std::vector<Tensor>& tensors() const override { return tensors_; }
   std::map<std::string, std::string> facts() const override {
     const ModelDescription& description = model_.description();
-    return {{"architecture", model::fact(description.model)},
+    return {{"architecture", model::fact(description.recipe())},
             {"compute", std::string(name_of(description.compute))},
             {save::kTokenizerFact, description.tokenizer}};
   }

@@ -98,7 +98,7 @@ std::string banner(const std::string& version, launch::Session& session, const s
       " on host ", session.host(), ", ", counted(session.threads(), "thread"),
       " each, collectives by ", backend, "\nprocessor   ", processor_text(), "\n",
       device_lines(session), "libraries   ", libraries_text(), "\nmodel       ",
-      model::parameter_count(build.recipe.model), " parameters, ",
+      model::parameter_count(build.recipe), " parameters, ",
       frozen > 0 ? text(frozen, " of them frozen, ") : "", counted(layers, "layer"), " of width ",
       numbers.count(kWidth), ", ", name_of(request.compute), ", ZeRO stage ", request.stage,
       request.reproducible ? ", reproducible" : "", "\nbatch       ",

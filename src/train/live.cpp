@@ -212,8 +212,7 @@ void Live::make_engine(Context& context, const Started& started) {
 void Live::load_initial_weights(Started& started) {
   if (!started.initial) return;
   const int64_t disk_bytes = started.build().plan.arena_bytes[size_t(plan::Tier::nvme)];
-  const int64_t weights =
-      model::parameter_count(started.build().recipe.model) * int64_t(sizeof(float));
+  const int64_t weights = model::parameter_count(started.build().recipe) * int64_t(sizeof(float));
   engine->on_every_rank_at_disk("the weights that it begins with", disk_bytes + weights, [&] {
     stored::begin_with_weights(*started.initial, engine->view());
   });

@@ -214,7 +214,7 @@ Json head_json(const SummaryParts& parts) {
           {"communicator", parts.engine.backend()},
           {"libraries",
            {{"products", kernels::product_library()}, {"attention", kernels::attention_library()}}},
-          {"parameters", model::parameter_count(parts.plan.build->recipe.model)},
+          {"parameters", model::parameter_count(parts.plan.build->recipe)},
           {"batch",
            {{"train", batch.train}, {"micro", batch.micro}, {"accumulation", batch.accumulation}}},
           {"steps", parts.outcome.steps},

@@ -124,7 +124,7 @@ TEST(FlopsPerToken, AreOfTheModelOrOfWhatIsPlannedBesideFrozenParameters) {
     return flops_per_token(report_plan(made, plan::machine_profile("v100_32g", Dtype::f32), {}), 0);
   };
   RunConfig config = tiny(1);
-  const double whole = model::flops_per_token(model::architecture_of(config), {1, 16});
+  const double whole = model::flops_per_token(model::recipe_of(config), {1, 16});
   EXPECT_EQ(flops(config, 2), whole);
   config.model.freeze = {"wte.weight", "wpe.weight", "h.0.*", "h.1.*"};
   // The last of three blocks takes all of its three passes, the others the forward one alone.

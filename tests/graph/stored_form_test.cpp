@@ -27,37 +27,55 @@ TEST(StoredForms, ThePlainOneIsTheParameter) {
   const StoredForm form{.names = {"w"}};
   EXPECT_TRUE(form.is_plain());
   EXPECT_EQ(stored(form, {2, 2}), (std::vector<float>{0, 1, 2, 3}));
-  EXPECT_EQ(stored_extents(form, Shape{2, 3, 4}), (Shape{2, 3, 4}));
+  EXPECT_EQ(stored_extents(form, Shape{2, 3, 4}, 0), (Shape{2, 3, 4}));
 }
 
 TEST(StoredForms, ATransposedTensorHoldsColumnByColumn) {
   const StoredForm form{.names = {"w"}, .transposed = true};
   EXPECT_FALSE(form.is_plain());
-  EXPECT_EQ(stored_extents(form, Shape{2, 3}), (Shape{3, 2}));
+  EXPECT_EQ(stored_extents(form, Shape{2, 3}, 0), (Shape{3, 2}));
   EXPECT_EQ(stored(form, {2, 3}), (std::vector<float>{0, 3, 1, 4, 2, 5}));
 }
 
 TEST(StoredForms, SeveralTensorsStandSideBySide) {
   const StoredForm rows{.names = {"q", "k"}};
-  EXPECT_EQ(stored_extents(rows, Shape{2, 4}), (Shape{2, 2}));
+  EXPECT_EQ(stored_extents(rows, Shape{2, 4}, 1), (Shape{2, 2}));
   EXPECT_EQ(stored(rows, {2, 4}), (std::vector<float>{0, 1, 4, 5, 2, 3, 6, 7}));
   const StoredForm columns{.names = {"q", "k"}, .transposed = true};
-  EXPECT_EQ(stored_extents(columns, Shape{3, 4}), (Shape{2, 3}));
+  EXPECT_EQ(stored_extents(columns, Shape{3, 4}, 1), (Shape{2, 3}));
   EXPECT_EQ(stored(columns, {3, 4}), (std::vector<float>{0, 4, 8, 1, 5, 9, 2, 6, 10, 3, 7, 11}));
 }
 
 TEST(StoredForms, AVectorIsCutIntoParts) {
   const StoredForm form{.names = {"q", "k", "v"}};
-  EXPECT_EQ(stored_extents(form, Shape{6}), (Shape{2}));
+  EXPECT_EQ(stored_extents(form, Shape{6}, 2), (Shape{2}));
   EXPECT_EQ(stored(form, {6}), (std::vector<float>{0, 1, 2, 3, 4, 5}));
+}
+
+TEST(StoredForms, TensorsHaveWidthsOfTheirOwn) {
+  const StoredForm rows{.names = {"q", "k", "v"}, .widths = {2, 1, 1}};
+  EXPECT_EQ(stored_extents(rows, Shape{2, 4}, 0), (Shape{2, 2}));
+  EXPECT_EQ(stored_extents(rows, Shape{2, 4}, 2), (Shape{2, 1}));
+  EXPECT_EQ(stored(rows, {2, 4}), (std::vector<float>{0, 1, 4, 5, 2, 6, 3, 7}));
+  const StoredForm columns{.names = {"q", "k"}, .transposed = true, .widths = {1, 2}};
+  EXPECT_EQ(stored_extents(columns, Shape{2, 3}, 1), (Shape{2, 2}));
+  EXPECT_EQ(stored(columns, {2, 3}), (std::vector<float>{0, 3, 1, 4, 2, 5}));
+  EXPECT_EQ(column_ends(rows, 4), (Shape{2, 3, 4}));
 }
 
 TEST(StoredForms, ThatCannotBeAreDefectsOfAFamily) {
   const auto extents = [](const StoredForm& form, const Shape& shape) {
-    return refusal_of(Exit::kInternal, [&] { stored_extents(form, shape); });
+    return refusal_of(Exit::kInternal, [&] { stored_extents(form, shape, 0); });
   };
   EXPECT_NE(extents({.names = {"q", "k"}}, {3}).find("3 columns of 2 tensors"), std::string::npos);
   EXPECT_NE(extents({.names = {"q"}, .transposed = true}, {3}).find("transposed vector"),
+            std::string::npos);
+  EXPECT_NE(extents({.names = {"q", "k"}, .widths = {2, 1}}, {4})
+                .find("q: widths that add to 3 of 4 columns"),
+            std::string::npos);
+  EXPECT_NE(extents({.names = {"q", "k"}, .widths = {4}}, {4}).find("2 tensors of 1 widths"),
+            std::string::npos);
+  EXPECT_NE(extents({.names = {"q", "k"}, .widths = {4, 0}}, {4}).find("q: widths"),
             std::string::npos);
   EXPECT_NE(extents({.names = {"q", "k"}}, {2, 2, 2}).find("3 extents"), std::string::npos);
 }

@@ -37,7 +37,7 @@ graph::Graph small_graph() {
 int64_t parameters(std::string_view name) {
   RunConfig config = testing_support::unset_config();
   config.model.name = name;
-  return parameter_count(architecture_of(config));
+  return parameter_count(recipe_of(config));
 }
 
 TEST(Blenderbot, ReproducesLossAndGradientsOfHuggingFace) {
@@ -113,7 +113,7 @@ TEST(Blenderbot, StoresLinearLayersTransposedAndTheBiasOfLogitsAsARow) {
   EXPECT_TRUE(stored_form(kSmall, block + "fc1.weight").transposed);
   EXPECT_TRUE(stored_form(kSmall, "model.encoder.embed_positions.weight").is_plain());
   const int64_t classes[] = {kSmall.vocabulary};
-  EXPECT_EQ(stored_extents(stored_form(kSmall, "final_logits_bias"), classes),
+  EXPECT_EQ(stored_extents(stored_form(kSmall, "final_logits_bias"), classes, 0),
             (std::vector<int64_t>{1, 70}));
 }
 

@@ -21,7 +21,7 @@ using testing_support::catalogue;
 int64_t parameters(std::string_view name) {
   RunConfig config = testing_support::unset_config();
   config.model.name = name;
-  return parameter_count(architecture_of(config));
+  return parameter_count(recipe_of(config));
 }
 
 TEST(Sizes, HaveThePublishedParameterCounts) {
@@ -89,7 +89,7 @@ TEST(Sizes, HaveAGraphAndOneNumberForEachKey) {
         // A buffer, which published counts leave out.
         if (graph[each.tensor].name != "final_logits_bias") real += each.real_numel;
       }
-      EXPECT_EQ(real, parameter_count(architecture_of(config))) << size.name;
+      EXPECT_EQ(real, parameter_count(recipe_of(config))) << size.name;
     }
   }
 }
@@ -108,9 +108,9 @@ TEST(Architectures, OfSettingsAndOfTheirConfigJsonAreEqual) {
 
 TEST(Architectures, AreSaidInAFactAndInWords) {
   const Gpt2 model{.layers = 1, .width = 8, .heads = 2, .vocabulary = 10, .positions = 4};
-  EXPECT_EQ(fact(model), "gpt2 of 1 layers of 8 with 2 heads, 10 tokens, 4 positions")
+  EXPECT_EQ(fact({model}), "gpt2 of 1 layers of 8 with 2 heads, 10 tokens, 4 positions")
       << "as in checkpoints of any age";
-  EXPECT_EQ(words(model), "1 layer of 8 with 2 heads, 10 tokens, 4 positions, epsilon 1e-05");
+  EXPECT_EQ(words({model}), "1 layer of 8 with 2 heads, 10 tokens, 4 positions, epsilon 1e-05");
 }
 
 TEST(Architectures, OfAnUnknownTypeAreRefusedWithThoseThatAreKnown) {

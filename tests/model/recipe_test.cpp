@@ -80,6 +80,74 @@ TEST(Recipe, AppliesAnAlterationForItsPurposesInTheirOrder) {
   EXPECT_EQ(seen, (std::vector{Purpose::train, Purpose::store}));
 }
 
+/// Adds a parameter of 6 elements, which files hold as two tensors.
+Alteration adding() {
+  return {.name = "adding",
+          .purposes = {Purpose::train, Purpose::evaluate, Purpose::decode, Purpose::store},
+          .apply =
+              [](const Architecture&, graph::Graph graph) {
+                graph.tensors.push_back({.name = "more", .shape = {2, 3}});
+                graph.parameters.push_back(
+                    {.tensor = graph::TensorId(graph.tensors.size()) - 1,
+                     .unit = 0,
+                     .decays = false,
+                     .init = graph::Init::zeros,
+                     .real_numel = 6,
+                     .stored = {.names = {"more.a", "more.b"}, .widths = {2, 1}}});
+                return graph;
+              },
+          .fact = "one more of 6"};
+}
+
+TEST(Recipe, KnowsWhatAnAlterationAdds) {
+  const Recipe plain{model_named("gpt2")}, recipe{plain.model, {adding()}};
+  EXPECT_EQ(parameter_count(plain), 124'439'808);
+  EXPECT_EQ(parameter_count(recipe), 124'439'808 + 6);
+  EXPECT_EQ(fact(recipe), fact(plain) + ", one more of 6");
+  EXPECT_EQ(words(recipe), words(plain) + ", one more of 6");
+  const graph::Graph stored = graph_of(recipe, Purpose::store);
+  EXPECT_EQ(stored.parameters.back().stored.names, (std::vector<std::string>{"more.a", "more.b"}));
+  EXPECT_EQ(stored.parameters.front().stored.names, (std::vector<std::string>{"wte.weight"}))
+      << "the family's own form";
+}
+
+TEST(Recipe, HasTheAlterationsOfItsCatalogue) {
+  static const AlterationKind kWide{[](const RunConfig& config) -> std::optional<Alteration> {
+    if (config.run.seed != 7) return {};
+    return adding();
+  }};
+  std::vector<const AlterationKind*> kinds = alteration_kinds();
+  kinds.push_back(&kWide);
+  const Catalogue catalogue({model_named("gpt2").family}, data_kinds(), kinds);
+  RunConfig config;
+  config.model.table = &catalogue.models;
+  config.model.name = "gpt2";
+  EXPECT_TRUE(recipe_of(config).alterations.empty());
+  config.run.seed = 7;
+  config.model.freeze = {"wte.*"};
+  const Recipe recipe = recipe_of(config);
+  ASSERT_EQ(recipe.alterations.size(), 2u);
+  EXPECT_EQ(recipe.alterations[0].name, "model.freeze");
+  EXPECT_EQ(recipe.alterations[1].name, "adding");
+}
+
+TEST(Recipe, SaysRatesOfTheNetworkAndNoOthers) {
+  static const Family kTurned = [] {
+    Family family = *model_named("gpt2").family;
+    family.settings.rates.push_back(
+        {.name = "rope_theta", .range = {}, .initial = 10000, .network = true});
+    return family;
+  }();
+  Architecture model = model_named("gpt2");
+  model.family = &kTurned;
+  const std::string plain = fact({model_named("gpt2")});
+  model.numbers.rates["rope_theta"] = 500000;
+  EXPECT_EQ(fact({model}), plain + ", rope_theta 500000");
+  EXPECT_THAT(words({model}), HasSubstr(", rope_theta 500000"));
+  model.numbers.rates["dropout"] = 0.5;
+  EXPECT_EQ(fact({model}), plain + ", rope_theta 500000") << "dropout only affects training";
+}
+
 TEST(Recipe, FreezesWhereWeightsAreTrainedOrMeasured) {
   const Recipe recipe{model_named("gpt2"), {freezing({"wte.*"})}};
   EXPECT_GT(graph::frozen_numel(graph_of(recipe, Purpose::train, kSizes)), 0);

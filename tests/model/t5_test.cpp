@@ -46,7 +46,7 @@ graph::Graph small_graph(const T5& model) {
 int64_t parameters(std::string_view name) {
   RunConfig config = testing_support::unset_config();
   config.model.name = name;
-  return parameter_count(architecture_of(config));
+  return parameter_count(recipe_of(config));
 }
 
 TEST(T5, ReproducesLossAndGradientsOfHuggingFace) {
@@ -136,7 +136,7 @@ TEST(T5, KeepsWhatBothStacksReadInOneUnitAndEachBlockInItsOwn) {
   EXPECT_EQ(graph.blocks, (std::vector<int32_t>{1, 2, 3, 4, 5}));
   int64_t real = 0;
   for (const graph::Parameter& each : graph.parameters) real += each.real_numel;
-  EXPECT_EQ(real, parameter_count(own_head(kSmall)));
+  EXPECT_EQ(real, parameter_count({own_head(kSmall)}));
 }
 
 TEST(T5, BeginsAsTransformersDoes) {
@@ -183,7 +183,7 @@ TEST(T5, CountsTheOperationsOfBothStacks) {
       4 * (attention + feed + across) + 2 * (2 * attention - across + feed + 7 * 2);
   const double scores = 3 * (4 * 4 + 2 * 4 + 2 * 2 / 2.0);
   const graph::MicroBatch micro{.samples = 3, .length = 2, .source_length = 4};
-  EXPECT_DOUBLE_EQ(flops_per_token(model, micro), (6 * products + 12 * scores) / 2);
+  EXPECT_DOUBLE_EQ(flops_per_token({model}, micro), (6 * products + 12 * scores) / 2);
 }
 
 TEST(T5, ComesBackFromItsConfigJson) {
@@ -222,7 +222,8 @@ TEST(T5, OfTransformers5SaysByTheScaleAloneHowItsClassifierReads) {
                       more + "}",
                   "config.json");
     const Architecture model = architecture_in(catalogue(), hub);
-    const std::string words = model::words(model), last = words.substr(0, words.rfind(", epsilon"));
+    const std::string words = model::words({model}),
+                      last = words.substr(0, words.rfind(", epsilon"));
     return last.substr(last.rfind(", ") + 2);
   };
   EXPECT_EQ(classifier(""), "tied classifier");

@@ -73,7 +73,7 @@ class LambTraining {
         .samples = 1, .length = pairs_.target_length, .source_length = pairs_.source_length};
     graph::Graph graph = testing::tiny_training_graph(tiny, Dtype::f32);
     if (manner.packed_norms) {
-      for (graph::Parameter& parameter : graph.parameters) parameter.tensors = 1;
+      for (graph::Parameter& parameter : graph.parameters) parameter.stored.names.resize(1);
     }
     return plan::compile({.stage = manner.stage,
                           .ranks = manner.ranks,

@@ -86,13 +86,15 @@ TEST(FactRules, SayWhatContradictsWhat) {
   EXPECT_THAT(refusal([](Manifest& m) { m.files.pop_back(); }), "") << "the index holds nothing";
 }
 
-Facts facts_of(const model::Architecture& model) { return {{"architecture", model::fact(model)}}; }
+Facts facts_of(const model::Architecture& model) {
+  return {{"architecture", model::fact({model})}};
+}
 
 TEST(FactRules, RefuseADescriptionOfAnotherModel) {
   const model::Gpt2 model{.layers = 2, .width = 8, .heads = 2, .vocabulary = 10, .positions = 4};
   const auto refused = [&](const Facts& facts, const model::Gpt2& described) {
     return testing_support::refusal_of(
-        Exit::kInput, [&] { require_model_fits(facts, model::Architecture(described), "step"); });
+        Exit::kInput, [&] { require_model_fits(facts, model::Recipe{described}, "step"); });
   };
   EXPECT_EQ(refused(facts_of(model), model), "");
   EXPECT_EQ(refused({}, model), "") << "older ones say less";

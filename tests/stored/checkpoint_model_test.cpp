@@ -29,7 +29,7 @@ class CheckpointModels : public ::testing::Test {
   void save(std::map<std::string, std::string> facts, bool masters, int64_t rows = 10,
             const std::string& positions = "wpe.weight") {
     std::vector<checkpoint::SlicePlan> slices;
-    for (auto& [name, shape] : stored_tensors(stored_graph(kSmallModel))) {
+    for (auto& [name, shape] : stored_tensors(stored_graph({kSmallModel}))) {
       if (name == "wpe.weight") name = positions;
       Tensor tensor{.name = "model/transformer." + name, .dtype = Dtype::bf16, .shape = shape};
       if (name == "wte.weight") tensor.shape[0] = rows;

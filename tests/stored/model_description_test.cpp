@@ -64,7 +64,7 @@ std::string refusal(const std::string& config) {
 TEST(ReadDescription, TakesTheHubsAsItIs) {
   const Folder folder(kHub);
   const ModelDescription found = folder.read();
-  EXPECT_EQ(model::words(found.model),
+  EXPECT_EQ(model::words({found.model}),
             "12 layers of 768 with 12 heads, 50257 tokens, 1024 positions, epsilon 1e-05");
   EXPECT_EQ(found.compute, Dtype::f32);
   EXPECT_EQ(found.tokenizer, "") << "its files are not there";

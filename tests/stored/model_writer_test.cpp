@@ -174,7 +174,7 @@ TEST_F(ModelWriters, CopyTheBlobsOfAHubsCache) {
 }
 
 /// GPT-2 whose files hold weights of attention as torch.nn.Linear has them, one for queries, one
-/// for keys and one for values, and their biases in three parts.
+/// for keys and one for values, and their biases in three parts. Their widths differ.
 const model::Family& family_in_parts() {
   static const model::Family kParts = [] {
     model::Family family = model::gpt2_family();
@@ -183,7 +183,8 @@ const model::Family& family_in_parts() {
       const std::string name(parameter);
       if (name.find("c_attn") == name.npos) return {.names = {name}};
       return {.names = {name + ".q", name + ".k", name + ".v"},
-              .transposed = name.ends_with(".weight")};
+              .transposed = name.ends_with(".weight"),
+              .widths = {14, 6, 4}};
     };
     return family;
   }();
@@ -204,11 +205,11 @@ TEST_F(ModelWriters, TakeParametersApartAsTheFamilySays) {
   const SafetensorsFile file(path + "/model.safetensors");
   const SafetensorsTensor* keys = file.find("transformer.h.0.attn.c_attn.weight.k");
   ASSERT_TRUE(keys);
-  EXPECT_EQ(keys->shape, (std::vector<int64_t>{8, 8}));
-  std::vector<float> whole(8 * 24), stored(64);
+  EXPECT_EQ(keys->shape, (std::vector<int64_t>{6, 8}));
+  std::vector<float> whole(8 * 24), stored(6 * 8);
   ModelFolder(catalogue, path).read("h.0.attn.c_attn.weight", 0, whole);
   file.read(*keys, 0, stored);
-  EXPECT_EQ(stored[8 * 3 + 5], whole[24 * 5 + 8 + 3]) << "row 5 of column 3 of the keys";
+  EXPECT_EQ(stored[8 * 3 + 5], whole[24 * 5 + 14 + 3]) << "row 5 of column 3 of the keys";
   EXPECT_THAT(refusal_of(Exit::kInput, [&] { ModelFolder(testing_support::catalogue(), path); }),
               HasSubstr("c_attn.weight: expected [8, 24], found nothing"));
 }

@@ -223,7 +223,7 @@ TEST_F(StoredRun, AConstantOfItsFamilyIsTheModels) {
   EXPECT_EQ(epsilon(), double(1e-6f));
   settings(kSettings);
   EXPECT_EQ(epsilon(), double(1e-6f)) << "beside settings, which have no key for it";
-  EXPECT_EQ(model::fact(other), model::fact(kModel) + ", epsilon 1e-06");
+  EXPECT_EQ(model::fact({other}), model::fact({kModel}) + ", epsilon 1e-06");
 }
 
 TEST_F(StoredRun, SettingsOfTheRunComeFirst) {

@@ -61,14 +61,15 @@ class StoredUnder {
     SafetensorsWriter::Content content{.tensors = {}, .metadata = metadata};
     const std::string prefix(model.family->stored.prefix);
     std::vector<float> values;
-    for (const StoredParameter& parameter : stored_parameters(model)) {
-      for (const std::string& name : parameter.form.names) {
+    for (const StoredParameter& parameter : stored_parameters({model})) {
+      for (size_t t = 0; t < parameter.form.names.size(); ++t) {
+        const std::string& name = parameter.form.names[t];
         const auto other = renamed.find(name);
         const float value = values_[name] = 0.5f + float(values_.size());
         for (const std::string& written :
              other == renamed.end() ? Names{prefix + name} : other->second) {
           content.tensors.push_back(
-              {wrapper + written, graph::stored_extents(parameter.form, parameter.shape)});
+              {wrapper + written, graph::stored_extents(parameter.form, parameter.shape, t)});
           values.push_back(value);
         }
       }
@@ -88,7 +89,7 @@ class StoredUnder {
   }
   const std::string& path() const { return folder_.path(); }
   ModelFolder open() const { return ModelFolder(catalogue(), folder_.path()); }
-  std::string words() const { return model::words(open().description().model); }
+  std::string words() const { return model::words({open().description().model}); }
   /// True if a parameter is read from the tensor that was made for `name`.
   bool reads(const std::string& parameter, const std::string& name) const {
     std::vector<float> out(1);

@@ -21,7 +21,7 @@ inline float small_weight(int64_t i) { return float(i % 251) / 64 - 1; }
 
 inline int64_t small_model_numel() {
   int64_t numel = 0;
-  const graph::Graph graph = stored::stored_graph(kSmallModel);
+  const graph::Graph graph = stored::stored_graph({kSmallModel});
   for (const graph::Parameter& parameter : graph.parameters) numel += parameter.real_numel;
   return numel;
 }
@@ -50,7 +50,7 @@ inline void write_small_model(const stored::ModelWriter::Options& options) {
 /// Every parameter of a stored model, joined in their order.
 inline std::vector<float> weights_of(const stored::StoredModel& model) {
   std::vector<float> all;
-  const graph::Graph graph = stored::stored_graph(model.description().model);
+  const graph::Graph graph = stored::stored_graph(model.description().recipe());
   for (const graph::Parameter& parameter : graph.parameters) {
     stored::read_pieces(model, graph[parameter.tensor].name, 0, parameter.real_numel,
                         [&](int64_t, std::span<const float> piece) {

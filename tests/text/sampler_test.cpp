@@ -65,7 +65,7 @@ TEST(OpenSampleTokenizer, RefusesTokensThatNothingDecodes) {
 
 TEST(SampleBytes, AreThoseOfTheWholeModelAndGrowWithIt) {
   model::Gpt2 model{.layers = 2, .width = 64, .heads = 2, .vocabulary = 256, .positions = 128};
-  const int64_t weights = model::parameter_count(model) * int64_t(sizeof(float));
+  const int64_t weights = model::parameter_count({model}) * int64_t(sizeof(float));
   const auto bytes_of = open_tokenizer("bytes");
   const auto of_device = [](const plan::TierBytes& bytes) {
     EXPECT_EQ(bytes[size_t(plan::Tier::host)], 0);

@@ -190,7 +190,7 @@ TEST_P(Together, RanksHoldAShardAndTheUnitsThatAreInUse) {
     EXPECT_EQ(part, whole);
     return;
   }
-  const int64_t weights = model::parameter_count(model()) * int64_t(sizeof(float));
+  const int64_t weights = model::parameter_count({model()}) * int64_t(sizeof(float));
   const auto home = size_t(std::get<1>(GetParam()));
   if (home == size_t(plan::Tier::host)) {
     EXPECT_GE(part[home], weights / ranks.peers.ranks());

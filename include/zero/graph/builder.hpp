@@ -16,6 +16,7 @@ struct ParameterSpec {
   int64_t front_columns = 0;
   float front_deviation = 0;
   int64_t padding_rows = 0;  ///< last rows of shape[0]; always zero
+  StoredForm stored = {};    ///< without names: one tensor under the parameter's name
 };
 
 /// An input of a model. Data fill it for a micro-batch, generation for a chunk.

@@ -18,6 +18,7 @@
 #include "zero/base/dtype.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/shape.hpp"
+#include "zero/graph/stored_form.hpp"
 
 namespace zero::graph {
 
@@ -119,8 +120,7 @@ struct Parameter {
   TensorId gradient = kNone;  ///< set by differentiate(); kNone if frozen
   bool frozen = false;        ///< set by freeze(): read, not trained
   int64_t real_numel = 0;     ///< elements before the padding, which is always zero
-  /// Number of Hugging Face tensors side by side in its rows, of equal width.
-  int32_t tensors = 1;
+  StoredForm stored = {};     ///< tensors that hold it in files
 
   /// Returns the deviation of an element, by its index in the tensor, under Init::normal.
   float deviation_of(int64_t element) const {

@@ -8,19 +8,25 @@
 namespace zero::graph {
 
 /// The form of a parameter of [rows, columns], or of a vector as one row, in Hugging Face's files:
-/// tensors of equal extents, whose columns stand side by side in the parameter.
+/// tensors whose columns stand side by side in the parameter.
 struct StoredForm {
   std::vector<std::string> names;  ///< in the order of columns, without the family's prefix
   bool transposed = false;  ///< a tensor is [its columns, rows], as the weight of torch.nn.Linear
   bool one_row = false;     ///< a vector is stored as [1, columns]
+  std::vector<int64_t> widths = {};  ///< columns of each tensor; empty: equal
 
   /// True for one tensor of the parameter's extents.
   bool is_plain() const { return names.size() == 1 && !transposed; }
   bool operator==(const StoredForm&) const = default;
 };
 
-/// Returns the extents of each tensor of a parameter of `shape`.
-std::vector<int64_t> stored_extents(const StoredForm& form, std::span<const int64_t> shape);
+/// Returns the column behind each tensor's last, ascending, of `columns` in all. Throws
+/// Error(kInternal) if the tensors do not divide the columns.
+std::vector<int64_t> column_ends(const StoredForm& form, int64_t columns);
+
+/// Returns the extents of a tensor of a parameter of `shape`. `tensor` counts in form.names.
+std::vector<int64_t> stored_extents(const StoredForm& form, std::span<const int64_t> shape,
+                                    size_t tensor);
 
 /// Copies a whole parameter of `shape` to its tensors, one behind the other. Both spans hold as
 /// many elements as `shape` and do not overlap.

@@ -119,14 +119,16 @@ void update_in_pieces(Stream& stream, const OptimizerRule& rule,
 /// side by side in the rows of a parameter have norms each.
 struct TensorSegment {
   static constexpr int64_t kOneRow = INT64_MAX;
+  static constexpr int32_t kTensorsMost = 8;
 
   int64_t begin;
   int64_t end;
   float weight_decay;
-  int32_t tensor;             ///< index into the norms, of the first tensor
-  int32_t tensors = 1;        ///< tensors side by side, equally wide
-  int64_t columns = kOneRow;  ///< columns of a row of all tensors
-  int64_t offset = 0;         ///< first element in the parameter
+  int32_t tensor;       ///< index into the norms, of the first tensor
+  int32_t tensors = 1;  ///< tensors side by side
+  /// [tensors] Column behind each tensor's last.
+  int64_t ends[kTensorsMost] = {kOneRow};
+  int64_t offset = 0;  ///< first element in the parameter
 };
 
 /// The squared norms of one tensor, as exact sums of fp64 block sums. A block is the tensor's part

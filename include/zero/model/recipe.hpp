@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -23,13 +24,20 @@ enum class Purpose : uint8_t {
   probe      ///< times steps of a small model: as train, without alterations
 };
 
-/// A change of graphs, as a value.
+/// A change of graphs, as a value. It may add parameters, whose stored forms are in the graph.
 struct Alteration {
   std::string name;  ///< for messages: the key that asks for it
   std::vector<Purpose> purposes;
   /// Returns the altered graph for one of the purposes. Throws Error(kUsage) if the alteration does
   /// not fit the model.
   std::function<graph::Graph(const Architecture&, graph::Graph)> apply;
+  std::string fact = {};  ///< words of another network, "adapters of rank 4"; "": the same network
+};
+
+/// A kind of alteration, which settings ask for.
+struct AlterationKind {
+  /// Returns the alteration that a checked configuration asks for; none if it asks for none.
+  std::optional<Alteration> (*asked)(const RunConfig&);
 };
 
 struct Recipe {
@@ -52,6 +60,20 @@ graph::Graph graph_of(const Recipe& recipe, Purpose purpose, const GraphSizes& s
 
 /// Returns the recipe that a checked configuration asks for.
 Recipe recipe_of(const RunConfig& config);
+
+/// Returns the number of parameters without padding.
+int64_t parameter_count(const Recipe& recipe);
+
+/// Returns the floating-point operations of one of `micro.length` tokens, forward and backward,
+/// with its share of a source and without recompute. Omits those of added parameters.
+double flops_per_token(const Recipe& recipe, const graph::MicroBatch& micro);
+
+/// Returns a checkpoint's description: "gpt2 of 2 layers of 64 with 2 heads, 256 tokens, 32
+/// positions". It omits rates that only affect training.
+std::string fact(const Recipe& recipe);
+
+/// Returns a model's description for sentences, which includes constants such as epsilon.
+std::string words(const Recipe& recipe);
 
 /// Returns the alteration that freezes parameters matching the patterns (ModelConfig::freeze) by
 /// their own names or Hugging Face's. Its apply() throws Error(kUsage) if a pattern matches no

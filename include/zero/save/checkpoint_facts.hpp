@@ -74,7 +74,7 @@ std::string fingerprint_text(const std::string& fact);
 
 /// Throws Error(kInput), with both facts, if the model that a checkpoint describes, `described`, is
 /// not the network of its tensors. `place` names the checkpoint.
-void require_model_fits(const Facts& facts, const model::Architecture& described,
+void require_model_fits(const Facts& facts, const model::Recipe& described,
                         const std::string& place);
 
 struct FactChanges {

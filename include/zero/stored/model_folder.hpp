@@ -20,7 +20,7 @@
 namespace zero::stored {
 
 /// Returns a graph with the parameters of a model.
-graph::Graph stored_graph(const model::Architecture& model);
+graph::Graph stored_graph(const model::Recipe& recipe);
 
 /// Returns names and extents of a model's parameters as files store them, in order and without the
 /// rows that pad the vocabulary.
@@ -33,7 +33,7 @@ struct StoredParameter {
   graph::StoredForm form;
 };
 /// Returns all parameters in the model's order.
-std::vector<StoredParameter> stored_parameters(const model::Architecture& model);
+std::vector<StoredParameter> stored_parameters(const model::Recipe& recipe);
 
 /// Returns the prefix of weights' names in checkpoints: "model/transformer.".
 std::string saved_weights_prefix(const model::Architecture& model);

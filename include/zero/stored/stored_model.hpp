@@ -11,7 +11,7 @@
 
 #include "zero/config/run_config.hpp"
 #include "zero/launch/session.hpp"
-#include "zero/model/family.hpp"
+#include "zero/model/recipe.hpp"
 #include "zero/save/stored_checkpoints.hpp"
 #include "zero/state/state_view.hpp"
 
@@ -21,6 +21,7 @@ namespace zero::stored {
 /// object "zeroapp", which may be missing.
 struct ModelDescription {
   model::Architecture model = {};
+  std::vector<model::Alteration> alterations = {};  ///< of the stored network
   std::string mixed_dropout = {};  ///< rates that one model.dropout cannot express, or ""
   Dtype compute = Dtype::f32;      ///< type of the training; torch_dtype
   std::string tokenizer = {};      ///< "bytes", a folder for open_tokenizer(), or "": unknown
@@ -29,6 +30,8 @@ struct ModelDescription {
   /// Generation settings of generation_config.json or, without that, config.json. A run's are its
   /// [generation].
   GenerationConfig generation = {};
+
+  model::Recipe recipe() const { return {.model = model, .alterations = alterations}; }
 };
 
 /// Parses a config.json; `name` is for messages. Throws Error(kInput) with `name`, the key and a

@@ -19,9 +19,9 @@ using testing::decision;
 using testing::Moments;
 using testing::OptimizerState;
 
-/// Three tensors of 37 x 61 elements, which begin behind 100 elements of another one: blocks and
-/// slices begin within rows, and within tensors.
-constexpr int64_t kPackedRows = 37, kPackedWidth = 61, kPackedColumns = 3 * kPackedWidth;
+/// Three tensors of 37 rows of 98, 61 and 24 columns, which begin behind 100 elements of another
+/// one: blocks and slices begin within rows, and within tensors.
+constexpr int64_t kPackedRows = 37, kFirstEnd = 98, kSecondEnd = 159, kPackedColumns = 183;
 constexpr int64_t kPackedBegin = 100, kPackedNumel = kPackedBegin + kPackedRows * kPackedColumns;
 constexpr int32_t kPackedTensors = 4;
 
@@ -36,16 +36,16 @@ std::vector<TensorSegment> packed_segments_in(int64_t begin, int64_t end) {
                      .weight_decay = 0.1f,
                      .tensor = 1,
                      .tensors = 3,
-                     .columns = kPackedColumns,
+                     .ends = {kFirstEnd, kSecondEnd, kPackedColumns},
                      .offset = split - kPackedBegin});
   }
   return parts;
 }
 
 int32_t packed_tensor_of(int64_t element) {
-  return element < kPackedBegin
-             ? 0
-             : 1 + int32_t((element - kPackedBegin) % kPackedColumns / kPackedWidth);
+  if (element < kPackedBegin) return 0;
+  const int64_t column = (element - kPackedBegin) % kPackedColumns;
+  return column < kFirstEnd ? 1 : column < kSecondEnd ? 2 : 3;
 }
 
 /// A way to run an update: slices that begin at `begins`, on host or device.
