@@ -72,6 +72,14 @@ extern const Operation kClamp, kClampGrad;
 TensorId multiply(GraphBuilder& out, TensorId a, TensorId b);
 extern const Operation kMultiply;  ///< also its own gradient
 
+struct ColumnOptions {
+  int64_t first = 0;  ///< column of x
+  float scale = 1;
+};
+/// Adds `scale` times `part` [rows, some] to the columns of x [rows, all] from `first` on.
+TensorId add_to_columns(GraphBuilder& out, TensorId x, TensorId part, const ColumnOptions& options);
+extern const Operation kAddToColumns, kTakeColumns;
+
 struct AttentionAttributes {
   int64_t heads = 0;
   int64_t head_width = 0;  ///< elements of a head before pad_heads()' zeros; 0: all
