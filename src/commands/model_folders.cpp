@@ -44,6 +44,7 @@ void write(const CheckpointModel& model, const ModelWriter::Options& options) {
   ModelWriter writer(options);
   const graph::Graph graph = stored::stored_graph(options.description.recipe());
   for (const graph::Parameter& parameter : graph.parameters) {
+    if (parameter.borrowed) continue;
     const std::string& name = graph[parameter.tensor].name;
     stored::read_pieces(model, name, 0, parameter.real_numel,
                         [&](int64_t, std::span<const float> piece) {

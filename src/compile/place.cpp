@@ -182,7 +182,10 @@ std::vector<Unit> lay_out_units(const graph::Graph& graph, int ranks) {
   for (size_t p = 0; p < graph.parameters.size(); ++p) {
     const graph::Parameter& parameter = graph.parameters[p];
     Unit& unit = units[size_t(parameter.unit)];
+    ZERO_REQUIRE(unit.parameters.empty() || unit.borrowed == parameter.borrowed, "unit ", unit.name,
+                 " has borrowed parameters and others");
     unit.frozen = parameter.frozen;
+    unit.borrowed = parameter.borrowed;
     const int64_t begin = round_up(unit.numel, kTensorAlignNumel);
     const int64_t numel = graph[parameter.tensor].shape.numel();
     unit.parameters.push_back({.parameter = int32_t(p), .begin = begin, .numel = numel});

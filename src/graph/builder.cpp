@@ -43,6 +43,11 @@ GraphBuilder::GraphBuilder(const Chunk& chunk, Dtype compute) : compute_(compute
   add(kLogitRowsInput, {chunk.texts});
 }
 
+GraphBuilder::GraphBuilder(Graph graph)
+    : graph_(std::move(graph)), compute_(graph_[graph_.parameters.at(0).tensor].dtype) {
+  if (graph_.decode_inputs != kNone) chunk_ = {.length = graph_.length, .context = graph_.length};
+}
+
 int32_t GraphBuilder::unit(const std::string& name) {
   auto& names = graph_.unit_names;
   const auto found = std::find(names.begin(), names.end(), name);

@@ -154,6 +154,12 @@ Graph freeze(Graph forward, const std::vector<bool>& frozen) {
   return forward;
 }
 
+Graph borrow(Graph forward, const std::vector<bool>& borrowed) {
+  Graph graph = freeze(std::move(forward), borrowed);
+  for (Parameter& parameter : graph.parameters) parameter.borrowed = parameter.frozen;
+  return graph;
+}
+
 Graph differentiate(const Graph& forward) {
   ZERO_REQUIRE(!forward.ops.empty() && forward.ops.back().kind->is_loss,
                "a graph to differentiate must end with its loss");

@@ -30,6 +30,10 @@ std::vector<int32_t> parameter_index(const Graph& graph) {
   return index;
 }
 
+bool borrows(const Graph& graph) {
+  return std::ranges::any_of(graph.parameters, &Parameter::borrowed);
+}
+
 int64_t frozen_numel(const Graph& graph) {
   int64_t numel = 0;
   for (const Parameter& parameter : graph.parameters) {

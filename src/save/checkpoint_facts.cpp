@@ -262,6 +262,7 @@ Facts launch_facts(const FactParts& parts) {
   }
   if (has_stored_norms(parts.build.plan)) facts[kNormsFact] = "of stored tensors";
   if (!parts.generation.empty()) facts[kGenerationFact] = parts.generation;
+  if (!parts.lent.empty()) facts[kLentFact] = parts.lent;
   return facts;
 }
 

@@ -25,7 +25,7 @@ int64_t bytes_of_checkpoint(const plan::Plan& plan, std::span<const setup::Saved
   int64_t bytes = 0;
   for (const graph::Parameter& parameter : plan.graphs[0].parameters) {
     for (const setup::SavedPart part : parts) {
-      if (!setup::is_saved(parameter.frozen, part)) continue;
+      if (!setup::is_saved(parameter, part)) continue;
       bytes += parameter.real_numel * setup::element_bytes(plan, part);
     }
   }

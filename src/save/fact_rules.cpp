@@ -13,7 +13,7 @@ namespace {
 
 using checkpoint::Manifest;
 
-constexpr const char *kArchitectureFact = "architecture", *kImportedFact = "imported_from";
+constexpr const char* kImportedFact = "imported_from";
 
 class FactRules {
  public:

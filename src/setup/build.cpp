@@ -163,6 +163,14 @@ void require_lengths_stay(const RunConfig& config) {
                   "length_buckets = \"none\", or offload = \"none\"");
 }
 
+/// Refuses borrowed weights that no folder lends.
+void require_lender(const RunConfig& config, const plan::Plan& plan) {
+  if (!graph::borrows(plan.graphs[0]) || !config.model.init_from.empty()) return;
+  refuse_settings({"model.init_from"},
+                  "the frozen weights of this training stay in the folder that ",
+                  "it begins with, and none is named; write model.init_from = \"FOLDER\"");
+}
+
 kernels::LossScaling loss_scaling_of(const RunConfig& config) {
   const Fp16Config& fp16 = config.fp16;
   if (!fp16.enabled) return {};
@@ -267,6 +275,7 @@ bool pins_host(const RunConfig& config) {
 Build build(const RunConfig& config, const World& world, const plan::UpdateShares& shares) {
   Build made = build_of(config, world, shares, /*trains=*/true);
   refuse_unless_activations_leave(config, made.plan);
+  require_lender(config, made.plan);
   if (config.checkpoint.async && is_saved(config)) {
     const auto parts = saved_parts(made.plan, config.checkpoint.weights_only);
     made.slotted = saved_on_disk(made.plan, parts);

@@ -23,8 +23,6 @@ std::span<const SavedPart> saved_parts(const plan::Plan& plan, bool weights_only
   return all.first(weights_only ? 1 : 2 + plan.request.optimizer.states.size());
 }
 
-bool is_saved(bool frozen, SavedPart part) { return !frozen || part == SavedPart::weight; }
-
 Dtype dtype_of(const plan::Plan& plan, SavedPart part) {
   if (part == SavedPart::weight) return plan.request.compute;
   if (part == SavedPart::master) return Dtype::f32;
@@ -50,7 +48,7 @@ std::vector<tiers::DiskExtent> saved_on_disk(const plan::Plan& plan,
   std::set<int32_t> buffers;
   for (const plan::Unit& unit : plan.units) {
     for (const SavedPart part : parts) {
-      if (!is_saved(unit.frozen, part)) continue;
+      if (!is_saved(unit, part)) continue;
       const int32_t buffer = buffer_of(plan, unit, part);
       if (is_on_disk(plan, buffer)) buffers.insert(buffer);
     }
@@ -69,7 +67,7 @@ bool is_split(const plan::Plan& plan, SavedPart part) {
 }
 
 bool is_copied(const plan::Plan& plan, const plan::Unit& unit, SavedPart part) {
-  return is_saved(unit.frozen, part) && !is_on_disk(plan, buffer_of(plan, unit, part));
+  return is_saved(unit, part) && !is_on_disk(plan, buffer_of(plan, unit, part));
 }
 
 int64_t copied_bytes(const plan::Plan& plan, SavedPart part) {

@@ -64,15 +64,16 @@ std::vector<SavedSlice> with_parts(const std::vector<HeldSlice>& slices,
   std::vector<SavedSlice> all;
   for (const HeldSlice& slice : slices) {
     for (const setup::SavedPart part : parts) {
-      if (is_wanted(slice.unit->frozen, part)) all.push_back({slice, part});
+      if (is_wanted(*slice.unit, part)) all.push_back({slice, part});
     }
   }
   return all;
 }
 
 /// True if a resume reads the part: weights follow from masters, but frozen parameters have none.
-bool is_loaded(bool frozen, setup::SavedPart part) {
-  return frozen == (part == setup::SavedPart::weight);
+template <class Held>
+bool is_loaded(const Held& held, setup::SavedPart part) {
+  return held.frozen == (part == setup::SavedPart::weight) && !held.borrowed;
 }
 
 std::string name_in(const plan::Plan& plan, int32_t parameter, setup::SavedPart part) {
@@ -113,13 +114,12 @@ checkpoint::Tensor saved_tensor(const plan::Plan& plan, int32_t parameter, setup
 
 std::vector<SavedSlice> saved_slices(const plan::Plan& plan, int rank,
                                      std::span<const setup::SavedPart> parts) {
-  return with_parts(slices_to_save(plan, rank), parts, [](bool frozen, setup::SavedPart part) {
-    return setup::is_saved(frozen, part);
-  });
+  return with_parts(slices_to_save(plan, rank), parts, setup::is_saved<plan::Unit>);
 }
 
 std::vector<SavedSlice> loaded_slices(const plan::Plan& plan, int rank) {
-  return with_parts(slices_to_load(plan, rank), setup::saved_parts(plan, false), is_loaded);
+  return with_parts(slices_to_load(plan, rank), setup::saved_parts(plan, false),
+                    is_loaded<plan::Unit>);
 }
 
 std::vector<checkpoint::SlicePlan> slice_plans(const plan::Plan& plan, int rank,
@@ -171,7 +171,7 @@ std::vector<int32_t> describe_tensors(const plan::Plan& plan,
   for (size_t p = 0; p < parameters.size(); ++p) {
     first.push_back(int32_t(manifest.tensors.size()));
     for (const setup::SavedPart part : parts) {
-      if (!setup::is_saved(parameters[p].frozen, part)) continue;
+      if (!setup::is_saved(parameters[p], part)) continue;
       manifest.tensors.push_back(saved_tensor(plan, int32_t(p), part));
     }
   }
@@ -217,7 +217,7 @@ void require_loadable(const plan::Plan& plan, const checkpoint::Manifest& manife
   const std::vector<graph::Parameter>& parameters = plan.graphs[0].parameters;
   for (size_t p = 0; p < parameters.size(); ++p) {
     for (const setup::SavedPart part : setup::saved_parts(plan, false)) {
-      if (!is_loaded(parameters[p].frozen, part)) continue;
+      if (!is_loaded(parameters[p], part)) continue;
       checkpoint::Tensor wanted = saved_tensor(plan, int32_t(p), part);
       const auto found = known.find(wanted.name);
       if (found == known.end()) refuse(Exit::kInput, folder, ": holds no ", wanted.name);

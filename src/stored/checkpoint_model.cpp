@@ -3,12 +3,30 @@
 #include "src/stored/fresh_parameters.hpp"
 #include "zero/base/error.hpp"
 #include "zero/config/generation.hpp"
+#include "zero/config/read_config.hpp"
 #include "zero/save/checkpoint_facts.hpp"
+#include "zero/stored/lent_weights.hpp"
 #include "zero/stored/model_folder.hpp"
 #include "zero/stored/stored_model.hpp"
 
 namespace zero::stored {
 namespace {
+
+/// Returns the settings of the run that saved a checkpoint.
+RunConfig settings_of(const model::Catalogue& catalogue, const save::StoredCheckpoint& checkpoint) {
+  return read_config(catalogue.models, checkpoint.fact(save::kConfigurationFact),
+                     checkpoint.folder() + ": its configuration", {}, Writer::run)
+      .config;
+}
+
+/// Returns the alterations of a checkpoint's network. A network without any is its family's.
+std::vector<model::Alteration> alterations_of(const model::Catalogue& catalogue,
+                                              const save::StoredCheckpoint& checkpoint,
+                                              const model::Architecture& model) {
+  const std::string& saved = checkpoint.fact(save::kArchitectureFact);
+  if (!saved.starts_with(model::fact({model}) + ", ")) return {};
+  return model::recipe_of(settings_of(catalogue, checkpoint)).alterations;
+}
 
 /// Returns the generation settings that the run's own keys leave open.
 GenerationConfig generation_of(const model::Architecture& model,
@@ -26,6 +44,7 @@ ModelDescription description_of(const model::Catalogue& catalogue,
   }
   ModelDescription description =
       parse_description(catalogue, words, checkpoint.folder() + ": its model");
+  description.alterations = alterations_of(catalogue, checkpoint, description.model);
   save::require_model_fits(checkpoint.manifest().facts, description.recipe(), checkpoint.folder());
   const std::string& tokenizer = checkpoint.fact(save::kTokenizerFact);
   if (description.tokenizer.empty() && tokenizer != "bytes") description.tokenizer = tokenizer;
@@ -40,15 +59,24 @@ CheckpointModel::CheckpointModel(const model::Catalogue& catalogue, const std::s
                                  const RunConfig* training)
     : checkpoint_(folder), description_(description_of(catalogue, checkpoint_)) {
   anew_ = fresh_parameters(description_.recipe(), training);
-  match(training != nullptr);
+  const graph::Graph graph = stored_graph(description_.recipe());
+  if (graph::borrows(graph)) open_lender(catalogue, graph);
+  match(graph, training != nullptr);
 }
 
-void CheckpointModel::match(bool may_draw) {
+void CheckpointModel::open_lender(const model::Catalogue& catalogue, const graph::Graph& graph) {
+  description_.lender = settings_of(catalogue, checkpoint_).model.init_from;
+  lender_ = open_model(catalogue, find_model(catalogue, description_.lender));
+  const std::string all = lent_share(*lender_, graph, 0, 1);
+  require_lent(*lender_, lent_digest({&all, 1}), checkpoint_.manifest().facts, path());
+}
+
+void CheckpointModel::match(const graph::Graph& graph, bool may_draw) {
   std::vector<std::string> names, lacking;
   std::string first;
-  for (const auto& [name, shape] : stored_tensors(stored_graph(description_.recipe()))) {
+  for (const auto& [name, shape] : stored_tensors(graph)) {
     names.push_back(name);
-    if (is_anew(name)) continue;
+    if (is_anew(name) || (lender_ && !find(name))) continue;
     const checkpoint::Tensor* found = find(name);
     if (found && found->shape == shape) continue;
     lacking.push_back(name);
@@ -89,10 +117,15 @@ StoredModel::Settings CheckpointModel::settings() const {
 }
 
 Dtype CheckpointModel::dtype_of(std::string_view parameter) const {
-  return tensor_of(parameter).dtype;
+  return lender_ && !find(parameter) ? lender_->dtype_of(parameter) : tensor_of(parameter).dtype;
+}
+
+bool CheckpointModel::holds(std::string_view parameter) const {
+  return find(parameter) || (lender_ && lender_->holds(parameter));
 }
 
 void CheckpointModel::read(std::string_view parameter, int64_t first, std::span<float> out) const {
+  if (lender_ && !find(parameter)) return lender_->read(parameter, first, out);
   checkpoint_.tensors().read(tensor_of(parameter), first, out);
 }
 

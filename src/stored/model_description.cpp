@@ -233,6 +233,12 @@ std::string description_json(const ModelDescription& description) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
+std::string adapter_json(const ModelDescription& description) {
+  const Json json = {{"base_model_name_or_path", description.lender},
+                     {"zeroapp", {{"architecture", model::fact(description.recipe())}}}};
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
 std::string generation_json(const ModelDescription& description) {
   const model::DataForm form = model::data_form(description.model);
   Json json = Json::object();

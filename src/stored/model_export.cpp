@@ -11,6 +11,7 @@ ModelDescription describe_model(const RunConfig& config, const setup::Build& bui
   const bool unknown = config.data.tokenizer == "bytes" && data.train_source->vocab_size() > 256;
   return {.model = build.recipe.model,
           .alterations = build.recipe.alterations,
+          .lender = graph::borrows(build.plan.graphs[0]) ? config.model.init_from : "",
           .compute = build.plan.request.compute,
           .tokenizer = unknown ? "" : config.data.tokenizer,
           .sequence_length = config.data.sequence_length,
@@ -26,6 +27,7 @@ void export_model(const state::StateView& view, const launch::Peers& peers,
     model.emplace(ModelWriter::Options{.folder = folder, .description = description});
   }
   for (size_t p = 0; p < graph.parameters.size(); ++p) {
+    if (graph.parameters[p].borrowed) continue;
     state::join_state(view, peers, state::StateKind::master, int32_t(p),
                       [&](std::span<const float> piece) { model->add(piece); });
   }

@@ -89,6 +89,7 @@ std::vector<StoredParameter> stored_parameters(const model::Recipe& recipe) {
   std::vector<StoredParameter> parameters;
   for (size_t p = 0; p < graph.parameters.size(); ++p) {
     const graph::Parameter& parameter = graph.parameters[p];
+    if (parameter.borrowed) continue;
     parameters.push_back(
         {graph[parameter.tensor].name, state::stored_shape(graph, int32_t(p)), parameter.stored});
   }

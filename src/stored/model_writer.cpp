@@ -92,11 +92,18 @@ std::vector<Part> parts_of(const std::vector<Tensor>& tensors, int64_t most) {
     parts.back().tensors.push_back(tensor);
     parts.back().numel += numel;
   }
-  for (size_t i = 0; i < parts.size(); ++i) {
-    parts[i].name = format("model-%05zu-of-%05zu.safetensors", i + 1, parts.size());
-  }
-  if (parts.size() == 1) parts[0].name = "model.safetensors";
   return parts;
+}
+
+void name_parts(const std::string& stem, std::vector<Part>& parts) {
+  for (size_t i = 0; i < parts.size(); ++i)
+    parts[i].name = stem + format("-%05zu-of-%05zu.safetensors", i + 1, parts.size());
+  if (parts.size() == 1) parts[0].name = stem + ".safetensors";
+}
+
+/// Returns the beginning of the names of files: adapters have those of Hugging Face's PEFT.
+std::string stem_of(const ModelDescription& description) {
+  return description.lender.empty() ? "model" : "adapter_model";
 }
 
 std::vector<Part> parts_of(const ModelWriter::Options& options,
@@ -113,6 +120,7 @@ std::vector<Part> parts_of(const ModelWriter::Options& options,
   const bool whole = options.format == ModelWriter::Format::hdf5;
   const auto size = int64_t(bytes_of(options.description.compute));
   std::vector<Part> parts = parts_of(tensors, whole ? INT64_MAX : options.file_bytes / size);
+  name_parts(stem_of(options.description), parts);
   if (whole) parts[0].name = "model.h5";
   return parts;
 }
@@ -149,14 +157,22 @@ struct ModelWriter::Parts {
         folder(from.folder),
         parameters(stored_parameters(from.description.recipe())),
         files(parts_of(from, parameters)) {
+    if (options.description.lender.empty()) {
+      write_descriptions();
+    } else {
+      write_new_file(folder.file("adapter_config.json"), adapter_json(options.description));
+    }
+    copy_tokenizer(folder, options.description.tokenizer);
+    if (files.size() > 1) {
+      write_new_file(folder.file(stem_of(options.description) + ".safetensors.index.json"),
+                     index_of(files, options.description.compute));
+    }
+  }
+
+  void write_descriptions() const {
     write_new_file(folder.file("config.json"), description_json(options.description));
     const std::string generation = generation_json(options.description);
     if (!generation.empty()) write_new_file(folder.file("generation_config.json"), generation);
-    copy_tokenizer(folder, options.description.tokenizer);
-    if (files.size() > 1) {
-      write_new_file(folder.file("model.safetensors.index.json"),
-                     index_of(files, options.description.compute));
-    }
   }
 
   /// Opens the file of the next element.

@@ -19,15 +19,16 @@ namespace {
 
 constexpr int64_t kPieceNumel = 1 << 20;
 
-/// Fills the part of each unit in `view`: this rank's shard if `is_sharded`, else all.
-template <class IsSharded>
-void load(const StoredModel& model, const state::StateView& view, const IsSharded& is_sharded) {
+/// Fills the wanted parameters' part of each unit in `view`: this rank's shard if `is_sharded`,
+/// else all.
+void load(const StoredModel& model, const state::StateView& view, const auto& is_sharded,
+          const auto& is_wanted) {
   const graph::Graph& graph = view.plan->graphs[0];
   for (const plan::Unit& unit : view.plan->units) {
     const state::UnitRange held = state::held_range(unit, is_sharded(unit), view.rank);
     for (const plan::UnitParameter& place : unit.parameters) {
       const graph::Parameter& parameter = graph.parameters[size_t(place.parameter)];
-      if (model.is_anew(graph[parameter.tensor].name)) continue;
+      if (!is_wanted(parameter) || model.is_anew(graph[parameter.tensor].name)) continue;
       const int64_t begin = std::max<int64_t>(0, held.begin - place.begin);
       const int64_t end = std::min(parameter.real_numel, held.end - place.begin);
       read_pieces(model, graph[parameter.tensor].name, begin, end,
@@ -37,6 +38,8 @@ void load(const StoredModel& model, const state::StateView& view, const IsSharde
     }
   }
 }
+
+bool has_sharded_states(const plan::Unit& unit) { return unit.optimizer_sharded; }
 
 /// Returns the string of a key on the command line, or "".
 std::string override_of(std::span<const std::string> overrides, const std::string& key) {
@@ -189,12 +192,21 @@ void load_weights(const StoredModel& model, const graph::Graph& graph,
 
 void load_weights(const StoredModel& model, const state::StateView& view) {
   // A rank with a shard of the weights has only a shard of the low parts.
-  load(model, view, [](const plan::Unit& unit) { return unit.weight_sharded; });
+  load(
+      model, view, [](const plan::Unit& unit) { return unit.weight_sharded; },
+      [](const graph::Parameter&) { return true; });
 }
 
 void begin_with_weights(const StoredModel& model, const state::StateView& view) {
-  load(model, view, [](const plan::Unit& unit) { return unit.optimizer_sharded; });
+  load(model, view, has_sharded_states, [&](const graph::Parameter& parameter) {
+    return model.holds(view.plan->graphs[0][parameter.tensor].name);
+  });
   state::fill_initial_states(view);
+}
+
+void load_lent_weights(const StoredModel& model, const state::StateView& view) {
+  load(model, view, has_sharded_states,
+       [](const graph::Parameter& parameter) { return parameter.borrowed; });
 }
 
 void require_same_model(const StoredModel& model, const model::Architecture& wanted) {

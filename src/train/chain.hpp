@@ -110,9 +110,9 @@ struct Sized : Planned {
   bool has_warned_ = false;
 };
 
-/// Returns the facts of a launch's checkpoints; `generation` as in Started.
-save::Facts facts_of(const Context& context, const Sized& sized,
-                     const std::string& generation = "");
+/// Returns the facts of a launch's checkpoints; `generation` and `lent` as in Started.
+save::Facts facts_of(const Context& context, const Sized& sized, const std::string& generation = "",
+                     const std::string& lent = "");
 /// True if the run must not go on from a checkpoint.
 bool begins_anew(const Planned& planned);
 
@@ -128,7 +128,8 @@ struct Opened {
 /// that follow from it.
 struct Started : Sized {
   /// Finds the newest usable checkpoint. Verifies it if the run has ended; else loading does. Opens
-  /// the model of model.init_from if the run has no checkpoint of its own and has not ended.
+  /// the model of model.init_from if the run has not ended, and has no checkpoint of its own or
+  /// borrows from it.
   Started(Context& context, Sized sized, Opened& opened);
   Started(Started&&) = default;
   Started& operator=(Started&&) = default;
@@ -147,6 +148,7 @@ struct Started : Sized {
   bool has_ended = false;
   /// The generation_config.json that fills what [generation] leaves open; "" = none.
   std::string generation;
+  std::string lent;          ///< digest of borrowed weights; "" = none
   std::string answers_text;  ///< banner lines: memory of texts
 
  private:
@@ -155,6 +157,7 @@ struct Started : Sized {
   bool ended(Context& context, const Opened& opened) const;
   bool is_out_of_patience() const;
   void open_initial_weights(Context& context);
+  void learn_lender(Context& context);
   void learn_generation(Context& context, Opened& opened);
   void complete_generation(Context& context, const GenerationConfig& under);
   void count_texts(Context& context);
@@ -184,7 +187,7 @@ struct Live {
   void take_older_start(Context& context, Started& started, Opened& opened, const std::string& why);
   bool is_stuck(const Context& context, const Started& started);
   void make_engine(Context& context, const Started& started);
-  void load_initial_weights(Started& started);
+  void load_model(const Started& started);
 };
 
 /// The values that exist when the steps begin.

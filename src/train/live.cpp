@@ -110,7 +110,8 @@ void Live::begin(Context& context, Started& started, Opened& opened) {
   if (!started.start) introduce_start(context, started, opened);
   make_engine(context, started);
   if (started.start) load_start(context, started, opened);
-  load_initial_weights(started);
+  if (!started.start) load_model(started);
+  started.initial.reset();
   disk_rates = state::warm_up_disk(*engine, disk_rates);
   if (!started.config.run.record) engine->executor().queue_one_by_one();
   if (started.config.profile.trace) {
@@ -162,6 +163,7 @@ void Live::load_newest_whole(Context& context, Started& started, Opened& opened)
   while (!opened.checkpointer->load(*started.start, *engine)) {
     take_older_start(context, started, opened, text("step ", started.done(), " does not verify"));
   }
+  load_model(started);
 }
 
 /// True if the first attempt is skipped. Its state is discarded.
@@ -209,14 +211,19 @@ void Live::make_engine(Context& context, const Started& started) {
                              .fast_attention = config.numerics.attention == AttentionOrder::fast});
 }
 
-void Live::load_initial_weights(Started& started) {
+/// Loads the weights that no checkpoint holds: all for a new run, borrowed ones for one that goes
+/// on.
+void Live::load_model(const Started& started) {
   if (!started.initial) return;
   const int64_t disk_bytes = started.build().plan.arena_bytes[size_t(plan::Tier::nvme)];
   const int64_t weights = model::parameter_count(started.build().recipe) * int64_t(sizeof(float));
   engine->on_every_rank_at_disk("the weights that it begins with", disk_bytes + weights, [&] {
-    stored::begin_with_weights(*started.initial, engine->view());
+    if (started.start) {
+      stored::load_lent_weights(*started.initial, engine->view());
+    } else {
+      stored::begin_with_weights(*started.initial, engine->view());
+    }
   });
-  started.initial.reset();
 }
 
 }  // namespace zero::train

@@ -9,13 +9,15 @@ bool begins_anew(const Planned& planned) {
   return !planned.is_saved() || planned.config.checkpoint.resume == Resume::never;
 }
 
-save::Facts facts_of(const Context& context, const Sized& sized, const std::string& generation) {
+save::Facts facts_of(const Context& context, const Sized& sized, const std::string& generation,
+                     const std::string& lent) {
   const auto described = stored::describe_model(sized.config, sized.build(), sized.sets);
   return save::launch_facts({.config = sized.config,
                              .build = sized.build(),
                              .configuration = effective_toml(sized.settings),
                              .description = stored::description_json(described),
                              .generation = generation,
+                             .lent = lent,
                              .data = sized.fingerprint,
                              .program = context.order.version,
                              .threads = context.session.threads()});

@@ -6,6 +6,7 @@
 #include "zero/base/text.hpp"
 #include "zero/config/schedule.hpp"
 #include "zero/save/checkpoint_facts.hpp"
+#include "zero/stored/lent_weights.hpp"
 #include "zero/stored/model_folder.hpp"
 #include "zero/train/evaluator.hpp"
 
@@ -74,7 +75,7 @@ void Started::count_from_start(Context& context, Opened& opened) {
   other_batches_ |= !is_of_this_batch();
   if (!other_batches_) return;
   count_steps(context, cursor);
-  opened.checkpointer->set_run(config, facts_of(context, *this, generation));
+  opened.checkpointer->set_run(config, facts_of(context, *this, generation, lent));
 }
 
 /// Settings from the model that the run began with stay in force, even if its folder is gone.
@@ -97,8 +98,8 @@ void Started::learn_generation(Context& context, Opened& opened) {
   complete_generation(context, under);
   count_texts(context);
   answers_text = texts_text(*this);
-  if (opened.checkpointer && !generation.empty()) {
-    opened.checkpointer->set_run(config, facts_of(context, *this, generation));
+  if (opened.checkpointer && !(generation.empty() && lent.empty())) {
+    opened.checkpointer->set_run(config, facts_of(context, *this, generation, lent));
   }
 }
 
@@ -144,7 +145,8 @@ bool Started::ended(Context& context, const Opened& opened) const {
 }
 
 void Started::open_initial_weights(Context& context) {
-  if (start || config.model.init_from.empty()) return initial.reset();
+  const bool borrows = graph::borrows(build().plan.graphs[0]);
+  if ((start && !borrows) || config.model.init_from.empty()) return initial.reset();
   if (!initial)
     initial = stored::open_model(context.session, context.order.catalogue, config.model.init_from,
                                  &config);
@@ -155,6 +157,20 @@ void Started::open_initial_weights(Context& context) {
     if (there.empty() || !other) return;
     refuse(Exit::kInput, "model.init_from: ", initial->path(), ": was trained with tokenizer ",
            there, ", data.tokenizer is ", config.data.tokenizer);
+  });
+  if (borrows) learn_lender(context);
+}
+
+/// Learns the digest of the weights that are read again at each start, and compares it.
+void Started::learn_lender(Context& context) {
+  launch::Session& session = context.session;
+  const graph::Graph& graph = build().plan.graphs[0];
+  std::string share;
+  session.on_every_rank(
+      [&] { share = stored::lent_share(*initial, graph, session.rank(), session.ranks()); });
+  lent = stored::lent_digest(session.peers().share(share));
+  session.on_every_rank([&] {
+    if (start) stored::require_lent(*initial, lent, start->manifest.facts, start->folder());
   });
 }
 

@@ -251,10 +251,25 @@ TEST(Freeze, PartsAUnitAndLeavesTheOrderOfParameters) {
   EXPECT_EQ(frozen_numel(forward), 0);
 }
 
+TEST(Borrow, FreezesAndMarksTheSame) {
+  const Graph forward = tiny_forward(2, 0);
+  std::vector<bool> borrowed;
+  for (const Parameter& parameter : forward.parameters)
+    borrowed.push_back(parameter.unit != 1);
+  const Graph graph = borrow(forward, borrowed);
+  for (size_t p = 0; p < borrowed.size(); ++p) {
+    EXPECT_EQ(graph.parameters[p].borrowed, borrowed[p]);
+    EXPECT_EQ(graph.parameters[p].frozen, borrowed[p]);
+  }
+  EXPECT_TRUE(borrows(graph));
+  EXPECT_FALSE(borrows(forward));
+}
+
 TEST(Freeze, RefusesToLeaveNothing) {
   const Graph graph = tiny_forward(1, 0);
   EXPECT_THROW(freeze(graph, std::vector(graph.parameters.size(), true)), Error);
   EXPECT_THROW(freeze(graph, {true}), Error);
+  EXPECT_THROW(borrow(graph, {true}), Error);
 }
 
 TEST(Frozen, ATableLeavesTheClassifierItsInputsGradientAlone) {

@@ -45,6 +45,31 @@ TEST(PayloadCopy, HasOfFrozenUnitsTheirWeights) {
   frozen.thaw();
 }
 
+TEST(SavedSlices, HaveNothingOfBorrowedUnits) {
+  RunConfig config = config_of(kStates, Dtype::bf16);
+  config.model.freeze = {"wte.weight", "h.1.*"};
+  plan::Plan plan = setup::build(config, {2, 1}).plan;
+  const auto parts = setup::saved_parts(plan, false);
+  const auto of_frozen = [&](const std::vector<state::SavedSlice>& slices) {
+    return std::ranges::count_if(slices,
+                                 [](const auto& slice) { return slice.held.unit->frozen; });
+  };
+  checkpoint::Manifest frozen, borrowed;
+  state::describe_slices(plan, 2, parts, frozen);
+  EXPECT_GT(of_frozen(state::saved_slices(plan, 0, parts)), 1);
+  EXPECT_GT(of_frozen(state::loaded_slices(plan, 0)), 1);
+  for (plan::Unit& unit : plan.units) unit.borrowed = unit.frozen;
+  int64_t count = 0;
+  for (graph::Parameter& parameter : plan.graphs[0].parameters)
+    count += parameter.borrowed = parameter.frozen;
+  EXPECT_EQ(of_frozen(state::saved_slices(plan, 0, parts)), 0);
+  EXPECT_EQ(of_frozen(state::loaded_slices(plan, 0)), 0);
+  state::describe_slices(plan, 2, parts, borrowed);
+  EXPECT_EQ(borrowed.tensors.size(), frozen.tensors.size() - size_t(count));
+  EXPECT_EQ(state::other_freeze(plan, borrowed), "");
+  state::require_loadable(plan, borrowed, "step");
+}
+
 /// A device's memory is read as a disk is: by calls.
 TEST(LivePayload, ReadsADeviceThatTheHostMayNotTouch) {
   for (const Dtype compute : {Dtype::f32, Dtype::bf16, Dtype::f16}) {

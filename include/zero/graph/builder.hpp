@@ -54,6 +54,9 @@ class GraphBuilder {
  public:
   GraphBuilder(const MicroBatch& micro, Dtype compute);
   GraphBuilder(const Chunk& chunk, Dtype compute);
+  /// Goes on with a graph whose ops were taken away, for an alteration that adds them again, and
+  /// others. Verbs that drop or keep caches do not fit.
+  explicit GraphBuilder(Graph graph);
 
   /// Begins a unit, or continues the one of this name. Returns its number.
   int32_t unit(const std::string& name);

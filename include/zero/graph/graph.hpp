@@ -119,8 +119,10 @@ struct Parameter {
   float front_deviation = 0;
   TensorId gradient = kNone;  ///< set by differentiate(); kNone if frozen
   bool frozen = false;        ///< set by freeze(): read, not trained
-  int64_t real_numel = 0;     ///< elements before the padding, which is always zero
-  StoredForm stored = {};     ///< tensors that hold it in files
+  /// Frozen, and stored in the model folder that the run begins with, not in checkpoints.
+  bool borrowed = false;
+  int64_t real_numel = 0;  ///< elements before the padding, which is always zero
+  StoredForm stored = {};  ///< tensors that hold it in files
 
   /// Returns the deviation of an element, by its index in the tensor, under Init::normal.
   float deviation_of(int64_t element) const {
@@ -181,6 +183,9 @@ struct Graph {
 /// Returns [tensors.size()]: the index in graph.parameters of a parameter's tensor; kNone for other
 /// tensors.
 std::vector<int32_t> parameter_index(const Graph& graph);
+
+/// True if any parameter is borrowed.
+bool borrows(const Graph& graph);
 
 /// Returns the number of elements in frozen parameters, without padding.
 int64_t frozen_numel(const Graph& graph);

@@ -14,6 +14,10 @@ namespace zero::graph {
 /// which determines initial values. Throws Error(kInternal) if no parameter is left to train.
 Graph freeze(Graph forward, const std::vector<bool>& frozen);
 
+/// Freezes as freeze() does. Checkpoints do not hold the frozen parameters: see
+/// Parameter::borrowed.
+Graph borrow(Graph forward, const std::vector<bool>& borrowed);
+
 /// Widens the heads of attention with zeros to multiples of `unit` elements, for libraries that
 /// need them. Products that write or read heads get padded copies of their weights, made at their
 /// use. Parameters and results stay equal. Throws Error(kInternal) if an op other than a product is

@@ -238,6 +238,7 @@ struct Unit {
   int64_t numel = 0;        ///< padded to a multiple of ranks * 2048
   int64_t shard_numel = 0;  ///< numel / ranks
   bool frozen = false;      ///< not trained: of the buffers below it has only `weight`
+  bool borrowed = false;    ///< see graph::Parameter
   // Persistent buffers; -1: none.
   int32_t weight = -1, low = -1, gradient = -1;
   std::vector<int32_t> states = {};  ///< in the order of Request::optimizer

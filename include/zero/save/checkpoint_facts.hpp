@@ -14,7 +14,8 @@ namespace zero::save {
 inline constexpr const char *kConfigurationFact = "configuration", *kTokenizerFact = "tokenizer",
                             *kDescriptionFact = "model", *kWeightsOnlyFact = "weights_only",
                             *kSamplesFact = "samples_consumed", *kHealthyFact = "healthy",
-                            *kGenerationFact = "generation";
+                            *kGenerationFact = "generation", *kArchitectureFact = "architecture",
+                            *kLentFact = "lent_weights";
 
 /// True if a checkpoint holds weights alone, from which no training goes on.
 bool is_weights_only(const Facts& facts);

@@ -15,9 +15,12 @@ namespace zero::setup {
 enum class SavedPart : int { weight = -2, master = -1 };
 /// Returns all parts of a plan, or the first if checkpoint.weights_only. The span never expires.
 std::span<const SavedPart> saved_parts(const plan::Plan& plan, bool weights_only);
-/// True if a checkpoint holds this part of a parameter. A frozen parameter has its weight alone, in
-/// the compute type.
-bool is_saved(bool frozen, SavedPart part);
+/// True if a checkpoint holds this part of a parameter or unit. A frozen one has its weight alone,
+/// in the compute type, and a borrowed one nothing.
+template <class Held>
+bool is_saved(const Held& held, SavedPart part) {
+  return part == SavedPart::weight ? !held.borrowed : !held.frozen;
+}
 
 /// Returns the type of a part's elements in the file.
 Dtype dtype_of(const plan::Plan& plan, SavedPart part);

@@ -51,7 +51,7 @@ struct SavedSlice {
 /// Returns the slices of these parts in the order of the file.
 std::vector<SavedSlice> saved_slices(const plan::Plan& plan, int rank,
                                      std::span<const setup::SavedPart> parts);
-/// Returns the slices of masters and states, and of frozen units' weights.
+/// Returns the slices of masters and states, and of frozen units' weights unless borrowed.
 std::vector<SavedSlice> loaded_slices(const plan::Plan& plan, int rank);
 std::vector<checkpoint::SlicePlan> slice_plans(const plan::Plan& plan, int rank,
                                                std::span<const setup::SavedPart> parts);

@@ -32,7 +32,7 @@ struct StoredParameter {
   std::vector<int64_t> shape;  ///< as stored_shape()
   graph::StoredForm form;
 };
-/// Returns all parameters in the model's order.
+/// Returns all parameters in the model's order, except borrowed ones.
 std::vector<StoredParameter> stored_parameters(const model::Recipe& recipe);
 
 /// Returns the prefix of weights' names in checkpoints: "model/transformer.".
@@ -60,6 +60,9 @@ class ModelFolder : public StoredModel {
   Settings settings() const override;
   Dtype dtype_of(std::string_view parameter) const override;
   void read(std::string_view parameter, int64_t first, std::span<float> out) const override;
+  bool holds(std::string_view parameter) const override {
+    return by_parameter_.contains(parameter);
+  }
 
  private:
   struct FoundTensor {
@@ -94,9 +97,10 @@ class ModelFolder : public StoredModel {
 inline constexpr int64_t kModelFileBytesMax = 5'000'000'000;
 
 /// A writer of a new model folder, tensor by tensor: config.json, generation_config.json unless it
-/// is empty, and the tokenizer's files. Tensors go to model.safetensors or the files in
-/// model.safetensors.index.json, for ModelFolder, or to model.h5 for h5py. Tied weights and padding
-/// rows are left out. The folder appears when it is whole.
+/// is empty, and the tokenizer's files. If weights are borrowed, the folder holds the others alone,
+/// as adapter_config.json, with the folder that lends, and adapter_model.safetensors. Tensors go to
+/// model.safetensors or the files in model.safetensors.index.json, for ModelFolder, or to model.h5
+/// for h5py. Tied weights and padding rows are left out. The folder appears when it is whole.
 class ModelWriter {
  public:
   enum class Format { safetensors, hdf5 };
@@ -113,9 +117,9 @@ class ModelWriter {
   ModelWriter(const ModelWriter&) = delete;
   ModelWriter& operator=(const ModelWriter&) = delete;
 
-  /// Appends fp32 masters, in pieces of any length: all parameters in the order of
-  /// model::graph_of(), each from its first element on. Rounds them as training does. Throws
-  /// Error(kIo).
+  /// Appends fp32 masters, in pieces of any length: all parameters that are not borrowed in the
+  /// order of model::graph_of(), each from its first element on. Rounds them as training does.
+  /// Throws Error(kIo).
   void add(std::span<const float> masters);
   /// Completes the folder after all masters. Throws Error(kIo).
   void publish();

@@ -22,6 +22,7 @@ namespace zero::stored {
 struct ModelDescription {
   model::Architecture model = {};
   std::vector<model::Alteration> alterations = {};  ///< of the stored network
+  std::string lender = {};                          ///< model.init_from, if it lends weights; ""
   std::string mixed_dropout = {};  ///< rates that one model.dropout cannot express, or ""
   Dtype compute = Dtype::f32;      ///< type of the training; torch_dtype
   std::string tokenizer = {};      ///< "bytes", a folder for open_tokenizer(), or "": unknown
@@ -46,6 +47,9 @@ ModelDescription read_description(const model::Catalogue& catalogue, const std::
 
 /// Returns the text of a config.json.
 std::string description_json(const ModelDescription& description);
+
+/// Returns the text of an adapter_config.json, for weights that stand on a lender's.
+std::string adapter_json(const ModelDescription& description);
 
 /// Returns the text of a generation_config.json: the family's ids and `description.generation`.
 /// Returns "" if both are empty.
@@ -81,6 +85,8 @@ class StoredModel {
   /// Reads elements of a parameter from `first` on, as fp32. The table of tokens ends with the real
   /// vocabulary. REQUIRES: one thread reads at a time. Throws Error(kInput) for a damaged file.
   virtual void read(std::string_view parameter, int64_t first, std::span<float> out) const = 0;
+  /// False for a parameter that an alteration adds and this model lacks.
+  virtual bool holds(std::string_view parameter) const = 0;
 
   /// Returns the parameters that a training draws anew and nobody reads here, in the model's order.
   const std::vector<std::string>& anew() const { return anew_; }
@@ -133,18 +139,20 @@ void load_weights(const StoredModel& model, const state::StateView& view);
 /// Fills the states of a new training, except weights that it draws anew. If weights are gathered
 /// before their first use, fills only this rank's shard of the optimizer's state.
 void begin_with_weights(const StoredModel& model, const state::StateView& view);
+/// Fills the borrowed weights that this rank holds.
+void load_lent_weights(const StoredModel& model, const state::StateView& view);
 
 /// Throws Error(kInput), naming both, if the model's numbers differ from those of `wanted`. Rates
 /// of dropout may differ.
 void require_same_model(const StoredModel& model, const model::Architecture& wanted);
 
 /// A model in a checkpoint of any rank count and stage: the fp32 masters, or the weights if only
-/// they were saved.
+/// they were saved. Borrowed weights are read from the model that lent them.
 class CheckpointModel : public StoredModel {
  public:
-  /// Opens `folder` as StoredCheckpoint. Throws Error(kInput) as StoredCheckpoint, and if the
-  /// tensors do not match the model that the checkpoint names. Tensors that `training` draws anew
-  /// may be missing or have other extents.
+  /// Opens `folder` as StoredCheckpoint. Throws Error(kInput) as StoredCheckpoint, if the tensors
+  /// do not match the model that the checkpoint names, and if the lent weights have changed.
+  /// Tensors that `training` draws anew may be missing or have other extents.
   CheckpointModel(const model::Catalogue& catalogue, const std::string& folder,
                   const RunConfig* training = nullptr);
 
@@ -153,16 +161,19 @@ class CheckpointModel : public StoredModel {
   Settings settings() const override;
   Dtype dtype_of(std::string_view parameter) const override;
   void read(std::string_view parameter, int64_t first, std::span<float> out) const override;
+  bool holds(std::string_view parameter) const override;
 
   const save::StoredCheckpoint& checkpoint() const { return checkpoint_; }
 
  private:
-  const checkpoint::Tensor& tensor_of(std::string_view parameter) const;
   const checkpoint::Tensor* find(std::string_view parameter) const;
-  void match(bool may_draw);
+  const checkpoint::Tensor& tensor_of(std::string_view parameter) const;
+  void open_lender(const model::Catalogue& catalogue, const graph::Graph& graph);
+  void match(const graph::Graph& graph, bool may_draw);
 
   save::StoredCheckpoint checkpoint_;
   ModelDescription description_;
+  std::unique_ptr<StoredModel> lender_;  ///< null if no weights are borrowed
 };
 
 /// Returns the settings for the evaluation of a trained model. They are its run's, or those in the
