@@ -131,9 +131,9 @@ class Stream {
   Stream(const CommandLine& line, const Writer& writer)
       : line_(line),
         writer_(writer),
-        decoder_(writer.model.description().model, {.compute = writer.compute(),
-                                                    .threads = writer.threads,
-                                                    .together = writer.together()}) {
+        decoder_(writer.model.description().recipe(), {.compute = writer.compute(),
+                                                       .threads = writer.threads,
+                                                       .together = writer.together()}) {
     stored::load_weights(writer.model, decoder_);
   }
 

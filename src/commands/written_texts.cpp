@@ -64,7 +64,7 @@ class Texts {
       : writer_(writer),
         shows_ids_(line.ids),
         batch_(std::min(line.batch > 0 ? line.batch : kDefaultBatch, of.count)),
-        generator_(writer.model.description().model, options(line, of)) {
+        generator_(writer.model.description().recipe(), options(line, of)) {
     stored::load_weights(writer.model, generator_);
   }
 

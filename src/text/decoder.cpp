@@ -38,10 +38,10 @@ enum class Call : int64_t { none, end, decode, prefill };
 }  // namespace
 
 struct Decoder::Parts {
-  Parts(const model::Architecture& model, const Options& options)
-      : context(context_of(model, options)),
-        slides(model.family->slides),
-        rows(model, rows_of(model, options)),
+  Parts(const model::Recipe& recipe, const Options& options)
+      : context(context_of(recipe.model, options)),
+        slides(recipe.model.family->slides),
+        rows(recipe, rows_of(recipe.model, options)),
         largest(options.together ? options.together->largest : nullptr) {
     chunk.reserve(size_t(std::min(kChunk, context)));
   }
@@ -81,12 +81,12 @@ struct Decoder::Parts {
   int64_t position = 0;
 };
 
-plan::TierBytes Decoder::bytes(const model::Architecture& model, const Options& options) {
-  return RowDecoder::bytes(model, rows_of(model, options));
+plan::TierBytes Decoder::bytes(const model::Recipe& recipe, const Options& options) {
+  return RowDecoder::bytes(recipe, rows_of(recipe.model, options));
 }
 
-Decoder::Decoder(const model::Architecture& model, const Options& options)
-    : parts_(std::make_unique<Parts>(model, options)) {}
+Decoder::Decoder(const model::Recipe& recipe, const Options& options)
+    : parts_(std::make_unique<Parts>(recipe, options)) {}
 Decoder::~Decoder() = default;
 
 const graph::Graph& Decoder::graph() const { return parts_->rows.graph(); }

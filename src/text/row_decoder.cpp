@@ -21,12 +21,12 @@ struct RowDecoder::ParameterLayout {
 
 namespace {
 
-plan::Plan compile(const model::Architecture& model, const RowDecoder::Options& options) {
+plan::Plan compile(const model::Recipe& recipe, const RowDecoder::Options& options) {
   plan::Request request = options.together ? options.together->request : plan::Request{};
   request.compute = options.compute;
   request.threads = options.threads;
   const auto graph_of = [&](const graph::Chunk& chunk) {
-    return model::graph_of({.model = model}, model::Purpose::decode,
+    return model::graph_of(recipe, model::Purpose::decode,
                            {.chunk = chunk, .compute = options.compute});
   };
   return plan::compile_decode(request, graph_of(options.decode), graph_of(options.prefill));
@@ -76,13 +76,13 @@ void fill(run::Buffers& buffers, int32_t buffer, const From& from, const auto& i
 
 }  // namespace
 
-plan::TierBytes RowDecoder::bytes(const model::Architecture& model, const Options& options) {
-  return compile(model, options).arena_bytes;
+plan::TierBytes RowDecoder::bytes(const model::Recipe& recipe, const Options& options) {
+  return compile(recipe, options).arena_bytes;
 }
 
-RowDecoder::RowDecoder(const model::Architecture& model, const Options& options)
-    : vocabulary_(model::data_form(model).vocabulary),
-      plan_(compile(model, options)),
+RowDecoder::RowDecoder(const model::Recipe& recipe, const Options& options)
+    : vocabulary_(model::data_form(recipe.model).vocabulary),
+      plan_(compile(recipe, options)),
       layouts_(find_layouts<ParameterLayout>(plan_)),
       inputs_{find_inputs(0), find_inputs(1)},
       executor_(plan_, {}, options.together ? options.together->comms : run::LaneComms{}, {},

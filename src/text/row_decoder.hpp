@@ -13,7 +13,7 @@
 
 #include "zero/kernels/step_state.hpp"
 #include "zero/launch/watchdog.hpp"
-#include "zero/model/family.hpp"
+#include "zero/model/recipe.hpp"
 #include "zero/plan/plan.hpp"
 #include "zero/run/executor.hpp"
 #include "zero/state/state_view.hpp"
@@ -38,10 +38,10 @@ class RowDecoder {
     LentMemory lent = {};
   };
   /// Throws as model::graph_of().
-  RowDecoder(const model::Architecture& model, const Options& options);
+  RowDecoder(const model::Recipe& recipe, const Options& options);
   ~RowDecoder();
 
-  static plan::TierBytes bytes(const model::Architecture& model, const Options& options);
+  static plan::TierBytes bytes(const model::Recipe& recipe, const Options& options);
 
   const graph::Graph& graph() const { return plan_.graphs[0]; }
   /// Stores fp32 values, rounded to the compute type, from element `first` of parameter `index` on.

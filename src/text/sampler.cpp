@@ -79,13 +79,13 @@ GenerationOptions search_options(const SampleOptions& options, const model::Arch
 }
 
 std::string searched_samples(const state::StateView& view, const launch::Peers& peers,
-                             const model::Architecture& model, const Tokenizer& tokenizer,
+                             const model::Recipe& recipe, const Tokenizer& tokenizer,
                              const SampleOptions& options) {
   const std::vector<int32_t> start = start_of(tokenizer);
   const std::vector<TokenList> sources(size_t(options.samples), start);
   std::atomic<int64_t> stuck{0};
-  const auto texts = generate_texts(view, peers, model,
-                                    search_options(options, model, tokenizer, &stuck), sources);
+  const auto texts = generate_texts(
+      view, peers, recipe, search_options(options, recipe.model, tokenizer, &stuck), sources);
   warn_of_stuck(peers, stuck, options.samples);
   if (peers.rank() > 0) return "";
   std::string all;
@@ -98,11 +98,11 @@ std::string searched_samples(const state::StateView& view, const launch::Peers& 
 
 /// Joins the whole model and samples on rank 0, while the others receive signs of life.
 std::string sample_alone(const state::StateView& view, const launch::Peers& peers,
-                         const model::Architecture& model, const Tokenizer& tokenizer,
+                         const model::Recipe& recipe, const Tokenizer& tokenizer,
                          const SampleOptions& options) {
   const Decoder::Options decodes = decoder_options(view.plan->graphs[0].length, options);
   std::optional<Decoder> decoder;
-  if (view.rank == 0) decoder.emplace(model, decodes);
+  if (view.rank == 0) decoder.emplace(recipe, decodes);
   join_weights(view, peers, 1, [&](int32_t index, int64_t first, std::span<const float> values) {
     decoder->set_parameter(index, first, values);
   });
@@ -135,19 +135,20 @@ std::unique_ptr<Tokenizer> open_sample_tokenizer(const RunConfig& config, const 
   return tokenizer;
 }
 
-plan::TierBytes sample_bytes(const model::Architecture& model, int64_t sequence_length,
+plan::TierBytes sample_bytes(const model::Recipe& recipe, int64_t sequence_length,
                              const Tokenizer& tokenizer, const SampleOptions& options) {
-  if (options.rules) return TextGenerator::bytes(model, search_options(options, model, tokenizer));
-  return Decoder::bytes(model, decoder_options(sequence_length, options));
+  if (options.rules)
+    return TextGenerator::bytes(recipe, search_options(options, recipe.model, tokenizer));
+  return Decoder::bytes(recipe, decoder_options(sequence_length, options));
 }
 
 std::string sample_text(const state::StateView& view, const launch::Peers& peers,
-                        const model::Architecture& model, const Tokenizer& tokenizer,
+                        const model::Recipe& recipe, const Tokenizer& tokenizer,
                         const SampleOptions& options) {
-  if (options.rules) return searched_samples(view, peers, model, tokenizer, options);
-  if (!options.together) return sample_alone(view, peers, model, tokenizer, options);
+  if (options.rules) return searched_samples(view, peers, recipe, tokenizer, options);
+  if (!options.together) return sample_alone(view, peers, recipe, tokenizer, options);
   const Decoder::Options decodes = decoder_options(view.plan->graphs[0].length, options);
-  Decoder decoder(model, decodes);
+  Decoder decoder(recipe, decodes);
   join_weights(view, peers, peers.ranks(),
                [&](int32_t index, int64_t first, std::span<const float> values) {
                  decoder.set_parameter(index, first, values);

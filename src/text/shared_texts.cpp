@@ -110,10 +110,9 @@ std::vector<TokenList> shared_by_first(const launch::Peers& peers,
 }
 
 std::vector<TokenList> generate_texts(const state::StateView& view, const launch::Peers& peers,
-                                      const model::Architecture& model,
-                                      const GenerationOptions& options,
+                                      const model::Recipe& recipe, const GenerationOptions& options,
                                       std::span<const TokenList> sources) {
-  TextGenerator generator(model, options);
+  TextGenerator generator(recipe, options);
   join_weights(view, peers, peers.ranks(),
                [&](int32_t index, int64_t first, std::span<const float> values) {
                  generator.set_parameter(index, first, values);

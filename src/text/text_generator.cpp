@@ -74,8 +74,11 @@ RowDecoder::Options rows_of(const model::Architecture& model, const GenerationOp
 /// The searches and plans of a generator. Searches begin and end at any time, so each step has as
 /// many rows as fit.
 struct TextGenerator::Parts {
-  Parts(const model::Architecture& model, const GenerationOptions& of)
-      : form(model::data_form(model)), options(of), sizes(rows_of(model, of)), rows(model, sizes) {
+  Parts(const model::Recipe& recipe, const GenerationOptions& of)
+      : form(model::data_form(recipe.model)),
+        options(of),
+        sizes(rows_of(recipe.model, of)),
+        rows(recipe, sizes) {
     for (int32_t place = 0; place < int32_t(of.batch); ++place)
       searches.emplace_back(place, int32_t(of.rules.num_beams));
   }
@@ -198,13 +201,13 @@ struct TextGenerator::Parts {
   std::vector<int32_t> logits;  ///< rows that need logits
 };
 
-plan::TierBytes TextGenerator::bytes(const model::Architecture& model,
+plan::TierBytes TextGenerator::bytes(const model::Recipe& recipe,
                                      const GenerationOptions& options) {
-  return RowDecoder::bytes(model, rows_of(model, options));
+  return RowDecoder::bytes(recipe, rows_of(recipe.model, options));
 }
 
-TextGenerator::TextGenerator(const model::Architecture& model, const GenerationOptions& options)
-    : parts_(std::make_unique<Parts>(model, options)) {}
+TextGenerator::TextGenerator(const model::Recipe& recipe, const GenerationOptions& options)
+    : parts_(std::make_unique<Parts>(recipe, options)) {}
 TextGenerator::~TextGenerator() = default;
 
 const graph::Graph& TextGenerator::graph() const { return parts_->rows.graph(); }

@@ -132,13 +132,12 @@ std::vector<setup::Texts> texts_of(const RunConfig& config, const GenerationConf
   if (config.evaluation.generate || (samples && answers)) {
     texts.push_back({config.evaluation.generate ? "evaluation.generate" : "evaluation.show_samples",
                      writing::TextGenerator::bytes(
-                         build.recipe.model, answer_options(config, build, *tokenizer, threads))});
+                         build.recipe, answer_options(config, build, *tokenizer, threads))});
   }
   if (samples && !answers) {
-    texts.push_back(
-        {"evaluation.show_samples",
-         writing::sample_bytes(build.recipe.model, config.data.sequence_length, *tokenizer,
-                               sample_options(config, written, build, threads))});
+    texts.push_back({"evaluation.show_samples",
+                     writing::sample_bytes(build.recipe, config.data.sequence_length, *tokenizer,
+                                           sample_options(config, written, build, threads))});
   }
   return texts;
 }
@@ -195,8 +194,8 @@ Answers answer(const AnswerParts& parts) {
   options.lent = memory_between_bodies(parts.engine);
   const launch::Lookout::Busy generating(parts.session.lookout());
   const auto writes = [&](std::span<const Ids> sources) {
-    return writing::generate_texts(parts.engine.view(), parts.session.peers(),
-                                   parts.build.recipe.model, options, sources);
+    return writing::generate_texts(parts.engine.view(), parts.session.peers(), parts.build.recipe,
+                                   options, sources);
   };
   std::atomic<int64_t> stuck{0};
   options.rules.stuck = &stuck;

@@ -56,8 +56,8 @@ std::string continued_samples(const Made& run) {
                                                live.engine->lane_comms());
   options.lent = memory_between_bodies(*live.engine);
   const launch::Lookout::Busy sampling(context.session.lookout());
-  return writing::sample_text(live.engine->view(), context.session.peers(),
-                              started.build().recipe.model, *started.sample_tokenizer, options);
+  return writing::sample_text(live.engine->view(), context.session.peers(), started.build().recipe,
+                              *started.sample_tokenizer, options);
 }
 
 void write_samples(const Made& run) {

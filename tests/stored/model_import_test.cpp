@@ -80,7 +80,7 @@ TEST(HubModel, HasTheLogitsOfAnIndependentImplementation) {
   import_model(ModelFolder(testing_support::catalogue(), golden.folder), place.path() + "/root",
                "a test");
   const CheckpointModel model(testing_support::catalogue(), place.path() + "/root");
-  writing::Decoder decoder(model.description().model, {.compute = Dtype::f32, .threads = 1});
+  writing::Decoder decoder(model.description().recipe(), {.compute = Dtype::f32, .threads = 1});
   const graph::Graph& graph = decoder.graph();
   for (size_t p = 0; p < graph.parameters.size(); ++p) {
     read_pieces(model, graph[graph.parameters[p].tensor].name, 0, graph.parameters[p].real_numel,

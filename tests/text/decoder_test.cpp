@@ -35,7 +35,7 @@ std::vector<float> values_of(const graph::Graph& graph, int32_t index) {
 }
 
 Decoder make_decoder(Dtype compute, int threads) {
-  return Decoder(kSmall, {.compute = compute, .context = 0, .threads = threads});
+  return Decoder({kSmall}, {.compute = compute, .context = 0, .threads = threads});
 }
 
 void fill(Decoder& decoder) {
@@ -192,7 +192,7 @@ TEST(Decoder, CountsAndForgetsTokens) {
 }
 
 TEST(Decoder, RefusesWhatItHasNoRoomOrNoRowFor) {
-  Decoder decoder(kSmall, {.compute = Dtype::f32, .context = 40, .threads = 1});
+  Decoder decoder({kSmall}, {.compute = Dtype::f32, .context = 40, .threads = 1});
   decoder.feed(prompt());
   EXPECT_THAT(refusal_of(Exit::kUsage, [&] { decoder.feed(prompt()); }),
               HasSubstr("37 in a context of 40"));
@@ -213,7 +213,7 @@ TEST(Decoder, RefusesWhatItHasNoRoomOrNoRowFor) {
 
 TEST(Decoder, RefusesContextsThatItCannotHave) {
   const auto make = [](int64_t context) {
-    return [=] { Decoder(kSmall, {.context = context, .threads = 1}); };
+    return [=] { Decoder({kSmall}, {.context = context, .threads = 1}); };
   };
   EXPECT_THAT(refusal_of(Exit::kUsage, make(241)), HasSubstr("240 positions"));
   EXPECT_THAT(refusal_of(Exit::kUsage, make(-1)), HasSubstr("at least 1"));

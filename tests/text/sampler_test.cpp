@@ -71,14 +71,14 @@ TEST(SampleBytes, AreThoseOfTheWholeModelAndGrowWithIt) {
     EXPECT_EQ(bytes[size_t(plan::Tier::host)], 0);
     return bytes[size_t(plan::Tier::device)];
   };
-  const int64_t bytes = of_device(sample_bytes(model, 32, *bytes_of, {}));
+  const int64_t bytes = of_device(sample_bytes({model}, 32, *bytes_of, {}));
   EXPECT_GT(bytes, weights);
   EXPECT_LT(bytes, 2 * weights);
-  EXPECT_EQ(bytes, of_device(Decoder::bytes(model, {.context = 32})))
+  EXPECT_EQ(bytes, of_device(Decoder::bytes({model}, {.context = 32})))
       << "no longer than a training sample";
-  EXPECT_LT(bytes, of_device(sample_bytes(model, 128, *bytes_of, {})));
+  EXPECT_LT(bytes, of_device(sample_bytes({model}, 128, *bytes_of, {})));
   model.layers = 4;
-  EXPECT_LT(bytes, of_device(sample_bytes(model, 32, *bytes_of, {})));
+  EXPECT_LT(bytes, of_device(sample_bytes({model}, 32, *bytes_of, {})));
 }
 
 /// Its tokens are bytes; what a large model takes for a text, it takes to decode one.
@@ -110,7 +110,7 @@ TEST(SampleText, IsWaitedForByRanksThatCannotSeeThatTheFirstOneWorks) {
   testing::Held held(built.plan, peers.rank());
   state::fill_initial_weights(held.view(), 7, 1);
   const std::string text =
-      sample_text(held.view(), peers, built.recipe.model, SlowTokenizer(), {.tokens = 5});
+      sample_text(held.view(), peers, built.recipe, SlowTokenizer(), {.tokens = 5});
   EXPECT_EQ(text.size(), peers.rank() == 0 ? 5 : 0);
   peers.smallest(0);
   peers.watch_with(nullptr);

@@ -43,7 +43,7 @@ std::vector<TokenList> alone(const setup::Build& built, int64_t beams) {
   const setup::Build whole = setup::build(tiny(0), {.ranks = 1});
   Held held(whole.plan, 0);
   state::fill_initial_weights(held.view(), 7, 1);
-  TextGenerator generator(built.recipe.model, options(beams));
+  TextGenerator generator(built.recipe, options(beams));
   for (size_t p = 0; p < generator.graph().parameters.size(); ++p) {
     const auto [unit, range] = state::locate(whole.plan, int32_t(p));
     std::vector<float> values(size_t(range.end - range.begin));
@@ -83,7 +83,7 @@ TEST(GenerateTexts, AreTheSameOnEveryRankAtEveryStageAndRankCount) {
     for (int64_t beams : {1, 3}) {
       GenerationOptions asked = options(beams);
       if (stage == 3) asked.together = ranks.together;
-      const auto texts = generate_texts(held.view(), peers, built.recipe.model, asked, prompts());
+      const auto texts = generate_texts(held.view(), peers, built.recipe, asked, prompts());
       EXPECT_EQ(texts, alone(built, beams)) << "stage " << stage << ", beams " << beams;
     }
   }
@@ -95,7 +95,7 @@ TEST(GenerateTexts, MayBeFewerThanRanks) {
   Held held(built.plan, peers.rank());
   state::fill_initial_weights(held.view(), 7, 1);
   const std::vector<TokenList> one = {{1, 2}};
-  const auto texts = generate_texts(held.view(), peers, built.recipe.model, options(2), one);
+  const auto texts = generate_texts(held.view(), peers, built.recipe, options(2), one);
   ASSERT_EQ(texts.size(), 1u);
   EXPECT_EQ(texts[0].size(), 8u);
 }
@@ -183,9 +183,9 @@ TEST_P(Together, RanksInStepWriteWhatOneWritesAlone) {
 TEST_P(Together, RanksHoldAShardAndTheUnitsThatAreInUse) {
   const Ranks ranks(std::get<1>(GetParam()));
   GenerationOptions options = options_of(1, false);
-  const plan::TierBytes whole = TextGenerator::bytes(model(), options);
+  const plan::TierBytes whole = TextGenerator::bytes({model()}, options);
   options.together = ranks.together;
-  const plan::TierBytes part = TextGenerator::bytes(model(), options);
+  const plan::TierBytes part = TextGenerator::bytes({model()}, options);
   if (!ranks.together) {
     EXPECT_EQ(part, whole);
     return;
@@ -251,9 +251,9 @@ TEST(WeightsTogether, TakeLessOfEachRank) {
   training.ranks = 4;
   training.overlap = false;
   GenerationOptions options = options_of(1, false);
-  const int64_t whole = TextGenerator::bytes(deep, options)[size_t(plan::Tier::device)];
+  const int64_t whole = TextGenerator::bytes({deep}, options)[size_t(plan::Tier::device)];
   options.together = weights_together(training);
-  EXPECT_LT(TextGenerator::bytes(deep, options)[size_t(plan::Tier::device)], whole * 6 / 10);
+  EXPECT_LT(TextGenerator::bytes({deep}, options)[size_t(plan::Tier::device)], whole * 6 / 10);
 }
 
 void expect_same_texts_in_lent_memory(const model::Architecture& model) {
@@ -261,7 +261,7 @@ void expect_same_texts_in_lent_memory(const model::Architecture& model) {
   TextGenerator own(model, options);
   fill(own);
   const auto wanted = own.write(sources(5));
-  const int64_t bytes = TextGenerator::bytes(model, options)[size_t(plan::Tier::device)];
+  const int64_t bytes = TextGenerator::bytes({model}, options)[size_t(plan::Tier::device)];
   const Arena arena(bytes + 4096);
   std::ranges::fill(std::span(arena.data(), size_t(arena.bytes())), std::byte{0xFF});
   options.lent = {.arena = &arena, .begin = 4096};

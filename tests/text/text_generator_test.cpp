@@ -69,7 +69,7 @@ class GoldenTexts {
   }
 
   std::vector<TokenList> write(const GenerationOptions& options) const {
-    TextGenerator generator(model_, options);
+    TextGenerator generator({model_}, options);
     fill(generator);
     return generator.write(prompts());
   }
@@ -143,7 +143,7 @@ TEST_P(TextsOf, AreDrawnApartBySeedAndByPlace) {
   const auto drawn = [&](uint64_t seed) {
     GenerationOptions options = golden.options({{"do_sample", true}, {"min_length", 9}}, 8);
     options.rules.choice.seed = seed;
-    TextGenerator generator(golden.model(), options);
+    TextGenerator generator({golden.model()}, options);
     golden.fill(generator);
     return generator.write(alike);
   };
@@ -158,7 +158,7 @@ TEST_P(TextsOf, AreDrawnApartBySeedAndByPlace) {
 TEST_P(TextsOf, AreThoseOfTheirSourceInAnyOrderAndTwice) {
   const GoldenTexts golden(GetParam());
   const GenerationOptions options = golden.options({{"do_sample", true}}, 5);
-  TextGenerator generator(golden.model(), options);
+  TextGenerator generator({golden.model()}, options);
   golden.fill(generator);
   const std::vector<TokenList> sources = golden.prompts();
   int64_t told = 0;
@@ -176,7 +176,7 @@ TEST_P(TextsOf, AreThoseOfTheirSourceInAnyOrderAndTwice) {
 TEST(TextGenerator, RefusesWhatItCannotWrite) {
   const GoldenTexts golden("texts_blenderbot");
   GenerationOptions options = golden.options(json::object(), 2);
-  TextGenerator generator(golden.model(), options);
+  TextGenerator generator({golden.model()}, options);
   const auto write = [&](const TokenList& source) {
     return refusal_of(Exit::kUsage, [&] { generator.write({{source}}); });
   };
@@ -188,7 +188,7 @@ TEST(TextGenerator, RefusesWhatItCannotWrite) {
       GenerationOptions wanted = options;
       wanted.longest_source = source;
       wanted.rules.scores.max_length = length;
-      TextGenerator(golden.model(), wanted);
+      TextGenerator({golden.model()}, wanted);
     };
   };
   EXPECT_THAT(refusal_of(Exit::kUsage, make(15, 14)), HasSubstr("14 positions"));
@@ -213,7 +213,7 @@ class Prompts {
     options.rules.max_new_tokens = 12;
     options.batch = batch;
     options.longest_source = 89;
-    TextGenerator generator(kGpt2, options);
+    TextGenerator generator({kGpt2}, options);
     const graph::Graph& graph = generator.graph();
     for (size_t p = 0; p < graph.parameters.size(); ++p)
       generator.set_parameter(int32_t(p), 0, values_of(graph, p));
@@ -237,7 +237,7 @@ class Prompts {
 TEST(TextGenerator, ContinuesPromptsOfAnyLengthsAsADecoderDoesOneByOne) {
   const Prompts prompts;
   const auto texts = prompts.write(json::object(), 4);
-  Decoder decoder(kGpt2, {.threads = 1});
+  Decoder decoder({kGpt2}, {.threads = 1});
   for (size_t p = 0; p < decoder.graph().parameters.size(); ++p)
     decoder.set_parameter(int32_t(p), 0, Prompts::values_of(decoder.graph(), p));
   const Language language{

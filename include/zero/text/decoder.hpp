@@ -5,7 +5,7 @@
 #include <optional>
 #include <span>
 
-#include "zero/model/family.hpp"
+#include "zero/model/recipe.hpp"
 #include "zero/plan/forecast.hpp"
 #include "zero/text/continuation.hpp"
 #include "zero/text/weights_together.hpp"
@@ -24,9 +24,9 @@ class Decoder {
     std::optional<WeightsTogether> together = {};  ///< none: this process holds the whole model
     LentMemory lent = {};
   };
-  static plan::TierBytes bytes(const model::Architecture& model, const Options& options);
+  static plan::TierBytes bytes(const model::Recipe& recipe, const Options& options);
 
-  Decoder(const model::Architecture& model, const Options& options);
+  Decoder(const model::Recipe& recipe, const Options& options);
   ~Decoder();
   Decoder(const Decoder&) = delete;
   Decoder& operator=(const Decoder&) = delete;

@@ -9,7 +9,7 @@
 #include "zero/io/data/data_kind.hpp"
 #include "zero/io/text/tokenizer.hpp"
 #include "zero/launch/peers.hpp"
-#include "zero/model/family.hpp"
+#include "zero/model/recipe.hpp"
 #include "zero/plan/forecast.hpp"
 #include "zero/state/state_view.hpp"
 #include "zero/text/score_rules.hpp"
@@ -36,7 +36,7 @@ std::unique_ptr<Tokenizer> open_sample_tokenizer(const RunConfig& config, const 
 
 /// Returns the bytes of sample_text() beside the training's plan: fp32 weights and caches. Only
 /// rank 0 takes them if it joins the whole model.
-plan::TierBytes sample_bytes(const model::Architecture& model, int64_t sequence_length,
+plan::TierBytes sample_bytes(const model::Recipe& recipe, int64_t sequence_length,
                              const Tokenizer& tokenizer, const SampleOptions& options);
 
 /// Returns texts of a model without an encoder from its fp32 master weights, on rank 0; ""
@@ -47,7 +47,7 @@ plan::TierBytes sample_bytes(const model::Architecture& model, int64_t sequence_
 /// joins the weights, the other ranks, on all nodes, receive signs of life. Collective. REQUIRES:
 /// nothing else uses `peers` meanwhile.
 std::string sample_text(const state::StateView& view, const launch::Peers& peers,
-                        const model::Architecture& model, const Tokenizer& tokenizer,
+                        const model::Recipe& recipe, const Tokenizer& tokenizer,
                         const SampleOptions& options);
 
 }  // namespace zero::writing

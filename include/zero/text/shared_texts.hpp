@@ -16,8 +16,7 @@ namespace zero::writing {
 /// weights are held. Collective. REQUIRES: all ranks give the same sources, and nothing else uses
 /// `peers` meanwhile.
 std::vector<TokenList> generate_texts(const state::StateView& view, const launch::Peers& peers,
-                                      const model::Architecture& model,
-                                      const GenerationOptions& options,
+                                      const model::Recipe& recipe, const GenerationOptions& options,
                                       std::span<const TokenList> sources);
 
 /// Returns texts as generate_texts(), by a generator that has its weights, on each rank or held

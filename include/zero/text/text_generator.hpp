@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "zero/io/text/tokenizer.hpp"
-#include "zero/model/family.hpp"
+#include "zero/model/recipe.hpp"
 #include "zero/plan/forecast.hpp"
 #include "zero/text/score_rules.hpp"
 #include "zero/text/weights_together.hpp"
@@ -37,10 +37,10 @@ struct GenerationOptions {
 /// the source begins the text.
 class TextGenerator {
  public:
-  static plan::TierBytes bytes(const model::Architecture& model, const GenerationOptions& options);
+  static plan::TierBytes bytes(const model::Recipe& recipe, const GenerationOptions& options);
 
   /// Throws Error(kUsage) if the lengths exceed the model's positions.
-  TextGenerator(const model::Architecture& model, const GenerationOptions& options);
+  TextGenerator(const model::Recipe& recipe, const GenerationOptions& options);
   ~TextGenerator();
   TextGenerator(const TextGenerator&) = delete;
   TextGenerator& operator=(const TextGenerator&) = delete;
