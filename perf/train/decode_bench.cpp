@@ -95,7 +95,7 @@ bool equals_recompute(writing::Decoder& decoder, const Round& round) {
 }
 
 bool measure(Dtype compute, int threads, int rounds) {
-  writing::Decoder decoder(kModel, {.compute = compute, .context = kContext, .threads = threads});
+  writing::Decoder decoder({kModel}, {.compute = compute, .context = kContext, .threads = threads});
   fill(decoder);
   run(decoder);
   std::vector<double> rates, shares, prefill;

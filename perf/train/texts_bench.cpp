@@ -59,7 +59,7 @@ void measure(const Trial& trial) {
   options.rules.max_new_tokens = kTokens;
   options.batch = trial.batch;
   options.longest_source = kSource;
-  writing::TextGenerator generator(kModel, options);
+  writing::TextGenerator generator({kModel}, options);
   fill(generator);
   std::vector<double> rates;
   for (int round = 0; round <= trial.rounds; ++round) {

@@ -254,8 +254,7 @@ TEST(Freeze, PartsAUnitAndLeavesTheOrderOfParameters) {
 TEST(Borrow, FreezesAndMarksTheSame) {
   const Graph forward = tiny_forward(2, 0);
   std::vector<bool> borrowed;
-  for (const Parameter& parameter : forward.parameters)
-    borrowed.push_back(parameter.unit != 1);
+  for (const Parameter& parameter : forward.parameters) borrowed.push_back(parameter.unit != 1);
   const Graph graph = borrow(forward, borrowed);
   for (size_t p = 0; p < borrowed.size(); ++p) {
     EXPECT_EQ(graph.parameters[p].borrowed, borrowed[p]);

@@ -51,8 +51,7 @@ TEST(SavedSlices, HaveNothingOfBorrowedUnits) {
   plan::Plan plan = setup::build(config, {2, 1}).plan;
   const auto parts = setup::saved_parts(plan, false);
   const auto of_frozen = [&](const std::vector<state::SavedSlice>& slices) {
-    return std::ranges::count_if(slices,
-                                 [](const auto& slice) { return slice.held.unit->frozen; });
+    return std::ranges::count_if(slices, [](const auto& slice) { return slice.held.unit->frozen; });
   };
   checkpoint::Manifest frozen, borrowed;
   state::describe_slices(plan, 2, parts, frozen);

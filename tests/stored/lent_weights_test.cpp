@@ -65,8 +65,8 @@ TEST_F(LentWeights, ThatChangedAreRefusedWithBothDigests) {
   const ModelFolder model = open();
   require_lent(model, "aa", {{save::kLentFact, "aa"}}, "runs/x/step1");
   const auto refused = [&](const save::Facts& facts) {
-    return testing_support::refusal_of(
-        Exit::kInput, [&] { require_lent(model, "aa", facts, "runs/x/step1"); });
+    return testing_support::refusal_of(Exit::kInput,
+                                       [&] { require_lent(model, "aa", facts, "runs/x/step1"); });
   };
   EXPECT_THAT(refused({{save::kLentFact, "bb"}}),
               AllOf(HasSubstr(path() + ": the digest of its weights is aa"),
