@@ -187,3 +187,9 @@ target_include_directories(tower PRIVATE ${PROJECT_SOURCE_DIR})
 target_link_libraries(tower PRIVATE zero_commands)
 zero_test_program(another_family 2 "another family goes all ways" $<TARGET_FILE:tower>)
 zero_test_program(pairs 2 "pairs go all ways" $<TARGET_FILE:tower>)
+
+# The program with another alteration.
+add_executable(adapted families/adapted.cpp support/adapters.cpp)
+target_include_directories(adapted PRIVATE ${PROJECT_SOURCE_DIR})
+target_link_libraries(adapted PRIVATE zero_commands)
+zero_test_program(adapters 2 "adapters go all ways" $<TARGET_FILE:adapted>)
