@@ -13,9 +13,9 @@
 #include "zero/device/device.hpp"
 #include "zero/io/data/data_kind.hpp"
 #include "zero/launch/session.hpp"
+#include "zero/model/text_scores.hpp"
 #include "zero/setup/build.hpp"
 #include "zero/stored/stored_model.hpp"
-#include "zero/text/metrics.hpp"
 #include "zero/train/evaluator.hpp"
 
 namespace zero::commands {
@@ -117,7 +117,7 @@ double bits_of(double nats) { return nats / std::log(2.0); }
 /// Returns "null" for infinity, which JSON lacks. No double holds the perplexity of a loss above
 /// 709.
 std::string json_perplexity(double loss) {
-  const double perplexity = writing::perplexity(loss);
+  const double perplexity = model::perplexity(loss);
   return std::isfinite(perplexity) ? format("%.17g", perplexity) : "null";
 }
 
@@ -129,7 +129,7 @@ void print(const state::Evaluation& result, bool bytes, bool json) {
     if (bytes) std::printf("\"bits_per_byte\": %.17g, ", bits_of(result.loss));
     if (const auto& texts = result.texts) {
       std::printf("\"bleu\": %.17g, \"signature\": \"%s\", ", texts->bleu,
-                  writing::bleu_signature().c_str());
+                  model::bleu_signature().c_str());
       std::printf("\"exact_match\": %.17g, \"texts\": %lld, \"texts_seconds\": %.3f, ",
                   texts->exact_match, (long long)texts->count, texts->seconds);
     }
@@ -138,12 +138,12 @@ void print(const state::Evaluation& result, bool bytes, bool json) {
   }
   std::printf("loss %.6f nats a %s", result.loss, bytes ? "byte" : "token");
   if (bytes) std::printf(" = %.6f bits a byte", bits_of(result.loss));
-  std::printf("  perplexity %.4f  %lld tokens  %.1f s\n", writing::perplexity(result.loss),
+  std::printf("  perplexity %.4f  %lld tokens  %.1f s\n", model::perplexity(result.loss),
               (long long)result.tokens, result.seconds);
   if (const auto& texts = result.texts) {
     std::printf("BLEU %.4f  exact match %.4f  %lld texts  %.1f s\n  %s\n", texts->bleu,
                 texts->exact_match, (long long)texts->count, texts->seconds,
-                writing::bleu_signature().c_str());
+                model::bleu_signature().c_str());
   }
 }
 

@@ -9,12 +9,12 @@
 #include "src/commands/user_text.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
-#include "zero/text/metrics.hpp"
+#include "zero/model/text_scores.hpp"
 
 namespace zero::commands {
 namespace {
 
-using writing::TextCounts;
+using model::TextCounts;
 
 constexpr int64_t kMostBytes = int64_t(4) << 30;
 
@@ -83,31 +83,31 @@ TextCounts count_lines(const CommandLine& line) {
              line.second, " ", references.count_rest(),
              "; write one reference a line for each text");
     }
-    counts += writing::count_pair(text, reference);
+    counts += model::count_pair(text, reference);
   }
 }
 
 void print_json(const TextCounts& counts) {
-  const nlohmann::ordered_json json = {{"bleu", writing::bleu(counts)},
-                                       {"signature", writing::bleu_signature()},
-                                       {"precisions", writing::bleu_precisions(counts)},
-                                       {"brevity_penalty", writing::brevity_penalty(counts)},
+  const nlohmann::ordered_json json = {{"bleu", model::bleu(counts)},
+                                       {"signature", model::bleu_signature()},
+                                       {"precisions", model::bleu_precisions(counts)},
+                                       {"brevity_penalty", model::brevity_penalty(counts)},
                                        {"text_tokens", counts.tokens},
                                        {"reference_tokens", counts.reference_tokens},
-                                       {"exact_match", writing::exact_match(counts)},
+                                       {"exact_match", model::exact_match(counts)},
                                        {"lines", counts.pairs}};
   std::puts(json.dump(2).c_str());
 }
 
 void print_text(const TextCounts& counts) {
-  const auto precisions = writing::bleu_precisions(counts);
+  const auto precisions = model::bleu_precisions(counts);
   std::printf("BLEU %.4f  precisions %.1f %.1f %.1f %.1f, brevity penalty %.3f, %lld tokens, ",
-              writing::bleu(counts), precisions[0], precisions[1], precisions[2], precisions[3],
-              writing::brevity_penalty(counts), (long long)counts.tokens);
+              model::bleu(counts), precisions[0], precisions[1], precisions[2], precisions[3],
+              model::brevity_penalty(counts), (long long)counts.tokens);
   std::printf("%lld in the references\n", (long long)counts.reference_tokens);
-  std::printf("  %s\n", writing::bleu_signature().c_str());
-  std::printf("exact match %.4f  %lld of %s\n", writing::exact_match(counts),
-              (long long)counts.exact, counted(counts.pairs, "line").c_str());
+  std::printf("  %s\n", model::bleu_signature().c_str());
+  std::printf("exact match %.4f  %lld of %s\n", model::exact_match(counts), (long long)counts.exact,
+              counted(counts.pairs, "line").c_str());
 }
 
 }  // namespace

@@ -8,10 +8,10 @@
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
 #include "zero/config/generation.hpp"
+#include "zero/model/text_scores.hpp"
 #include "zero/plan/plan.hpp"
 #include "zero/stored/stored_model.hpp"
 #include "zero/text/character_stream.hpp"
-#include "zero/text/metrics.hpp"
 #include "zero/text/sampler.hpp"
 #include "zero/text/shared_texts.hpp"
 #include "zero/text/text_generator.hpp"
@@ -166,12 +166,12 @@ Answers answer(const Dataset& validation, int64_t samples, const Tokenizer& toke
   ZERO_REQUIRE(texts.size() == sources.size(), texts.size(), " texts for ", sources.size(),
                " sources");
   Answers answers;
-  writing::TextCounts counts;
+  model::TextCounts counts;
   for (size_t i = 0; i < texts.size(); ++i) {
     const std::string text =
         as_line(writing::answer_text(texts[i], questions[i].start, questions[i].end, tokenizer));
     const std::string target = as_line(validation.target_text(positions[i]).value_or(""));
-    counts += writing::count_pair(text, target);
+    counts += model::count_pair(text, target);
     answers.sources += as_line(writing::answer_text(questions[i].source, questions[i].start,
                                                     questions[i].end, tokenizer)) +
                        "\n";
@@ -179,8 +179,8 @@ Answers answer(const Dataset& validation, int64_t samples, const Tokenizer& toke
     answers.targets += target + "\n";
   }
   answers.figures = {.count = int64_t(texts.size()),
-                     .bleu = writing::bleu(counts),
-                     .exact_match = writing::exact_match(counts),
+                     .bleu = model::bleu(counts),
+                     .exact_match = model::exact_match(counts),
                      .seconds = std::chrono::duration<double>(Clock::now() - begun).count()};
   return answers;
 }

@@ -14,7 +14,7 @@
 #include "zero/base/text.hpp"
 #include "zero/io/files/open_file.hpp"
 #include "zero/io/files/own_file.hpp"
-#include "zero/text/metrics.hpp"
+#include "zero/model/text_scores.hpp"
 
 namespace zero::train {
 namespace {
@@ -122,7 +122,7 @@ std::string texts_line(const state::Evaluation::Texts& texts) {
 
 void append_evaluation(std::string& line, const state::Evaluation& evaluation) {
   append(line, "evaluation after step %lld  loss %.4f  perplexity %.4g  %lld tokens  %.1f s\n",
-         (long long)evaluation.step, evaluation.loss, writing::perplexity(evaluation.loss),
+         (long long)evaluation.step, evaluation.loss, model::perplexity(evaluation.loss),
          (long long)evaluation.tokens, evaluation.seconds);
   if (!evaluation.texts) return;
   append(line, "generated after step %lld  %s  %.1f s\n", (long long)evaluation.step,
@@ -134,7 +134,7 @@ void append_evaluation_line(std::string& line, const state::Evaluation& evaluati
   append_number(line, "loss", evaluation.loss);
   append(line, "\"loss_hex\": \"%016llx\", ",
          (unsigned long long)std::bit_cast<uint64_t>(evaluation.loss));
-  append_number(line, "perplexity", writing::perplexity(evaluation.loss));
+  append_number(line, "perplexity", model::perplexity(evaluation.loss));
   append(line, "\"tokens\": %lld, \"seconds\": %.3f", (long long)evaluation.tokens,
          evaluation.seconds);
   if (const auto& texts = evaluation.texts) {

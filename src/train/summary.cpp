@@ -14,8 +14,8 @@
 #include "zero/base/text.hpp"
 #include "zero/kernels/attention.hpp"
 #include "zero/kernels/product.hpp"
+#include "zero/model/text_scores.hpp"
 #include "zero/state/state_view.hpp"
-#include "zero/text/metrics.hpp"
 
 namespace zero::train {
 namespace {
@@ -302,7 +302,7 @@ std::string summary_json(const SummaryParts& parts) {
     json["eval_loss"] = parts.outcome.evaluation->loss;
     json["eval_step"] = parts.outcome.evaluation->step;
     json["eval_tokens"] = parts.outcome.evaluation->tokens;
-    json["eval_perplexity"] = writing::perplexity(parts.outcome.evaluation->loss);
+    json["eval_perplexity"] = model::perplexity(parts.outcome.evaluation->loss);
     if (const auto& written = parts.outcome.evaluation->texts) {
       json["eval_bleu"] = written->bleu;
       json["eval_exact_match"] = written->exact_match;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Corpora of pairs of texts with the BLEU that sacreBLEU gives them: golden values of
-`text/metrics`.
+`model/text_scores`.
 
 usage: bleu_golden.py TEXT [OUT]      writes tests/golden/bleu.json by default
 TEXT is English, as tools/data/web_text.py makes it. The file holds one row a corpus: [hypotheses,

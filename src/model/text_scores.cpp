@@ -1,4 +1,4 @@
-#include "zero/text/metrics.hpp"
+#include "zero/model/text_scores.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +6,7 @@
 
 #include "zero/base/keyed_hash.hpp"
 
-namespace zero::writing {
+namespace zero::model {
 namespace {
 
 /// Replaces log(0), so that the mean vanishes if an order has no n-grams.
@@ -219,4 +219,4 @@ double exact_match(const TextCounts& counts) {
 
 double perplexity(double loss) { return std::exp(loss); }
 
-}  // namespace zero::writing
+}  // namespace zero::model

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace zero::writing {
+namespace zero::model {
 
 /// The counts that score texts against references. Counts of several ranks or files add up to those
 /// of all pairs, in any order. A score is thus the same at every rank count. Twelve 64-bit
@@ -50,4 +50,4 @@ double perplexity(double loss);
 /// Returns the tokens of a text under 13a.
 std::vector<std::string> tokens_13a(std::string_view text);
 
-}  // namespace zero::writing
+}  // namespace zero::model

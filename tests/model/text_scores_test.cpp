@@ -1,6 +1,6 @@
 // Ranks: 1
 
-#include "zero/text/metrics.hpp"
+#include "zero/model/text_scores.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 #include "tests/support/processor_time.hpp"
 #include "tests/support/tree_folder.hpp"
 
-namespace zero::writing {
+namespace zero::model {
 namespace {
 
 using ::testing::ElementsAre;
@@ -122,4 +122,4 @@ TEST(Perplexity, IsTheExponentialOfTheLoss) {
 }
 
 }  // namespace
-}  // namespace zero::writing
+}  // namespace zero::model
