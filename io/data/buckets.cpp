@@ -108,7 +108,7 @@ std::vector<int64_t> LengthHistogram::covered() const {
   return sums;
 }
 
-std::vector<LengthPair> choose_length_pairs(const LengthHistogram& histogram, int64_t most) {
+std::vector<LengthPair> choose_form_lengths(const LengthHistogram& histogram, int64_t most) {
   ZERO_REQUIRE(most >= 1, most, " pairs of lengths");
   const Chooser chooser(histogram);
   const size_t all = histogram.covered().size() - 1;

@@ -46,7 +46,7 @@ class LengthHistogram {
 /// Each pair covers the one before it, and the last covers all samples. So the largest pair of
 /// several samples covers them all. Chooses the pairs on the grid with the least padding, then the
 /// fewest pairs, by dynamic programming over the last pair.
-std::vector<LengthPair> choose_length_pairs(const LengthHistogram& histogram, int64_t most);
+std::vector<LengthPair> choose_form_lengths(const LengthHistogram& histogram, int64_t most);
 
 /// Returns the index of the first pair that covers a sample. REQUIRES: a pair covers it.
 int64_t pair_of(std::span<const LengthPair> pairs, const LengthPair& sample);

@@ -91,15 +91,15 @@ std::vector<ShownIds> Dataset::shown(int64_t position) const {
 
 std::optional<std::string> Dataset::target_text(int64_t) const { return std::nullopt; }
 
-std::vector<LengthPair> choose_length_pairs(const Dataset& data, const LengthPair& longest,
+std::vector<LengthPair> choose_form_lengths(const Dataset& data, const LengthPair& longest,
                                             int64_t most) {
   LengthHistogram histogram(longest, kLengthUnit);
   for (int64_t i = 0; i < data.samples(); ++i) histogram.add(data.lengths(i));
-  return choose_length_pairs(histogram, most);
+  return choose_form_lengths(histogram, most);
 }
 
 PaddingReport padding_of(const Dataset& data, int64_t micro) {
-  const std::vector<LengthPair>& pairs = data.length_pairs();
+  const std::vector<LengthPair>& pairs = data.form_lengths();
   PaddingReport report{.shares = std::vector<double>(pairs.size())};
   double real = 0, padded = 0;
   for (int64_t first = 0; first < data.samples(); first += micro) {

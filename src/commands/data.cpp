@@ -177,7 +177,7 @@ Json View::summary_json() const {
   if (!data_.remark.empty()) out["remark"] = data_.remark;
   out["model_vocab_size"] = model::data_form(model::architecture_of(config_)).vocabulary;
   out["sequence_length"] = data.sequence_length;
-  if (!train().length_pairs().empty()) out["length_buckets"] = data.length_buckets;
+  if (!train().form_lengths().empty()) out["length_buckets"] = data.length_buckets;
   out["fingerprint"] = fingerprint_text(fingerprint_);
   out["ranks"] = line_.ranks;
   out["train_batch_size"] = batch_.train;

@@ -177,14 +177,14 @@ std::string length_text(const RunConfig& config) {
               ": the steps come from the data; zeroapp data INPUT counts them\n");
 }
 
-/// Returns a line on the pairs of lengths, which are seldom written.
-std::string pairs_text(const DataConfig& data) {
+/// Returns a line on the lengths of forms, which are seldom written.
+std::string forms_text(const DataConfig& data) {
   if (data.length_buckets == "none") return "";
   const bool chooses = chooses_lengths(data);
   return text(
       "lengths     ",
-      chooses ? "chosen from the data, as zeroapp data INPUT shows" : to_text(length_pairs(data)),
-      "; bytes and time are those of ", to_text({longest_pair(data)}), "\n");
+      chooses ? "chosen from the data, as zeroapp data INPUT shows" : to_text(form_lengths(data)),
+      "; bytes and time are those of ", to_text({longest_lengths(data)}), "\n");
 }
 
 }  // namespace
@@ -218,7 +218,7 @@ int plan(const CommandLine& line) {
     advise::add_largest_choice(input.config, limit, placement);
     std::fputs(placement.text().c_str(), stdout);
     std::fputs(length_text(config).c_str(), stdout);
-    std::fputs(pairs_text(config.data).c_str(), stdout);
+    std::fputs(forms_text(config.data).c_str(), stdout);
   }
   print_report(report, line.json);
   std::fflush(stdout);

@@ -112,56 +112,56 @@ bool take(std::string_view& rest, std::string_view word) {
   return true;
 }
 
-bool read_pair(std::string_view& rest, LengthPair& pair) {
-  return read_number(rest, pair.source) && take(rest, "x") && read_number(rest, pair.target);
+bool read_form(std::string_view& rest, LengthPair& form) {
+  return read_number(rest, form.source) && take(rest, "x") && read_number(rest, form.target);
 }
 
-std::vector<LengthPair> pairs_in(const std::string& word, const LengthPair& longest) {
-  std::vector<LengthPair> pairs;
+std::vector<LengthPair> forms_in(const std::string& word, const LengthPair& longest) {
+  std::vector<LengthPair> forms;
   for (std::string_view rest = word;;) {
-    LengthPair pair;
-    if (!read_pair(rest, pair)) refuse_word(word, longest);
-    pairs.push_back(pair);
-    if (rest.empty()) return pairs;
+    LengthPair form;
+    if (!read_form(rest, form)) refuse_word(word, longest);
+    forms.push_back(form);
+    if (rest.empty()) return forms;
     if (!take(rest, ", ") && !take(rest, ",")) refuse_word(word, longest);
   }
 }
 
-void require_rising(const std::vector<LengthPair>& pairs, const LengthPair& longest) {
-  for (size_t i = 1; i < pairs.size(); ++i) {
-    if (pairs[i].covers(pairs[i - 1]) && !(pairs[i] == pairs[i - 1])) continue;
-    const bool is_beyond = i + 1 == pairs.size();
-    refuse_settings({kKey, "data.source_length", "data.sequence_length"}, to_text({pairs[i - 1]}),
+void require_rising(const std::vector<LengthPair>& forms, const LengthPair& longest) {
+  for (size_t i = 1; i < forms.size(); ++i) {
+    if (forms[i].covers(forms[i - 1]) && !(forms[i] == forms[i - 1])) continue;
+    const bool is_beyond = i + 1 == forms.size();
+    refuse_settings({kKey, "data.source_length", "data.sequence_length"}, to_text({forms[i - 1]}),
                     is_beyond ? " is beyond the most that samples have, "
                               : " is not covered by the pair behind it, ",
-                    to_text({pairs[i]}), "; write pairs that grow up to ", to_text({longest}));
+                    to_text({forms[i]}), "; write pairs that grow up to ", to_text({longest}));
   }
 }
 
 }  // namespace
 
-LengthPair longest_pair(const DataConfig& data) {
+LengthPair longest_lengths(const DataConfig& data) {
   return {.source = data.source_length > 0 ? data.source_length : data.sequence_length,
           .target = data.sequence_length};
 }
 
-std::vector<LengthPair> length_pairs(const DataConfig& data) {
+std::vector<LengthPair> form_lengths(const DataConfig& data) {
   if (data.length_buckets == "none" || chooses_lengths(data)) return {};
-  const LengthPair longest = longest_pair(data);
-  std::vector<LengthPair> pairs = pairs_in(data.length_buckets, longest);
-  if (!(pairs.back() == longest)) pairs.push_back(longest);
-  require_rising(pairs, longest);
-  if (pairs.size() > kMostLengthPairs) {
-    refuse_settings({kKey}, "these are ", pairs.size(), " pairs of lengths, with ",
-                    to_text({longest}), ", and the most are ", kMostLengthPairs, "; write fewer");
+  const LengthPair longest = longest_lengths(data);
+  std::vector<LengthPair> forms = forms_in(data.length_buckets, longest);
+  if (!(forms.back() == longest)) forms.push_back(longest);
+  require_rising(forms, longest);
+  if (forms.size() > kMostForms) {
+    refuse_settings({kKey}, "these are ", forms.size(), " pairs of lengths, with ",
+                    to_text({longest}), ", and the most are ", kMostForms, "; write fewer");
   }
-  return pairs;
+  return forms;
 }
 
-std::string to_text(const std::vector<LengthPair>& pairs) {
+std::string to_text(const std::vector<LengthPair>& forms) {
   std::string words;
-  for (const LengthPair& pair : pairs) {
-    words += text(words.empty() ? "" : ", ", pair.source, "x", pair.target);
+  for (const LengthPair& form : forms) {
+    words += text(words.empty() ? "" : ", ", form.source, "x", form.target);
   }
   return words;
 }

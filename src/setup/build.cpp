@@ -292,10 +292,10 @@ Build build_evaluation(const RunConfig& config, const World& world) {
 
 void add_forms(const RunConfig& config, const World& world, Build& build) {
   require_lengths_stay(config);
-  const std::vector<LengthPair> pairs = length_pairs(config.data);
+  const std::vector<LengthPair> forms = form_lengths(config.data);
   std::array<std::vector<graph::Graph>, 2> shorter;
-  for (size_t i = 0; i + 1 < pairs.size(); ++i) {
-    const RunConfig form = of_lengths(config, pairs[i]);
+  for (size_t i = 0; i + 1 < forms.size(); ++i) {
+    const RunConfig form = of_lengths(config, forms[i]);
     shorter[0].push_back(step_graph(form, build, world));
     if (build.evaluation_micro == 0) continue;
     shorter[1].push_back(evaluation_graph(form, build.recipe, world, build.evaluation_micro));
@@ -306,12 +306,12 @@ void add_forms(const RunConfig& config, const World& world, Build& build) {
 void order_by_length(RunConfig& config, const BatchSizes& batch, DataSets& sets) {
   DataConfig& data = config.data;
   if (data.length_buckets == "none") return;
-  const LengthPair longest = longest_pair(data);
-  std::vector<LengthPair> pairs = length_pairs(data);
-  if (pairs.empty()) pairs = choose_length_pairs(*sets.train, longest, int64_t(kMostLengthPairs));
-  data.length_buckets = to_text(pairs);
-  sets.train->group(pairs, batch.micro);
-  if (sets.validation) sets.validation->group(pairs, evaluation_micro_batch(config, batch));
+  const LengthPair longest = longest_lengths(data);
+  std::vector<LengthPair> forms = form_lengths(data);
+  if (forms.empty()) forms = choose_form_lengths(*sets.train, longest, int64_t(kMostForms));
+  data.length_buckets = to_text(forms);
+  sets.train->group(forms, batch.micro);
+  if (sets.validation) sets.validation->group(forms, evaluation_micro_batch(config, batch));
 }
 
 void group_samples(RunConfig& config, const World& world, Build& build, DataSets& sets) {

@@ -40,9 +40,9 @@ std::string device_lines(launch::Session& session) {
 std::string shares_text(const Dataset& data, const PaddingReport& report) {
   std::string words;
   for (size_t i = 0; i < report.shares.size(); ++i) {
-    const LengthPair& pair = data.length_pairs()[i];
+    const LengthPair& form = data.form_lengths()[i];
     words += text(words.empty() ? "" : ", ", format("%.1f %% ", 100 * report.shares[i]), "of ",
-                  pair.source, "x", pair.target);
+                  form.source, "x", form.target);
   }
   return words;
 }
@@ -79,7 +79,7 @@ std::string libraries_text() {
 }
 
 std::string lengths_text(const DataSets& sets, int64_t micro) {
-  if (sets.train->length_pairs().empty()) return "";
+  if (sets.train->form_lengths().empty()) return "";
   const PaddingReport report = padding_of(*sets.train, micro);
   return text("lengths     ", shares_text(*sets.train, report),
               format("; %.1f %% of tokens are padding, ", 100 * report.padding),

@@ -17,9 +17,9 @@ class Columns {
  public:
   Columns(state::Engine& engine, int32_t graph, const Dataset& data)
       : engine_(engine), graph_(graph), data_(data) {
-    const size_t pairs = data.length_pairs().size(), forms = engine.plan().forms(graph);
-    ZERO_REQUIRE(pairs == forms || (pairs == 0 && forms == 1), "samples of ", pairs,
-                 " pairs of lengths for a plan of ", forms);
+    const size_t own = data.form_lengths().size(), forms = engine.plan().forms(graph);
+    ZERO_REQUIRE(own == forms || (own == 0 && forms == 1), "samples of ", own,
+                 " forms for a plan of ", forms);
     for (size_t i = 0; i < data.columns().size(); ++i) {
       inputs_[i] = &engine.plan().input(graph, data.columns()[i].name);
     }
@@ -40,7 +40,7 @@ class Columns {
   /// Reads samples into the rows of a micro-batch, in the shortest form that covers them.
   void read(int64_t micro, int64_t first, int64_t samples) const {
     const size_t form = data_.form_of(first, samples);
-    if (!data_.length_pairs().empty()) engine_.executor().choose_form(graph_, micro, form);
+    if (!data_.form_lengths().empty()) engine_.executor().choose_form(graph_, micro, form);
     const std::vector<DataColumn>& columns = data_.columns_of(form);
     const size_t count = columns.size();
     EachColumn<std::span<std::byte>> places;

@@ -69,18 +69,18 @@ DataConfig lengths(int64_t source, int64_t target, const std::string& buckets) {
 
 std::string refused(const std::string& buckets) {
   try {
-    return to_text(length_pairs(lengths(128, 64, buckets)));
+    return to_text(form_lengths(lengths(128, 64, buckets)));
   } catch (const SettingsError& error) {
     return error.what();
   }
 }
 
 TEST(LengthPairs, EndWithTheLongestWrittenOrNot) {
-  EXPECT_EQ(to_text(length_pairs(lengths(128, 64, "32x16"))), "32x16, 128x64");
-  EXPECT_EQ(to_text(length_pairs(lengths(128, 64, "32x16,128x64"))), "32x16, 128x64");
-  EXPECT_EQ(to_text(length_pairs(lengths(0, 64, "8x9, 8x64"))), "8x9, 8x64, 64x64");
-  EXPECT_TRUE(length_pairs(lengths(128, 64, "none")).empty());
-  EXPECT_TRUE(length_pairs(lengths(128, 64, "auto")).empty());
+  EXPECT_EQ(to_text(form_lengths(lengths(128, 64, "32x16"))), "32x16, 128x64");
+  EXPECT_EQ(to_text(form_lengths(lengths(128, 64, "32x16,128x64"))), "32x16, 128x64");
+  EXPECT_EQ(to_text(form_lengths(lengths(0, 64, "8x9, 8x64"))), "8x9, 8x64, 64x64");
+  EXPECT_TRUE(form_lengths(lengths(128, 64, "none")).empty());
+  EXPECT_TRUE(form_lengths(lengths(128, 64, "auto")).empty());
 }
 
 TEST(LengthPairs, RefuseWhatIsNoListAndNameOne) {

@@ -19,20 +19,20 @@ struct BatchSizes {
 /// nothing is given or the numbers do not divide.
 BatchSizes resolve_batch(const RunConfig& config, int64_t ranks);
 
-/// Maximum number of pairs of lengths. Every micro-batch is padded to one pair.
-inline constexpr size_t kMostLengthPairs = 4;
+/// Maximum number of forms. Every micro-batch is padded to the lengths of one form.
+inline constexpr size_t kMostForms = 4;
 
 /// Returns the most tokens that a source and a target may have.
-LengthPair longest_pair(const DataConfig& data);
+LengthPair longest_lengths(const DataConfig& data);
 
-/// Returns the pairs that data.length_buckets lists, shortest first. The last is always
-/// longest_pair(), even if the key omits it. Empty for "none" and "auto". Throws SettingsError if
-/// the key holds no such list.
-std::vector<LengthPair> length_pairs(const DataConfig& data);
-/// Returns the pairs as the key writes them: "32x16, 128x64".
-std::string to_text(const std::vector<LengthPair>& pairs);
+/// Returns the lengths of each form that data.length_buckets lists, shortest first. The last is
+/// always longest_lengths(), even if the key omits it. Empty for "none" and "auto". Throws
+/// SettingsError if the key holds no such list.
+std::vector<LengthPair> form_lengths(const DataConfig& data);
+/// Returns the lengths as the key writes them: "32x16, 128x64".
+std::string to_text(const std::vector<LengthPair>& forms);
 
-/// True if the program chooses the pairs from the data.
+/// True if the program chooses the lengths from the data.
 inline bool chooses_lengths(const DataConfig& data) { return data.length_buckets == "auto"; }
 
 }  // namespace zero

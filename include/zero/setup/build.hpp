@@ -84,12 +84,12 @@ Build build(const RunConfig& config, const World& world, const plan::UpdateShare
 /// low parts. Throws as build().
 Build build_evaluation(const RunConfig& config, const World& world);
 
-/// Adds forms for shorter samples to a build of the longest, one for each pair of lengths in
-/// data.length_buckets. build() calls it. Changes no address. Throws as plan::add_forms().
+/// Adds forms for shorter samples to a build of the longest, one for each that data.length_buckets
+/// lists. build() calls it. Changes no address. Throws as plan::add_forms().
 void add_forms(const RunConfig& config, const World& world, Build& build);
 
-/// Pads and orders the samples of all sets by the pairs of data.length_buckets (Dataset::group).
-/// Replaces "auto" by pairs chosen from the training samples. Does nothing for "none".
+/// Pads and orders the samples of all sets by the forms of data.length_buckets (Dataset::group).
+/// Replaces "auto" by lengths chosen from the training samples. Does nothing for "none".
 void order_by_length(RunConfig& config, const BatchSizes& batch, DataSets& sets);
 /// Orders samples as order_by_length(), and adds their forms to `build` if it lacks them.
 void group_samples(RunConfig& config, const World& world, Build& build, DataSets& sets);

@@ -21,7 +21,7 @@ std::string libraries_text();
 std::string banner(const std::string& version, launch::Session& session, const setup::Build& build,
                    const std::string& backend);
 
-/// Returns a line about samples grouped by length: the share of samples of each pair, and the share
+/// Returns a line about samples grouped by length: the share of samples of each form, and the share
 /// of tokens that is padding. Returns "" if samples are not grouped.
 std::string lengths_text(const DataSets& sets, int64_t micro);
 

@@ -44,16 +44,16 @@ TEST(LengthPairs, AreThoseOfTwoGroupsOfSamples) {
   LengthHistogram histogram({.source = 32, .target = 16}, 8);
   for (int i = 0; i < 10; ++i) histogram.add({.source = 5, .target = 8});
   histogram.add({.source = 30, .target = 3});
-  EXPECT_THAT(choose_length_pairs(histogram, 4),
+  EXPECT_THAT(choose_form_lengths(histogram, 4),
               ElementsAre(LengthPair{8, 8}, LengthPair{32, 8}, LengthPair{32, 16}));
-  EXPECT_THAT(choose_length_pairs(histogram, 2), ElementsAre(LengthPair{8, 8}, LengthPair{32, 16}));
-  EXPECT_THAT(choose_length_pairs(histogram, 1), ElementsAre(LengthPair{32, 16}));
+  EXPECT_THAT(choose_form_lengths(histogram, 2), ElementsAre(LengthPair{8, 8}, LengthPair{32, 16}));
+  EXPECT_THAT(choose_form_lengths(histogram, 1), ElementsAre(LengthPair{32, 16}));
 }
 
 TEST(LengthPairs, AreAsFewAsPadToTheFewestTokens) {
   LengthHistogram histogram({.source = 16, .target = 16}, 8);
   histogram.add({.source = 16, .target = 9});
-  EXPECT_THAT(choose_length_pairs(histogram, 4), ElementsAre(LengthPair{16, 16}));
+  EXPECT_THAT(choose_form_lengths(histogram, 4), ElementsAre(LengthPair{16, 16}));
 }
 
 TEST(LengthPairs, PadToTheFewestTokensOfAllThatThereAre) {
@@ -70,7 +70,7 @@ TEST(LengthPairs, PadToTheFewestTokensOfAllThatThereAre) {
       grid.add(sample);
     }
     for (const int64_t most : {1, 2, 3, 4}) {
-      const Pairs chosen = choose_length_pairs(grid, most);
+      const Pairs chosen = choose_form_lengths(grid, most);
       ASSERT_LE(int64_t(chosen.size()), most);
       for (size_t i = 1; i < chosen.size(); ++i) EXPECT_TRUE(chosen[i].covers(chosen[i - 1]));
       Pairs chain = {longest};

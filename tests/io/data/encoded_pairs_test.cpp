@@ -244,8 +244,8 @@ TEST(GroupedPairs, AreChosenFromTheSamples) {
   const TempFile file("a.tsv", kMixed);
   const Samples samples(options_of(file));
   // Multiples of 8 are longer than these samples may be.
-  EXPECT_THAT(choose_length_pairs(samples.data, {4, 5}, 4), ElementsAre(LengthPair{4, 5}));
-  EXPECT_THAT(choose_length_pairs(samples.data, {40, 24}, 4),
+  EXPECT_THAT(choose_form_lengths(samples.data, {4, 5}, 4), ElementsAre(LengthPair{4, 5}));
+  EXPECT_THAT(choose_form_lengths(samples.data, {40, 24}, 4),
               ElementsAre(LengthPair{8, 8}, LengthPair{40, 24}));
 }
 

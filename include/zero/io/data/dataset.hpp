@@ -60,8 +60,8 @@ class Dataset {
   /// samples may be. Throws Error(kInternal) if samples are not pairs.
   void group(const std::vector<LengthPair>& pairs, int64_t micro);
   /// Returns the pairs given to group().
-  const std::vector<LengthPair>& length_pairs() const { return pairs_; }
-  /// Returns the index in length_pairs() of the form for `count` samples from a position on: the
+  const std::vector<LengthPair>& form_lengths() const { return pairs_; }
+  /// Returns the index in form_lengths() of the form for `count` samples from a position on: the
   /// first whose lengths cover them all. Returns 0 for ungrouped samples.
   size_t form_of(int64_t position, int64_t count) const;
   const std::vector<DataColumn>& columns_of(size_t form) const { return columns_[form]; }
@@ -112,7 +112,7 @@ class Dataset {
 
 /// Returns at most `most` pairs of lengths that pad the samples to the fewest tokens. The last is
 /// `longest`, which covers all. See buckets.hpp.
-std::vector<LengthPair> choose_length_pairs(const Dataset& data, const LengthPair& longest,
+std::vector<LengthPair> choose_form_lengths(const Dataset& data, const LengthPair& longest,
                                             int64_t most);
 
 /// The padding of a grouped set by its pairs of lengths, over the micro-batches of its first epoch.
