@@ -15,19 +15,18 @@ uint64_t DataSets::fingerprint() const {
   return (first * 0x9E3779B97F4A7C15u) ^ validation_source->fingerprint();
 }
 
-std::vector<const DataKind*> data_kinds() { return {&token_data(), &pair_data()}; }
-
 int64_t limited(int64_t samples, int64_t most) {
   return most > 0 ? std::min(samples, most) : samples;
 }
 
 int64_t trained_samples(const DataOptions& options, int64_t samples) {
-  if (options.validation_fraction <= 0) return samples;
-  const int64_t held_out = int64_t(std::ceil(options.validation_fraction * double(samples)));
+  const double share = options.data.validation_fraction;
+  if (share <= 0) return samples;
+  const int64_t held_out = int64_t(std::ceil(share * double(samples)));
   if (held_out >= samples) {
-    refuse(Exit::kInput, options.train, ": ", counted(samples, "sample"),
-           ", of which data.validation_fraction", " = ", options.validation_fraction, " holds out ",
-           held_out, ", leave none to train on; give more data, or data.validation = FILE");
+    refuse(Exit::kInput, options.data.train, ": ", counted(samples, "sample"),
+           ", of which data.validation_fraction", " = ", share, " holds out ", held_out,
+           ", leave none to train on; give more data, or data.validation = FILE");
   }
   return samples - held_out;
 }

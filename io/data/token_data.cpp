@@ -32,7 +32,7 @@ int64_t count_samples(const TokenSource& source, const TokenWindows::Options& op
 
 std::unique_ptr<TokenSource> open_file(const std::string& path, const DataOptions& options) {
   return open_tokens(
-      {.path = path, .tokenizer = options.tokenizer, .vocab_size = options.vocab_size});
+      {.path = path, .tokenizer = options.data.tokenizer, .vocab_size = options.vocab_size});
 }
 
 [[noreturn]] void refuse_short(const std::string& path, int64_t tokens, int64_t window) {
@@ -55,13 +55,13 @@ std::string doubt_of(const std::string& path, const TokenSource& source) {
 }
 
 DataSets open_synthetic(const DataOptions& options) {
-  const int64_t samples = synthetic_samples(options.max_train_samples);
-  const int64_t tokens = samples * (options.sequence_length + 1);
+  const int64_t samples = synthetic_samples(options.data.max_train_samples);
+  const int64_t tokens = samples * (options.data.sequence_length + 1);
   auto source = std::make_unique<SyntheticTokens>(options.seed, tokens, options.vocab_size);
   DataSets sets;
-  sets.train = windows_of(
-      *source,
-      {.tokens = tokens, .sequence_length = options.sequence_length, .shuffle_seed = options.seed});
+  sets.train = windows_of(*source, {.tokens = tokens,
+                                    .sequence_length = options.data.sequence_length,
+                                    .shuffle_seed = options.seed});
   sets.train_source = std::move(source);
   sets.synthetic = true;
   return sets;
@@ -71,50 +71,51 @@ std::unique_ptr<Dataset> validation_of(const TokenSource& source, int64_t first,
                                        const DataOptions& options) {
   return windows_of(source, {.first_token = first,
                              .tokens = source.tokens() - first,
-                             .sequence_length = options.sequence_length,
-                             .max_samples = options.max_validation_samples,
+                             .sequence_length = options.data.sequence_length,
+                             .max_samples = options.data.max_validation_samples,
                              .keep_tail = true});
 }
 
 std::vector<DataColumn> columns(const DataOptions& options) {
-  return TokenWindows::columns_of(options.sequence_length);
+  return TokenWindows::columns_of(options.data.sequence_length);
 }
 
 std::vector<std::string> files(const DataOptions& options) {
   std::vector<std::string> paths;
-  for (const std::string& path : {options.train, options.validation}) {
+  for (const std::string& path : {options.data.train, options.data.validation}) {
     if (path.empty() || path == "synthetic") continue;
     paths.push_back(path);
     if (path.ends_with(".bin")) paths.push_back(index_path(path));
   }
   if (paths.empty()) return paths;
-  for (const std::string& path : tokenizer_paths(options.tokenizer)) paths.push_back(path);
+  for (const std::string& path : tokenizer_paths(options.data.tokenizer)) paths.push_back(path);
   return paths;
 }
 
 DataSets open(const DataOptions& options) {
-  if (options.train == "synthetic") return open_synthetic(options);
-  const int64_t window = options.sequence_length + 1;
-  auto source = open_file(options.train, options);
+  if (options.data.train == "synthetic") return open_synthetic(options);
+  const int64_t window = options.data.sequence_length + 1;
+  auto source = open_file(options.data.train, options);
   const int64_t tokens = source->tokens();
-  if (tokens < window) refuse_short(options.train, tokens, window);
+  if (tokens < window) refuse_short(options.data.train, tokens, window);
   const int64_t trained = trained_samples(options, tokens / window);
   DataSets sets;
   sets.train = windows_of(*source, {.tokens = trained * window,
-                                    .sequence_length = options.sequence_length,
-                                    .max_samples = options.max_train_samples,
+                                    .sequence_length = options.data.sequence_length,
+                                    .max_samples = options.data.max_train_samples,
                                     .shuffle_seed = options.seed});
-  if (!options.validation.empty()) {
-    auto held_out = open_file(options.validation, options);
-    if (held_out->tokens() < 2) refuse_short(options.validation, 1, 2);
+  if (!options.data.validation.empty()) {
+    auto held_out = open_file(options.data.validation, options);
+    if (held_out->tokens() < 2) refuse_short(options.data.validation, 1, 2);
     sets.validation = validation_of(*held_out, 0, options);
     sets.validation_source = std::move(held_out);
-  } else if (options.validation_fraction > 0) {
+  } else if (options.data.validation_fraction > 0) {
     sets.validation = validation_of(*source, trained * window, options);
   }
-  sets.remark = doubt_of(options.train, *source);
+  sets.remark = doubt_of(options.data.train, *source);
   if (sets.remark.empty() && sets.validation_source)
-    sets.remark = doubt_of(options.validation, static_cast<TokenSource&>(*sets.validation_source));
+    sets.remark =
+        doubt_of(options.data.validation, static_cast<TokenSource&>(*sets.validation_source));
   sets.train_source = std::move(source);
   return sets;
 }
@@ -168,8 +169,7 @@ int64_t TokenWindows::counted_in(int64_t sample) const {
 }
 
 const DataKind& token_data() {
-  static constexpr DataKind kTokens{
-      .name = "tokens", .columns = columns, .files = files, .open = open};
+  static const DataKind kTokens{.name = "tokens", .columns = columns, .files = files, .open = open};
   return kTokens;
 }
 

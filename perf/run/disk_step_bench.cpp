@@ -19,6 +19,7 @@
 #include "perf/support/timing.hpp"
 #include "src/machine/timed_steps.hpp"
 #include "src/model/gpt2.hpp"
+#include "tests/support/forward_of.hpp"
 #include "zero/base/error.hpp"
 #include "zero/compile/compile.hpp"
 #include "zero/graph/passes.hpp"
@@ -44,9 +45,9 @@ struct Settings {
 
 plan::Plan make_plan(const Settings& settings, Tier home) {
   const graph::Graph forward =
-      model::gpt2(kModel, {.micro = {.samples = settings.samples, .length = kLength},
-                           .compute = Dtype::bf16,
-                           .training = true});
+      model::forward_of(kModel, {.micro = {.samples = settings.samples, .length = kLength},
+                                 .compute = Dtype::bf16,
+                                 .training = true});
   const graph::Graph training = graph::differentiate(forward);
   plan::Request request{.stage = 1,
                         .compute = Dtype::bf16,

@@ -13,7 +13,7 @@
 #include "zero/device/device.hpp"
 #include "zero/io/data/data_kind.hpp"
 #include "zero/launch/session.hpp"
-#include "zero/model/text_scores.hpp"
+#include "zero/model/objective.hpp"
 #include "zero/setup/build.hpp"
 #include "zero/stored/stored_model.hpp"
 #include "zero/train/evaluator.hpp"
@@ -97,17 +97,21 @@ state::Evaluation evaluate(Session& session, const state::Communicators& comms,
                                    .reserved = 0,
                                    .pending_step = 0,
                                    .pending_tokens = 0};
-  state::Evaluation result =
-      train::evaluate(engine, *model.data.validation, session.rank(), inputs);
+  const model::Objective& objective = model::objective_for(model.config);
+  state::Evaluation result = train::evaluate({.session = session,
+                                              .engine = engine,
+                                              .validation = *model.data.validation,
+                                              .objective = objective},
+                                             inputs);
   if (!model.config.evaluation.generate || !std::isfinite(result.loss)) return result;
-  result.texts = train::answer({.session = session,
-                                .engine = engine,
-                                .config = model.config,
-                                .build = model.build,
-                                .validation = *model.data.validation,
-                                .tokenizer = *open_tokenizer(model.config.data.tokenizer),
-                                .samples = model.config.evaluation.generate_samples})
-                     .figures;
+  train::answer({.session = session,
+                 .engine = engine,
+                 .config = model.config,
+                 .build = model.build,
+                 .validation = *model.data.validation,
+                 .tokenizer = *open_tokenizer(model.config.data.tokenizer),
+                 .samples = model.config.evaluation.generate_samples})
+      .add_to(result, objective);
   return result;
 }
 
@@ -116,35 +120,57 @@ double bits_of(double nats) { return nats / std::log(2.0); }
 
 /// Returns "null" for infinity, which JSON lacks. No double holds the perplexity of a loss above
 /// 709.
-std::string json_perplexity(double loss) {
-  const double perplexity = model::perplexity(loss);
-  return std::isfinite(perplexity) ? format("%.17g", perplexity) : "null";
+std::string json_number(double number) {
+  return std::isfinite(number) ? format("%.17g", number) : "null";
 }
 
-void print(const state::Evaluation& result, bool bytes, bool json) {
-  if (json) {
-    std::printf("{\"loss\": %.17g, \"loss_hex\": \"%016llx\", \"perplexity\": %s, ", result.loss,
-                (unsigned long long)std::bit_cast<uint64_t>(result.loss),
-                json_perplexity(result.loss).c_str());
-    if (bytes) std::printf("\"bits_per_byte\": %.17g, ", bits_of(result.loss));
-    if (const auto& texts = result.texts) {
-      std::printf("\"bleu\": %.17g, \"signature\": \"%s\", ", texts->bleu,
-                  model::bleu_signature().c_str());
-      std::printf("\"exact_match\": %.17g, \"texts\": %lld, \"texts_seconds\": %.3f, ",
-                  texts->exact_match, (long long)texts->count, texts->seconds);
-    }
-    std::printf("\"tokens\": %lld, \"seconds\": %.3f}\n", (long long)result.tokens, result.seconds);
-    return;
+/// Returns the metrics of a source as members of a JSON object.
+std::string members(const state::Evaluation& result, MetricSource source) {
+  std::string all;
+  for (const auto& [metric, value] : result.metrics) {
+    if (metric->source != source) continue;
+    all += text('"', metric->name, "\": ", json_number(value), ", ");
+    if (!metric->signature.empty()) all += text("\"signature\": \"", metric->signature, "\", ");
   }
-  std::printf("loss %.6f nats a %s", result.loss, bytes ? "byte" : "token");
-  if (bytes) std::printf(" = %.6f bits a byte", bits_of(result.loss));
-  std::printf("  perplexity %.4f  %lld tokens  %.1f s\n", model::perplexity(result.loss),
-              (long long)result.tokens, result.seconds);
-  if (const auto& texts = result.texts) {
-    std::printf("BLEU %.4f  exact match %.4f  %lld texts  %.1f s\n  %s\n", texts->bleu,
-                texts->exact_match, (long long)texts->count, texts->seconds,
-                model::bleu_signature().c_str());
+  return all;
+}
+
+std::string json_text(const state::Evaluation& result, bool bytes) {
+  std::string json = format("{\"loss\": %.17g, \"loss_hex\": \"%016llx\", ", result.loss,
+                            (unsigned long long)std::bit_cast<uint64_t>(result.loss));
+  json += members(result, MetricSource::loss) + members(result, MetricSource::samples);
+  if (bytes) append(json, "\"bits_per_byte\": %.17g, ", bits_of(result.loss));
+  if (result.texts > 0) {
+    json += members(result, MetricSource::texts);
+    append(json, "\"texts\": %lld, \"texts_seconds\": %.3f, ", (long long)result.texts,
+           result.texts_seconds);
   }
+  append(json, "\"%ss\": %lld, \"seconds\": %.3f}\n", result.counted_by, (long long)result.counted,
+         result.seconds);
+  return json;
+}
+
+/// Returns the metrics of a source for people, each with two blanks behind it.
+std::string figures(const state::Evaluation& result, MetricSource source) {
+  std::string all;
+  for (const auto& [metric, value] : result.metrics) {
+    if (metric->source == source) all += text(metric->words, ' ', format("%.4f  ", value));
+  }
+  return all;
+}
+
+std::string words(const state::Evaluation& result, bool bytes) {
+  std::string line = format("loss %.6f nats a %s", result.loss, bytes ? "byte" : result.counted_by);
+  if (bytes) append(line, " = %.6f bits a byte", bits_of(result.loss));
+  line += "  " + figures(result, MetricSource::loss) + figures(result, MetricSource::samples);
+  append(line, "%lld %ss  %.1f s\n", (long long)result.counted, result.counted_by, result.seconds);
+  if (result.texts == 0) return line;
+  line += figures(result, MetricSource::texts);
+  append(line, "%lld texts  %.1f s\n", (long long)result.texts, result.texts_seconds);
+  for (const auto& [metric, value] : result.metrics) {
+    if (!metric->signature.empty()) line += text("  ", metric->signature, "\n");
+  }
+  return line;
 }
 
 }  // namespace
@@ -178,8 +204,10 @@ int eval(const CommandLine& line, int& argc, char**& argv) {
       refuse(Exit::kNumerics, model.stored->path(), ": the loss is not finite: the weights are ",
              "broken, or overflow in ", name_of(model.build.plan.request.compute));
     });
-    const bool bytes = model.stored->description().tokenizer == "bytes";
-    if (session.is_first()) print(result, bytes, line.json);
+    const bool bytes =
+        model.stored->description().tokenizer == "bytes" && result.counted_by == kByToken;
+    const std::string said = line.json ? json_text(result, bytes) : words(result, bytes);
+    if (session.is_first()) std::fputs(said.c_str(), stdout);
   });
   return int(Exit::kFinished);
 }

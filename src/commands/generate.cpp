@@ -226,7 +226,7 @@ struct Opened {
     model::require_decode(description.model);
     tokenizer = tokenizer_of(*model);
     generation = asked_generation(line, description.generation, model->path());
-    if (!line.chat || model::data_form(description.model).start >= 0) return;
+    if (!line.chat || model::data_form(description.model).ids.start >= 0) return;
     refuse(Exit::kUsage, "command line: --chat: ", model->path(),
            " holds a model that continues a text and answers none; write --prompt");
   }

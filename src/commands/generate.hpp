@@ -48,7 +48,7 @@ struct Writer {
 
   model::DataForm form() const { return model::data_form(model.description().model); }
   /// True if it answers a text, instead of continuing it.
-  bool answers() const { return form().start >= 0; }
+  bool answers() const { return form().ids.start >= 0; }
   Dtype compute() const { return model.description().compute; }
   bool is_first() const { return ranks == nullptr || ranks->session.is_first(); }
   std::optional<writing::WeightsTogether> together() const {

@@ -83,7 +83,7 @@ TextCounts count_lines(const CommandLine& line) {
              line.second, " ", references.count_rest(),
              "; write one reference a line for each text");
     }
-    counts += model::count_pair(text, reference);
+    counts += model::count_text(text, reference);
   }
 }
 
@@ -95,7 +95,7 @@ void print_json(const TextCounts& counts) {
                                        {"text_tokens", counts.tokens},
                                        {"reference_tokens", counts.reference_tokens},
                                        {"exact_match", model::exact_match(counts)},
-                                       {"lines", counts.pairs}};
+                                       {"lines", counts.texts}};
   std::puts(json.dump(2).c_str());
 }
 
@@ -107,14 +107,14 @@ void print_text(const TextCounts& counts) {
   std::printf("%lld in the references\n", (long long)counts.reference_tokens);
   std::printf("  %s\n", model::bleu_signature().c_str());
   std::printf("exact match %.4f  %lld of %s\n", model::exact_match(counts), (long long)counts.exact,
-              counted(counts.pairs, "line").c_str());
+              counted(counts.texts, "line").c_str());
 }
 
 }  // namespace
 
 int score(const CommandLine& line) {
   const TextCounts counts = count_lines(line);
-  if (counts.pairs == 0)
+  if (counts.texts == 0)
     refuse(Exit::kInput, line.input, ": is empty; write a text a line, its reference in ",
            line.second);
   if (line.json) {

@@ -34,7 +34,7 @@ writing::SearchRules rules_for(const CommandLine& line, const Writer& writer) {
   GenerationConfig asked = writer.generation;
   const int64_t positions = writer.form().positions;
   const int32_t end = writer.tokenizer.special_ids().eos;
-  if (!asked.eos_token_id && writer.form().end < 0 && end >= 0)
+  if (!asked.eos_token_id && writer.form().ids.end < 0 && end >= 0)
     asked.eos_token_id = std::vector<int64_t>{end};
   writing::SearchRules rules =
       asked_rules(line, writer.model, asked, std::min(kDefaultTokens, positions));
@@ -103,8 +103,9 @@ class Texts {
   std::string shown(const TokenList& text) const {
     const model::DataForm form = writer_.form();
     if (shows_ids_) return ids_text(std::span(text).subspan(writer_.answers() ? 1 : 0));
-    return writer_.answers() ? writing::answer_text(text, form.start, form.end, writer_.tokenizer)
-                             : writer_.tokenizer.decode(text, SpecialTokens::kSkipped);
+    return writer_.answers()
+               ? writing::answer_text(text, form.ids.start, form.ids.end, writer_.tokenizer)
+               : writer_.tokenizer.decode(text, SpecialTokens::kSkipped);
   }
 
   writing::GenerationOptions options(const CommandLine& line, const Extents& of) const {
@@ -126,7 +127,7 @@ class Texts {
 /// Returns the tokens of a source. If it is answered, it ends as in training.
 TokenList source_of(const Writer& writer, std::string_view text) {
   TokenList source = writer.tokenizer.encode(text);
-  if (writer.answers()) source.push_back(int32_t(writer.form().end));
+  if (writer.answers()) source.push_back(int32_t(writer.form().ids.end));
   return source;
 }
 

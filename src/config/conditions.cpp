@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <set>
 
 #include "src/config/optimizer_rows.hpp"
 #include "src/config/rules.hpp"
@@ -6,6 +7,8 @@
 
 namespace zero {
 namespace {
+
+constexpr const char* kFraction = "data.validation_fraction";
 
 bool dynamic_scale(const RunConfig& c) { return c.fp16.enabled && c.fp16.loss_scale == 0; }
 
@@ -128,8 +131,6 @@ std::vector<Condition> engine_conditions() {
        .wanted = "a checkpoint.keep that removes any",
        .holds = [](const RunConfig& c) { return c.checkpoint.keep > 0; },
        .example = {"checkpoint.keep = 0"}},
-      acts_with({"checkpoint.load_best_at_end", "checkpoint.patience"}, "checkpoint.best_metric",
-                {"validation_loss", "perplexity", "bleu", "exact_match"}),
       acts_with({"evaluation.generate_samples"}, "evaluation.generate", {true}),
   };
 }
@@ -149,42 +150,80 @@ std::vector<Condition> data_conditions() {
        .example = {"model.init_from = \"\""}},
       {.keys = {"data.max_validation_samples", "evaluation.interval", "evaluation.micro_batch_size",
                 "evaluation.show_samples", "checkpoint.best_metric"},
-       .because = {"data.validation", "data.validation_fraction"},
-       .wanted = "data.validation or data.validation_fraction",
+       .because = {"data.validation", kFraction},
+       .wanted = text("data.validation or ", kFraction),
        .holds = validates,
        .example = {"data.validation_fraction = 0.0"}},
   };
 }
 
-/// True if the model learns from pairs of texts, or if the families are unknown.
-bool learns_pairs(const RunConfig& c) {
-  return !c.model.table || c.model.table->empty() || family_of(c.model).learns_pairs;
+/// The families with an objective that owns a key.
+struct Owners {
+  std::string families;                      ///< names as a list in quotes
+  const ObjectiveSettings* first = nullptr;  ///< objective that owns the key
+  bool is_shared = true;                     ///< all objectives of these families own it
+
+  Owners(const ModelTable& table, std::string_view key) {
+    const auto owns = [&](const ObjectiveSettings& one) { return one.key(key) != nullptr; };
+    for (const ModelFamily& family : table) {
+      const auto found = std::ranges::find_if(family.objectives, owns);
+      if (found == family.objectives.end()) continue;
+      families += text(families.empty() ? "\"" : ", \"", family.name, '"');
+      if (!first) first = &*found;
+      is_shared &= std::ranges::all_of(family.objectives, owns);
+    }
+  }
+};
+
+/// Returns: "A", "A, and B" or "A, B, and C".
+std::string all_of(const std::vector<std::string>& wanted) {
+  std::string words;
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    words += (i == 0 ? "" : i + 1 == wanted.size() ? ", and " : ", ") + wanted[i];
+  }
+  return words;
 }
 
-std::vector<Condition> pair_conditions() {
-  const std::string wanted = text("a model.name or model.family ", kLearnsPairs);
-  return {
-      {.keys = {"data.source_length", "data.pad_id", "data.eos_id", "data.decoder_start_id",
-                "data.noise_density"},
-       .because = {"model.family", "model.name"},
-       .wanted = wanted,
-       .holds = learns_pairs},
-      {.keys = {"evaluation.generate"},
-       .because = {"model.family", "model.name", "data.noise_density", "data.validation",
-                   "data.validation_fraction"},
-       .wanted = wanted + ", data.noise_density = 0, and data.validation or " +
-                 "data.validation_fraction",
-       .holds = holds_pairs_out},
-      {.keys = {"data.source_field", "data.target_field", "data.source_prefix", "data.too_long",
-                "data.length_buckets"},
-       .because = {"model.family", "model.name", "data.noise_density"},
-       .wanted = wanted + ", and data.noise_density = 0",
-       .holds = [](const RunConfig& c) { return learns_pairs(c) && c.data.noise_density == 0; }},
-      {.keys = {"data.mean_noise_span_length", "data.sentinel_id"},
-       .because = {"model.family", "model.name", "data.noise_density"},
-       .wanted = wanted + ", and a data.noise_density above 0",
-       .holds = [](const RunConfig& c) { return learns_pairs(c) && c.data.noise_density > 0; }},
+/// Returns the condition of a key that acts only under objectives that own it.
+Condition acts_under(const ModelTable& table, const std::string& key) {
+  const Owners owners(table, key);
+  const ObjectiveSettings& first = *owners.first;
+  const bool validated = first.key(key)->validates;
+  Condition condition{.keys = {key}, .because = {"model.family", "model.name"}, .wanted = {}};
+  std::vector<std::string> wanted = {
+      text("a model.name or model.family ", first.families, " (", owners.families, ")")};
+  if (!owners.is_shared) {
+    condition.because.emplace_back(first.setting_key);
+    wanted.emplace_back(first.setting);
+  }
+  if (validated) {
+    condition.because.insert(condition.because.end(), {"data.validation", kFraction});
+    wanted.push_back(text("data.validation or ", kFraction));
+  }
+  condition.wanted = all_of(wanted);
+  condition.holds = [=](const RunConfig& c) {
+    const ObjectiveSettings* objective = objective_of(c);
+    return !objective || (objective->key(key) && (!validated || validates(c)));
   };
+  return condition;
+}
+
+/// Returns the conditions that depend on the objectives of the table.
+std::vector<Condition> objective_conditions(const ModelTable* table) {
+  std::vector<TomlValue> metrics;
+  for (const std::string_view name : metric_names(table)) metrics.emplace_back(std::string(name));
+  std::vector<Condition> conditions = {acts_with(
+      {"checkpoint.load_best_at_end", "checkpoint.patience"}, "checkpoint.best_metric", metrics)};
+  std::set<std::string> seen;
+  for (size_t i = 0; table && i < table->size(); ++i) {
+    for (const ObjectiveSettings& objective : (*table)[i].objectives) {
+      for (const OwnKey& key : objective.keys) {
+        const std::string name(key.name);
+        if (seen.insert(name).second) conditions.push_back(acts_under(*table, name));
+      }
+    }
+  }
+  return conditions;
 }
 
 std::vector<Condition> tier_conditions() {
@@ -222,19 +261,13 @@ std::vector<Condition> tier_conditions() {
 
 }  // namespace
 
-bool holds_pairs_out(const RunConfig& c) {
-  return learns_pairs(c) && c.data.noise_density == 0 && validates(c);
-}
-
-std::span<const Condition> conditions() {
-  static const std::vector<Condition> all = [] {
-    std::vector<Condition> joined = schedule_conditions();
-    for (const auto& some : {optimizer_conditions(), engine_conditions(), data_conditions(),
-                             pair_conditions(), generation_conditions(), tier_conditions()}) {
-      joined.insert(joined.end(), some.begin(), some.end());
-    }
-    return joined;
-  }();
+std::vector<Condition> conditions(const ModelTable* table) {
+  std::vector<Condition> all;
+  for (const auto& some :
+       {schedule_conditions(), optimizer_conditions(), engine_conditions(), data_conditions(),
+        objective_conditions(table), generation_conditions(), tier_conditions()}) {
+    all.insert(all.end(), some.begin(), some.end());
+  }
   return all;
 }
 

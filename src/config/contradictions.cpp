@@ -321,22 +321,25 @@ std::vector<Rule> activation_rules() {
 std::string unmeasured_best(const C& c) {
   const int64_t saves = c.checkpoint.interval, evaluates = c.evaluation.interval;
   const bool measured = saves > 0 && evaluates > 0 && saves % evaluates == 0;
-  if (c.checkpoint.best_metric == BestMetric::none || !validates(c) || measured) return kFine;
+  if (c.checkpoint.best_metric.empty() || !validates(c) || measured) return kFine;
   return text("the best is chosen among steps that are saved and evaluated; write ",
               "checkpoint.interval as a multiple of evaluation.interval, not ", saves, " and ",
               evaluates);
 }
 
-/// Refuses a metric of generated texts without a validation set of pairs to generate them for.
-std::string ungenerated_best(const C& c) {
-  const BestMetric metric = c.checkpoint.best_metric;
-  const bool is_of_texts = metric == BestMetric::bleu || metric == BestMetric::exact_match;
-  const bool generates = c.evaluation.generate && holds_pairs_out(c);
-  if (!is_of_texts || generates || !validates(c)) return kFine;
-  return text("\"", name_of(metric),
-              "\" is a number of texts that are generated for a validation set of pairs; write ",
-              "evaluation.generate = true for such a model, or ",
-              "best_metric = \"validation_loss\"");
+/// Refuses a metric that evaluations of this objective do not measure.
+std::string unknown_best(const C& c) {
+  const std::string& metric = c.checkpoint.best_metric;
+  const ObjectiveSettings *acts = objective_of(c), *owner = objective_with(c.model.table, metric);
+  if (!acts || !owner || !validates(c)) return kFine;
+  const Metric* measured = acts->metric(metric);
+  const bool is_of_texts = owner->metric(metric)->source == MetricSource::texts;
+  if (measured && (!is_of_texts || c.evaluation.generate)) return kFine;
+  const std::string what =
+      is_of_texts ? text("a number of texts that are generated for a validation set of ",
+                         owner->name, "; write evaluation.generate = true for such a model, or ")
+                  : text("a number of ", owner->name, "; write ");
+  return text("\"", metric, "\" is ", what, "best_metric = \"", kLossMetric, "\"");
 }
 
 std::vector<Rule> checkpoint_rules() {
@@ -351,7 +354,7 @@ std::vector<Rule> checkpoint_rules() {
                    "evaluation.interval = 10", "checkpoint.interval = 15"}},
       {.keys = {"checkpoint.best_metric", "evaluation.generate", "evaluation.generate_samples",
                 "data.validation", "data.validation_fraction"},
-       .broken = ungenerated_best,
+       .broken = unknown_best,
        .example = {"data.validation_fraction = 0.5", "evaluation.interval = 10",
                    "checkpoint.interval = 10", "checkpoint.best_metric = \"bleu\""}},
       clash({"checkpoint.load_best_at_end", "checkpoint.weights_only", "checkpoint.best_metric"},

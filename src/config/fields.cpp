@@ -5,14 +5,13 @@
 
 #include "src/config/key_table.hpp"
 #include "src/config/optimizer_rows.hpp"
+#include "zero/config/objective_table.hpp"
 #include "zero/config/schedule.hpp"
 
 namespace zero {
 namespace {
 
 constexpr Standing kOurs = Standing::ours, kSame = Standing::same;
-constexpr std::string_view kBestMetrics[] = {"", "validation_loss", "perplexity", "bleu",
-                                             "exact_match"};
 
 void batch_fields(Table& table, RunConfig& c) {
   table.integer("train_batch_size", c.train_batch_size,
@@ -113,8 +112,8 @@ void data_fields(Table& table, DataConfig& c) {
   table.flag("changed", c.changed);
 }
 
-/// Adds the keys of models that learn from pairs of texts.
-void pair_fields(Table& table, DataConfig& c) {
+/// Adds the keys that act only under some objectives.
+void objective_fields(Table& table, DataConfig& c) {
   const Range id{.low = -1, .high = 1 << 24};
   table.word("source_field", c.source_field);
   table.word("target_field", c.target_field);
@@ -269,25 +268,29 @@ void report_fields(Table& table, RunConfig& c) {
   table.flag("at_end", c.export_model.at_end);
 }
 
-/// Returns the names of the metrics. The last is a synonym of the first metric.
-OneOf best_metrics(BestMetric& metric) {
-  std::vector<std::string_view> names(std::begin(kBestMetrics), std::end(kBestMetrics));
+/// Returns the choice of a metric. The last name is a synonym of the loss.
+OneOf best_metrics(const ModelTable* models, std::string& metric) {
+  std::vector<std::string_view> names = metric_names(models);
+  names.insert(names.begin(), "");
   names.push_back("eval_loss");
-  const int last = int(names.size()) - 1;
-  return {.names = names,
-          .get = [&metric] { return int(metric); },
-          .set = [&metric, last](int i) { metric = i == last ? BestMetric(1) : BestMetric(i); },
-          .hint = ""};
+  const auto get = [&metric, names] {
+    const auto found = std::ranges::find(names, metric);
+    return found == names.end() ? 0 : int(found - names.begin());
+  };
+  const auto set = [&metric, names](int i) {
+    metric = size_t(i) + 1 == names.size() ? kLossMetric : names[size_t(i)];
+  };
+  return {.names = names, .get = get, .set = set, .hint = ""};
 }
 
-void checkpoint_fields(Table& table, CheckpointConfig& c) {
+void checkpoint_fields(Table& table, const ModelTable* models, CheckpointConfig& c) {
   table.section("checkpoint", kOurs);
   table.word("dir", c.dir);
   table.integer("interval", c.interval, {.high = 1e12});
   table.integer("keep", c.keep, {.high = 1e6});
   table.integer("keep_every", c.keep_every, {.high = 1e12});
   table.flag("async", c.async);
-  table.other("best_metric", best_metrics(c.best_metric));
+  table.other("best_metric", best_metrics(models, c.best_metric));
   table.integer("patience", c.patience, {.high = 1e6});
   table.flag("load_best_at_end", c.load_best_at_end);
   table.choice("resume", c.resume, {"auto", "require", "never"});
@@ -299,14 +302,12 @@ void checkpoint_fields(Table& table, CheckpointConfig& c) {
 
 }  // namespace
 
-std::string_view name_of(BestMetric metric) { return kBestMetrics[size_t(metric)]; }
-
 std::vector<Field> fields_of(RunConfig& config) {
   Table table;
   batch_fields(table, config);
   model_fields(table, config.model);
   data_fields(table, config.data);
-  pair_fields(table, config.data);
+  objective_fields(table, config.data);
   run_fields(table, config.run);
   optimizer_fields(table, config.optimizer);
   scheduler_fields(table, config.scheduler);
@@ -314,7 +315,7 @@ std::vector<Field> fields_of(RunConfig& config) {
   precision_fields(table, config);
   recompute_fields(table, config);
   report_fields(table, config);
-  checkpoint_fields(table, config.checkpoint);
+  checkpoint_fields(table, config.model.table, config.checkpoint);
   return table.take();
 }
 

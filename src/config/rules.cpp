@@ -5,7 +5,6 @@
 
 #include "src/config/fields.hpp"
 #include "zero/base/error.hpp"
-#include "zero/config/model_table.hpp"
 #include "zero/config/schedule.hpp"
 
 namespace zero {
@@ -22,18 +21,6 @@ bool acts(const Condition& condition, const RunConfig& config, std::span<const F
   if (condition.holds) return condition.holds(config);
   const TomlValue value = value_of(field_named(fields, condition.because.front()));
   return std::ranges::find(condition.values, value) != condition.values.end();
-}
-
-/// Returns the wanted settings of a condition, with the names of the families that it refers to.
-std::string wanted_of(const Condition& condition, const RunConfig& config) {
-  std::string wanted = condition.wanted;
-  const size_t at = wanted.find(kLearnsPairs);
-  if (at == wanted.npos || !config.model.table) return wanted;
-  std::string names;
-  for (const ModelFamily& family : *config.model.table) {
-    if (family.learns_pairs) names += text(names.empty() ? " (\"" : ", \"", family.name, '"');
-  }
-  return wanted.insert(at + kLearnsPairs.size(), names.empty() ? "" : names + ")");
 }
 
 const TomlValue& default_of(const std::string& key) {
@@ -80,14 +67,14 @@ void warn_of_the_wire(const RunConfig& config, Report& report) {
 
 std::vector<IdleSetting> idle_settings(const RunConfig& config, std::span<const Field> fields) {
   std::vector<IdleSetting> idle;
-  for (const Condition& condition : conditions()) {
+  for (const Condition& condition : conditions(config.model.table)) {
     if (acts(condition, config, fields)) continue;
     for (const std::string& key : condition.keys) {
       const TomlValue value = value_of(field_named(fields, key));
       if (value == default_of(key)) continue;
-      idle.push_back({key, condition.because,
-                      text(to_text(value), " has no effect: it acts only with ",
-                           wanted_of(condition, config))});
+      idle.push_back(
+          {key, condition.because,
+           text(to_text(value), " has no effect: it acts only with ", condition.wanted)});
     }
   }
   return idle;

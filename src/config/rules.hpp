@@ -21,12 +21,6 @@ struct Condition {
   std::vector<std::string> example = {};  ///< with `holds`: lines under which `keys` do not act
 };
 
-/// Text in Condition::wanted that is completed by the names of these families.
-inline constexpr std::string_view kLearnsPairs = "that learns from pairs of texts";
-
-/// True if the validation set holds pairs, whose targets can be compared with answers.
-bool holds_pairs_out(const RunConfig& config);
-
 /// Returns the rules of [model] for every family.
 std::vector<Rule> model_rules(const ModelConfig& model);
 
@@ -36,7 +30,8 @@ std::vector<Condition> generation_conditions();
 
 /// Returns all rules, including those of the model's family.
 std::vector<Rule> rules_for(const ModelConfig& model);
-std::span<const Condition> conditions();
+/// Returns all conditions, including those of the objectives in the table of models.
+std::vector<Condition> conditions(const ModelTable* table);
 
 /// A setting without effect because of another key's value.
 struct IdleSetting {

@@ -156,12 +156,13 @@ void check(const Blenderbot& model, const graph::Chunk& chunk) {
 struct Tables {
   TensorId tokens, bias;
 };
-Tables tables(const Blenderbot& model, GraphBuilder& out) {
+Tables tables(const Blenderbot& model, GraphBuilder& out, bool own_head = true) {
   out.unit("shared");
   const int64_t rows = padded_rows(model.vocabulary);
   const TensorId tokens = out.parameter({.name = "model.shared.weight",
                                          .shape = {rows, model.width},
                                          .padding_rows = rows - model.vocabulary});
+  if (!own_head) return {tokens, graph::kNone};
   const TensorId bias = out.parameter({.name = "final_logits_bias",
                                        .shape = {rows},
                                        .decays = false,
@@ -189,21 +190,26 @@ int64_t parameter_count(const Blenderbot& model) {
          model.decoder_layers * (2 * each.attention + each.decoder_feed_forward);
 }
 
-graph::Graph blenderbot(const Blenderbot& model, const ForwardOptions& options) {
+Trunk blenderbot_trunk(GraphBuilder& out, const Blenderbot& model, const ForwardOptions& options) {
   check(model, options.micro);
-  GraphBuilder out(options.micro, options.compute);
   const float dropout = options.training ? model.dropout : 0.0f;
   Builder builder{model, out, dropout, source_length(options.micro)};
-  const auto [tokens, bias] = tables(model, out);
+  const auto [tokens, bias] = tables(model, out, options.own_head);
   const TensorId counts = out.input({.name = "source_count", .sample = {1}});
-  const TensorId last = builder.decoder(tokens, builder.encoder(tokens, counts), counts);
-  const TensorId next = builder.ids("next", out.length());
-  graph::classifier(out, last, tokens, next,
+  return {.last = builder.decoder(tokens, builder.encoder(tokens, counts), counts),
+          .table = tokens,
+          .bias = bias};
+}
+
+void blenderbot_head(GraphBuilder& out, const Blenderbot& model, const Trunk& trunk,
+                     const ForwardOptions& options) {
+  const TensorId next =
+      out.input({.name = "next", .sample = {out.length()}, .ids = model.vocabulary});
+  graph::classifier(out, trunk.last, trunk.table, next,
                     {.vocabulary = model.vocabulary,
                      .chunk_rows = classifier_rows(options),
                      .label_smoothing = options.training ? model.smoothing : 0.0f,
-                     .logit_bias = bias});
-  return out.finish();
+                     .logit_bias = trunk.bias});
 }
 
 graph::Graph blenderbot_decode(const Blenderbot& model, const graph::Chunk& chunk, Dtype compute) {

@@ -27,19 +27,24 @@ struct Blenderbot {
 /// final_logits_bias, which is not trained.
 int64_t parameter_count(const Blenderbot& model);
 
-/// Returns the forward graph with its loss. Inputs: "source" [S] and "source_count" [1] for the
-/// encoder, "previous" and "next" [T] for the decoder. Parameters have Hugging Face's names, except
-/// that a layer's queries, keys and values are one:
+/// Adds the forward graph up to the decoder's last rows. Inputs: "source" [S] and "source_count"
+/// [1] for the encoder, "previous" [T] for the decoder. Parameters have Hugging Face's names,
+/// except that a layer's queries, keys and values are one:
 /// model.encoder.layers.0.self_attn.qkv_proj.weight [width, 3 width],
 /// model.decoder.layers.0.encoder_attn.kv_proj.bias. Unit "shared" holds the table of tokens, both
 /// tables of positions, both final norms and final_logits_bias, which stays constant. Each block is
 /// a unit. Initialisation N(0, 0.02). Throws Error(kUsage) if heads do not divide width or a length
 /// exceeds positions. Source: Roller et al. 2020 (arXiv:2004.13637); Hugging Face
 /// modeling_blenderbot.py for names and shapes.
-graph::Graph blenderbot(const Blenderbot& model, const ForwardOptions& options);
+Trunk blenderbot_trunk(graph::GraphBuilder& out, const Blenderbot& model,
+                       const ForwardOptions& options);
+
+/// Adds the loss of input "next" [T].
+void blenderbot_head(graph::GraphBuilder& out, const Blenderbot& model, const Trunk& trunk,
+                     const ForwardOptions& options);
 
 /// Returns the graph that reads sources or continues texts after them, and gives logits after
-/// texts. Has blenderbot()'s parameters in their order. Throws Error(kUsage) if heads do not divide
+/// texts. Has the trunk's parameters in their order. Throws Error(kUsage) if heads do not divide
 /// width or a cache holds more tokens than positions.
 graph::Graph blenderbot_decode(const Blenderbot& model, const graph::Chunk& chunk, Dtype compute);
 

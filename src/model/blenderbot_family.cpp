@@ -221,12 +221,17 @@ const Family& blenderbot_family() {
                    {"activation_dropout", 0, false},
                    {"encoder_layerdrop", 0, false},
                    {"decoder_layerdrop", 0, false}},
-      .data = "pairs",
+      .objectives = {"pairs", "spans"},
       // Sources: the chat template of Transformers' BlenderbotTokenizer; ParlAI's
       // blended_skill_talk, whose lines of a persona begin like this.
       .talk = {.persona = "your persona: ", .said = " "},
-      .forward = [](const Architecture& model,
-                    const ForwardOptions& options) { return blenderbot(of(model), options); },
+      .trunk =
+          [](graph::GraphBuilder& out, const Architecture& model, const ForwardOptions& options) {
+            return blenderbot_trunk(out, of(model), options);
+          },
+      .head =
+          [](graph::GraphBuilder& out, const Architecture& model, const Trunk& trunk,
+             const ForwardOptions& options) { blenderbot_head(out, of(model), trunk, options); },
       .decode = [](const Architecture& model, const graph::Chunk& chunk,
                    Dtype compute) { return blenderbot_decode(of(model), chunk, compute); },
       .parameter_count = [](const Architecture& model) { return parameter_count(of(model)); },
@@ -237,9 +242,7 @@ const Family& blenderbot_family() {
       .data_form = [](const Architecture& model) -> DataForm {
         return {.vocabulary = of(model).vocabulary,
                 .positions = of(model).positions,
-                .pad = kPad,
-                .end = kEnd,
-                .start = kStart};
+                .ids = {.pad = kPad, .end = kEnd, .start = kStart}};
       },
       .fact = [](const Architecture& model) { return "blenderbot of " + numbers_of(of(model)); },
       .words =

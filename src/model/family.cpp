@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "zero/base/error.hpp"
+#include "zero/model/objective.hpp"
 
 namespace zero::model {
 namespace {
@@ -23,6 +24,14 @@ std::string joined(const Catalogue& catalogue, std::string_view Family::*member,
   return all;
 }
 
+/// Returns the settings of an objective with the keys of its data.
+ObjectiveSettings settings_of(const Objective& objective) {
+  ObjectiveSettings settings = objective.settings;
+  settings.functions = &objective;
+  for (const std::string_view key : objective.data->keys) settings.keys.push_back({.name = key});
+  return settings;
+}
+
 /// Refuses settings that Transformers reads for every family and no family here builds.
 void require_plain_weights(const HubConfig& config) {
   for (const char* key : {"quantization_config", "compression_config"}) {
@@ -39,19 +48,23 @@ void require_plain_weights(const HubConfig& config) {
 
 }  // namespace
 
-Catalogue::Catalogue(std::vector<const Family*> rows, const std::vector<const DataKind*>& kinds,
-                     const std::vector<const AlterationKind*>& alterations)
+Catalogue::Catalogue(std::vector<const Family*> rows,
+                     const std::vector<const Objective*>& objectives)
     : families(std::move(rows)) {
   for (const Family* family : families) {
-    const auto kind = std::find_if(kinds.begin(), kinds.end(),
-                                   [&](const DataKind* one) { return one->name == family->data; });
-    ZERO_REQUIRE(kind != kinds.end(), family->title, " wants data of a kind ", family->data,
-                 ", which is not there");
-    models.push_back(family->settings);
-    models.back().functions = family;
-    models.back().data = *kind;
-    models.back().learns_pairs = (*kind)->of_pairs;
-    models.back().alterations = alterations;
+    ModelFamily& settings = models.emplace_back(family->settings);
+    settings.functions = family;
+    settings.alterations = alterations;
+    for (const Objective* one : objectives) {
+      if (one->fits && one->fits(*family)) settings.objectives.push_back(settings_of(*one));
+    }
+    for (const std::string_view name : family->objectives) {
+      const auto found = std::ranges::find(objectives, name,
+                                           [](const Objective* one) { return one->settings.name; });
+      ZERO_REQUIRE(found != objectives.end(), family->title, " learns ", name,
+                   ", an objective which is not there");
+      settings.objectives.push_back(settings_of(**found));
+    }
   }
 }
 

@@ -66,10 +66,7 @@ struct Builder {
     return graph::dropout_add(out, projected, middle, dropout, name);
   }
 
-  /// The result of the layers from tokens to the final norm.
-  struct Trunk {
-    TensorId table, last;
-  };
+  /// Adds the layers from tokens to the final norm.
   Trunk trunk() {
     const int64_t padded = padded_vocabulary(model);
     out.unit("embedding");
@@ -85,7 +82,7 @@ struct Builder {
     if (dropout > 0) x = graph::dropout_add(out, x, graph::kNone, dropout, "drop");
     for (int64_t i = 0; i < model.layers; ++i) x = block(x, i);
     out.unit("embedding");
-    return {.table = wte, .last = norm(x, "ln_f")};
+    return {.last = norm(x, "ln_f"), .table = wte};
   }
 };
 
@@ -98,6 +95,21 @@ void check(const Gpt2& model) {
                " layers and ", model.vocabulary, " classes: both must be at least 1");
 }
 
+/// Adds the forward graph up to the final hidden rows. Parameter names are Hugging Face's without
+/// "transformer.": wte.weight, wpe.weight, h.0.ln_1.weight, h.0.attn.c_attn.weight [width, 3
+/// width], ... Unit "embedding" holds wte, wpe and ln_f. Each block is a unit. Initialisation N(0,
+/// 0.02); the two projections into the residual stream are smaller by 1 / sqrt(2 layers). Source:
+/// Radford et al. 2019; Hugging Face modeling_gpt2.py for names and shapes.
+Trunk trunk(GraphBuilder& out, const Gpt2& model, const ForwardOptions& options) {
+  check(model);
+  if (options.micro.length > model.positions) {
+    refuse(Exit::kUsage, "samples of ", options.micro.length, " tokens, but the model has ",
+           model.positions,
+           " positions: shorten data.sequence_length or raise model.max_positions");
+  }
+  return Builder{model, out, options.training ? model.dropout : 0.0f}.trunk();
+}
+
 Gpt2 of(const Architecture& model) {
   const ModelNumbers& numbers = model.numbers;
   return {.layers = numbers.count("layers"),
@@ -107,6 +119,14 @@ Gpt2 of(const Architecture& model) {
           .positions = numbers.count("max_positions"),
           .dropout = float(numbers.rate("dropout")),
           .epsilon = float(numbers.rate("epsilon"))};
+}
+
+void head(GraphBuilder& out, const Architecture& model, const Trunk& trunk,
+          const ForwardOptions& options) {
+  const int64_t vocabulary = of(model).vocabulary;
+  const TensorId targets =
+      out.input({.name = "targets", .sample = {out.length()}, .ids = vocabulary});
+  graph::classifier(out, trunk.last, trunk.table, targets, vocabulary, classifier_rows(options));
 }
 
 /// Returns the description in checkpoints. Its words are a file format.
@@ -256,9 +276,10 @@ const Family& gpt2_family() {
       .dropouts = {{"resid_pdrop", kUsualDropout},
                    {"embd_pdrop", kUsualDropout},
                    {"attn_pdrop", kUsualDropout}},
-      .data = "tokens",
-      .forward = [](const Architecture& model,
-                    const ForwardOptions& options) { return gpt2(of(model), options); },
+      .objectives = {"tokens"},
+      .trunk = [](GraphBuilder& out, const Architecture& model,
+                  const ForwardOptions& options) { return trunk(out, of(model), options); },
+      .head = head,
       .decode = [](const Architecture& model, const graph::Chunk& chunk,
                    Dtype compute) { return gpt2_decode(of(model), chunk, compute); },
       .parameter_count = [](const Architecture& model) { return parameter_count(of(model)); },
@@ -286,23 +307,6 @@ int64_t parameter_count(const Gpt2& model) {
   return (model.vocabulary + model.positions + 2) * width + model.layers * block;
 }
 
-graph::Graph gpt2(const Gpt2& model, const ForwardOptions& options) {
-  check(model);
-  if (options.micro.length > model.positions) {
-    refuse(Exit::kUsage, "samples of ", options.micro.length, " tokens, but the model has ",
-           model.positions,
-           " positions: shorten data.sequence_length or raise model.max_positions");
-  }
-  GraphBuilder out(options.micro, options.compute);
-  Builder builder{model, out, options.training ? model.dropout : 0.0f};
-  const Builder::Trunk trunk = builder.trunk();
-  const TensorId targets =
-      out.input({.name = "targets", .sample = {out.length()}, .ids = model.vocabulary});
-  graph::classifier(out, trunk.last, trunk.table, targets, model.vocabulary,
-                    classifier_rows(options));
-  return out.finish();
-}
-
 graph::Graph gpt2_decode(const Gpt2& model, const graph::Chunk& chunk, Dtype compute) {
   check(model);
   if (chunk.context > model.positions) {
@@ -311,7 +315,7 @@ graph::Graph gpt2_decode(const Gpt2& model, const graph::Chunk& chunk, Dtype com
   }
   GraphBuilder out(chunk, compute);
   Builder builder{model, out, 0.0f};
-  const Builder::Trunk trunk = builder.trunk();
+  const Trunk trunk = builder.trunk();
   graph::logits(out, trunk.last, trunk.table, model.vocabulary);
   return out.finish();
 }

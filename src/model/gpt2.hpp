@@ -24,16 +24,8 @@ int64_t padded_vocabulary(const Gpt2& model);
 /// Returns the number of parameters without the vocabulary's padding.
 int64_t parameter_count(const Gpt2& model);
 
-/// Returns the forward graph with its loss. Parameter names are Hugging Face's without
-/// "transformer.": wte.weight, wpe.weight, h.0.ln_1.weight, h.0.attn.c_attn.weight [width, 3
-/// width], ... Unit "embedding" holds wte, wpe and ln_f. Each block is a unit. Initialisation N(0,
-/// 0.02); the two projections into the residual stream are smaller by 1 / sqrt(2 layers). Throws
-/// Error(kUsage) if heads do not divide width or length exceeds positions. Source: Radford et al.
-/// 2019; Hugging Face modeling_gpt2.py for names and shapes.
-graph::Graph gpt2(const Gpt2& model, const ForwardOptions& options);
-
 /// Returns the graph that continues texts by the tokens of a chunk and gives logits after them. Has
-/// gpt2()'s parameters in their order, and a cache of keys and values for each block and text.
+/// the trunk's parameters in their order, and a cache of keys and values for each block and text.
 /// Throws Error(kUsage) if heads do not divide width or the context exceeds positions.
 graph::Graph gpt2_decode(const Gpt2& model, const graph::Chunk& chunk, Dtype compute);
 

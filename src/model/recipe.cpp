@@ -5,22 +5,35 @@
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
 #include "zero/graph/passes.hpp"
+#include "zero/model/objective.hpp"
 
 namespace zero::model {
 namespace {
 
-graph::Graph unaltered(const Architecture& model, Purpose purpose, const GraphSizes& sizes) {
+/// Returns the forward graph: the family's trunk, and the head of the objective or its own.
+graph::Graph forward(const Recipe& recipe, ForwardOptions options) {
+  const Family& family = *recipe.model.family;
+  const auto other = recipe.objective ? recipe.objective->head : nullptr;
+  options.own_head = other == nullptr;
+  graph::GraphBuilder out(options.micro, options.compute);
+  const Trunk trunk = family.trunk(out, recipe.model, options);
+  (other ? other : family.head)(out, recipe.model, trunk, options);
+  return out.finish();
+}
+
+graph::Graph unaltered(const Recipe& recipe, Purpose purpose, const GraphSizes& sizes) {
+  const Architecture& model = recipe.model;
   ZERO_REQUIRE(model.family, "a model of no family");
   if (purpose == Purpose::decode) {
     require_decode(model);
     return model.family->decode(model, sizes.chunk, sizes.compute);
   }
   const bool stores = purpose == Purpose::store;
-  return model.family->forward(
-      model, {.micro = stores ? graph::MicroBatch{.samples = 1, .length = 1} : sizes.micro,
-              .compute = stores ? Dtype::f32 : sizes.compute,
-              .training = purpose == Purpose::train || purpose == Purpose::probe,
-              .chunk_rows = sizes.chunk_rows});
+  return forward(recipe,
+                 {.micro = stores ? graph::MicroBatch{.samples = 1, .length = 1} : sizes.micro,
+                  .compute = stores ? Dtype::f32 : sizes.compute,
+                  .training = purpose == Purpose::train || purpose == Purpose::probe,
+                  .chunk_rows = sizes.chunk_rows});
 }
 
 /// Returns what a fact and words append for rates of the network and alterations.
@@ -57,7 +70,7 @@ graph::Graph with_stored(const Architecture& model, graph::Graph graph) {
 }  // namespace
 
 graph::Graph graph_of(const Recipe& recipe, Purpose purpose, const GraphSizes& sizes) {
-  graph::Graph made = with_stored(recipe.model, unaltered(recipe.model, purpose, sizes));
+  graph::Graph made = with_stored(recipe.model, unaltered(recipe, purpose, sizes));
   for (const Alteration& alteration : recipe.alterations) {
     if (std::ranges::find(alteration.purposes, purpose) != alteration.purposes.end())
       made = alteration.apply(recipe.model, std::move(made));
@@ -67,7 +80,7 @@ graph::Graph graph_of(const Recipe& recipe, Purpose purpose, const GraphSizes& s
 }
 
 Recipe recipe_of(const RunConfig& config) {
-  Recipe recipe{.model = architecture_of(config)};
+  Recipe recipe{.model = architecture_of(config), .objective = &objective_for(config)};
   for (const AlterationKind* kind : family_of(config.model).alterations) {
     std::optional<Alteration> asked = kind->asked(config);
     if (asked) recipe.alterations.push_back(std::move(*asked));
@@ -83,9 +96,10 @@ std::vector<const AlterationKind*> alteration_kinds() {
 /// Counts the family's parameters by its row, because a graph also has buffers.
 int64_t parameter_count(const Recipe& recipe) {
   const int64_t own = recipe.model.family->parameter_count(recipe.model);
-  if (recipe.alterations.empty()) return own;
+  const bool has_own_head = !recipe.objective || !recipe.objective->head;
+  if (recipe.alterations.empty() && has_own_head) return own;
   const int64_t altered = real_numel(graph_of(recipe, Purpose::store));
-  return own + altered - real_numel(unaltered(recipe.model, Purpose::store, {}));
+  return own + altered - real_numel(unaltered({recipe.model}, Purpose::store, {}));
 }
 
 double flops_per_token(const Recipe& recipe, const graph::MicroBatch& micro) {

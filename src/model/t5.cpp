@@ -183,6 +183,11 @@ struct Builder {
   }
 };
 
+Builder builder_of(GraphBuilder& out, const T5& model, const ForwardOptions& options) {
+  const float dropout = options.training ? model.dropout : 0.0f;
+  return {model, out, dropout, source_length(options.micro), options.micro.length};
+}
+
 void check(const T5& model) {
   if (model.buckets % 4 == 0) return;
   refuse(Exit::kUsage, counted(model.buckets, "bucket"),
@@ -209,22 +214,25 @@ int64_t parameter_count(const T5& model) {
          model.decoder_layers * (2 * each.attention + each.feed_forward);
 }
 
-graph::Graph t5(const T5& model, const ForwardOptions& options) {
+Trunk t5_trunk(GraphBuilder& out, const T5& model, const ForwardOptions& options) {
   check(model);
-  GraphBuilder out(options.micro, options.compute);
-  const float dropout = options.training ? model.dropout : 0.0f;
-  Builder builder{model, out, dropout, source_length(options.micro), options.micro.length};
+  Builder builder = builder_of(out, model, options);
   out.unit("shared");
   const TensorId tokens = builder.table("shared.weight");
   const TensorId counts = out.input({.name = "source_count", .sample = {1}});
-  const TensorId last = builder.decoder(tokens, builder.encoder(tokens, counts), counts);
+  return {.last = builder.decoder(tokens, builder.encoder(tokens, counts), counts),
+          .table = tokens};
+}
+
+void t5_head(GraphBuilder& out, const T5& model, const Trunk& trunk,
+             const ForwardOptions& options) {
+  Builder builder = builder_of(out, model, options);
   const TensorId next = builder.ids("next", out.length());
-  graph::classifier(out, last, builder.head(tokens), next,
+  graph::classifier(out, trunk.last, builder.head(trunk.table), next,
                     {.vocabulary = model.vocabulary,
                      .chunk_rows = classifier_rows(options),
                      .logit_scale = builder.logit_scale(),
                      .label_smoothing = options.training ? model.smoothing : 0.0f});
-  return out.finish();
 }
 
 graph::Graph t5_decode(const T5& model, const graph::Chunk& chunk, Dtype compute) {

@@ -32,19 +32,24 @@ struct T5 {
 /// Returns the number of parameters without the vocabulary's padding.
 int64_t parameter_count(const T5& model);
 
-/// Returns the forward graph with its loss. Inputs: "source" [S] and "source_count" [1] for the
-/// encoder, "previous" and "next" [T] for the decoder. Parameters have Hugging Face's names, except
-/// that a layer's queries, keys and values are one:
+/// Adds the forward graph up to the decoder's last rows. Inputs: "source" [S] and "source_count"
+/// [1] for the encoder, "previous" [T] for the decoder. Parameters have Hugging Face's names,
+/// except that a layer's queries, keys and values are one:
 /// encoder.block.0.layer.0.SelfAttention.qkv.weight [width, 3 heads head_width],
 /// decoder.block.0.layer.1.EncDecAttention.kv.weight. Unit "shared" holds the table of tokens, the
 /// tables of distances and both final norms. Each block is a unit, and so is an untied head. Throws
 /// Error(kUsage) if buckets are not a multiple of 4. Source: Raffel et al. 2020 (arXiv:1910.10683),
 /// Shazeer 2020 (arXiv:2002.05202); Hugging Face modeling_t5.py for names, initial values and
 /// differences between them.
-graph::Graph t5(const T5& model, const ForwardOptions& options);
+Trunk t5_trunk(graph::GraphBuilder& out, const T5& model, const ForwardOptions& options);
+
+/// Adds the loss of input "next" [T].
+void t5_head(graph::GraphBuilder& out, const T5& model, const Trunk& trunk,
+             const ForwardOptions& options);
 
 /// Returns the graph that reads sources or continues texts after them, and gives logits after
-/// texts. Has t5()'s parameters in their order. Throws as t5().
+/// texts. Has the trunk's and head's parameters in their order. Throws
+/// as t5_trunk().
 graph::Graph t5_decode(const T5& model, const graph::Chunk& chunk, Dtype compute);
 
 /// Returns the floating-point operations of one target, forward and backward, with its share of the

@@ -264,9 +264,11 @@ const Family& t5_family() {
                  .form = stored_form_of,
                  .other_heads = {"classification_head.", "classifier.", "qa_outputs.", "v_head."}},
       .dropouts = {{"dropout_rate", kUsualDropout}},
-      .data = "pairs",
-      .forward = [](const Architecture& model,
-                    const ForwardOptions& options) { return t5(of(model), options); },
+      .objectives = {"pairs", "spans"},
+      .trunk = [](graph::GraphBuilder& out, const Architecture& model,
+                  const ForwardOptions& options) { return t5_trunk(out, of(model), options); },
+      .head = [](graph::GraphBuilder& out, const Architecture& model, const Trunk& trunk,
+                 const ForwardOptions& options) { t5_head(out, of(model), trunk, options); },
       .decode = [](const Architecture& model, const graph::Chunk& chunk,
                    Dtype compute) { return t5_decode(of(model), chunk, compute); },
       .parameter_count = [](const Architecture& model) { return parameter_count(of(model)); },
@@ -277,9 +279,7 @@ const Family& t5_family() {
       .data_form = [](const Architecture& model) -> DataForm {
         return {.vocabulary = of(model).vocabulary,
                 .positions = kNoLimit,
-                .pad = kPad,
-                .end = kEnd,
-                .start = kPad};
+                .ids = {.pad = kPad, .end = kEnd, .start = kPad}};
       },
       .fact = [](const Architecture& model) { return "t5 of " + numbers_of(of(model)); },
       .words =

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <unordered_map>
 
+#include "zero/base/error.hpp"
 #include "zero/base/keyed_hash.hpp"
 
 namespace zero::model {
@@ -154,8 +155,15 @@ TextCounts& TextCounts::operator+=(const TextCounts& other) {
   tokens += other.tokens;
   reference_tokens += other.reference_tokens;
   exact += other.exact;
-  pairs += other.pairs;
+  texts += other.texts;
   return *this;
+}
+
+TextCounts text_counts(std::span<const int64_t> numbers) {
+  TextNumbers own;
+  ZERO_REQUIRE(numbers.size() == own.size(), numbers.size(), " numbers for counts of texts");
+  std::ranges::copy(numbers, own.begin());
+  return std::bit_cast<TextCounts>(own);
 }
 
 std::vector<std::string> tokens_13a(std::string_view line) {
@@ -170,12 +178,12 @@ std::vector<std::string> tokens_13a(std::string_view line) {
   return split(text);
 }
 
-TextCounts count_pair(std::string_view hypothesis, std::string_view reference) {
+TextCounts count_text(std::string_view hypothesis, std::string_view reference) {
   const std::vector<std::string> own = tokens_13a(hypothesis), other = tokens_13a(reference);
   TextCounts counts{.tokens = int64_t(own.size()),
                     .reference_tokens = int64_t(other.size()),
                     .exact = without_outer_blanks(hypothesis) == without_outer_blanks(reference),
-                    .pairs = 1};
+                    .texts = 1};
   for (size_t order = 1; order <= TextCounts::kOrders; ++order)
     count_order(own, other, order, counts);
   return counts;
@@ -214,9 +222,7 @@ std::string bleu_signature() {
 }
 
 double exact_match(const TextCounts& counts) {
-  return counts.pairs == 0 ? 0 : double(counts.exact) / double(counts.pairs);
+  return counts.texts == 0 ? 0 : double(counts.exact) / double(counts.texts);
 }
-
-double perplexity(double loss) { return std::exp(loss); }
 
 }  // namespace zero::model

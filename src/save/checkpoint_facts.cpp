@@ -22,11 +22,14 @@ constexpr int64_t kMostSamples = int64_t(1) << 53;
 constexpr const char *kDataFact = "data", *kArithmeticFact = "arithmetic",
                      *kOrderFact = "sample_order", *kNormsFact = "norms";
 constexpr const char *kBestStep = "best.step", *kBestLoss = "best.eval_loss",
-                     *kBestTokens = "best.eval_tokens", *kBestTexts = "best.texts",
-                     *kBestBleu = "best.bleu", *kBestExact = "best.exact_match";
+                     *kBestTexts = "best.texts";
 constexpr const char *kPatienceMetric = "patience.metric", *kPatienceMerit = "patience.merit",
                      *kPatienceEvaluations = "patience.evaluations",
                      *kPatienceStep = "patience.step";
+
+/// Returns the names of facts on the best checkpoint's evaluation.
+std::string counted_fact(const char* unit) { return text("best.eval_", unit, "s"); }
+std::string metric_fact(const Metric& metric) { return text("best.", metric.name); }
 
 bool is_count(int64_t number) { return 0 <= number && number <= kMostRunSteps; }
 
@@ -142,45 +145,44 @@ int64_t skipped_in_row(const Facts& facts) {
                                                                    : 0;
 }
 
-double merit_of(const state::Evaluation& evaluation, BestMetric metric) {
+double merit_of(const state::Evaluation& evaluation, std::string_view metric) {
   constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-  switch (metric) {
-    case BestMetric::validation_loss:
-    case BestMetric::perplexity:  // falls as the loss does, and may be too large for a double
-      return std::isfinite(evaluation.loss) ? -evaluation.loss : kNone;
-    case BestMetric::bleu:
-      return evaluation.texts ? evaluation.texts->bleu : kNone;
-    case BestMetric::exact_match:
-      return evaluation.texts ? evaluation.texts->exact_match : kNone;
-    case BestMetric::none:
-      return kNone;
-  }
-  return kNone;
+  const state::Evaluation::Measured* measured = evaluation.measured(metric);
+  // A metric of the loss grows with it, and may be too large for a double.
+  const bool is_loss =
+      metric == kLossMetric || (measured && measured->metric->source == MetricSource::loss);
+  if (is_loss) return std::isfinite(evaluation.loss) ? -evaluation.loss : kNone;
+  if (!measured) return kNone;
+  return measured->metric->higher_is_better ? measured->value : -measured->value;
 }
 
 void add_best(const state::Evaluation& best, Facts& facts) {
   facts[kBestStep] = number_text(best.step);
   facts[kBestLoss] = number_text(best.loss);
-  facts[kBestTokens] = number_text(best.tokens);
-  if (!best.texts) return;
-  facts[kBestTexts] = number_text(best.texts->count);
-  facts[kBestBleu] = number_text(best.texts->bleu);
-  facts[kBestExact] = number_text(best.texts->exact_match);
+  facts[counted_fact(best.counted_by)] = number_text(best.counted);
+  for (const auto& [metric, value] : best.metrics) {
+    if (metric->source != MetricSource::loss) facts[metric_fact(*metric)] = number_text(value);
+  }
+  if (best.texts > 0) facts[kBestTexts] = number_text(best.texts);
 }
 
-std::optional<state::Evaluation> best_in(const Facts& facts) {
-  state::Evaluation best;
+std::optional<state::Evaluation> best_in(const Facts& facts, const model::Objective& objective) {
+  state::Evaluation best{.counted_by = objective.counted_by};
   const bool known = read_number(fact(facts, kBestStep), best.step) &&
                      read_number(fact(facts, kBestLoss), best.loss) &&
-                     read_number(fact(facts, kBestTokens), best.tokens) && is_count(best.step) &&
-                     best.tokens >= 0;
-  state::Evaluation::Texts texts;
-  if (read_number(fact(facts, kBestTexts), texts.count) &&
-      read_number(fact(facts, kBestBleu), texts.bleu) &&
-      read_number(fact(facts, kBestExact), texts.exact_match)) {
-    best.texts = texts;
+                     read_number(fact(facts, counted_fact(best.counted_by)), best.counted) &&
+                     is_count(best.step) && best.counted >= 0;
+  if (!known) return {};
+  best.measure(objective.settings.metrics, MetricSource::loss);
+  for (const Metric& metric : objective.settings.metrics) {
+    double value = 0;
+    if (metric.source != MetricSource::loss &&
+        read_number(fact(facts, metric_fact(metric)), value)) {
+      best.metrics.push_back({&metric, value});
+    }
   }
-  return known ? std::optional(best) : std::nullopt;
+  if (!read_number(fact(facts, kBestTexts), best.texts)) best.texts = 0;
+  return best;
 }
 
 void Patience::hear(int64_t of_step, double other) {
@@ -191,17 +193,17 @@ void Patience::hear(int64_t of_step, double other) {
   if (is_better || evaluations >= 0) evaluations = is_better ? 0 : evaluations + 1;
 }
 
-void add_patience(const Patience& patience, BestMetric metric, Facts& facts) {
+void add_patience(const Patience& patience, const std::string& metric, Facts& facts) {
   if (patience.evaluations < 0) return;
-  facts[kPatienceMetric] = name_of(metric);
+  facts[kPatienceMetric] = metric;
   facts[kPatienceMerit] = number_text(patience.merit);
   facts[kPatienceEvaluations] = number_text(patience.evaluations);
   facts[kPatienceStep] = number_text(patience.step);
 }
 
-Patience patience_in(const Facts& facts, BestMetric metric) {
+Patience patience_in(const Facts& facts, const std::string& metric) {
   Patience patience;
-  const bool known = fact(facts, kPatienceMetric) == name_of(metric) &&
+  const bool known = fact(facts, kPatienceMetric) == metric &&
                      read_number(fact(facts, kPatienceMerit), patience.merit) &&
                      read_number(fact(facts, kPatienceEvaluations), patience.evaluations) &&
                      read_number(fact(facts, kPatienceStep), patience.step) &&
@@ -255,10 +257,10 @@ Facts launch_facts(const FactParts& parts) {
                  {kConfigurationFact, parts.configuration},
                  {checkpoint::kHdf5Fact, checkpoint::hdf5_version()},
                  {"build", parts.program}};
-  const std::string& pairs = parts.config.data.length_buckets;
-  if (pairs != "none") {
+  const std::string& forms = parts.config.data.length_buckets;
+  if (forms != "none") {
     facts[kOrderFact] =
-        text("by lengths of ", pairs, ", in micro-batches of ", parts.build.batch.micro);
+        text("by lengths of ", forms, ", in micro-batches of ", parts.build.batch.micro);
   }
   if (has_stored_norms(parts.build.plan)) facts[kNormsFact] = "of stored tensors";
   if (!parts.generation.empty()) facts[kGenerationFact] = parts.generation;

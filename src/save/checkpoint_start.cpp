@@ -16,6 +16,7 @@
 #include "zero/io/files/input_file.hpp"
 #include "zero/io/files/open_file.hpp"
 #include "zero/launch/files.hpp"
+#include "zero/model/objective.hpp"
 #include "zero/save/checkpoint_facts.hpp"
 #include "zero/save/checkpointer.hpp"
 #include "zero/save/stored_checkpoints.hpp"
@@ -233,10 +234,10 @@ bool Checkpointer::load(const Start& start, state::Engine& engine) {
   if (!verify(start, &engine)) return false;
   take_state(start, engine);
   if (start.store != store_.get()) return true;
-  best_ = best_in(start.manifest.facts);
+  best_ = best_in(start.manifest.facts, model::objective_for(config_));
   // Under another metric, an earlier evaluation may have no score.
-  const BestMetric metric = config_.checkpoint.best_metric;
-  if (best_ && metric != BestMetric::none && std::isnan(merit_of(*best_, metric))) best_.reset();
+  const std::string& metric = config_.checkpoint.best_metric;
+  if (best_ && !metric.empty() && std::isnan(merit_of(*best_, metric))) best_.reset();
   patience_ = patience_in(start.manifest.facts, metric);
   session_.on_every_rank([&] {
     if (session_.is_first()) set_newer_aside(start);

@@ -9,6 +9,7 @@
 #include "zero/graph/passes.hpp"
 #include "zero/kernels/attention.hpp"
 #include "zero/kernels/product.hpp"
+#include "zero/model/objective.hpp"
 #include "zero/plan/forecast.hpp"
 #include "zero/setup/saved_parts.hpp"
 
@@ -77,13 +78,9 @@ RunConfig of_lengths(RunConfig config, const LengthPair& lengths) {
   return config;
 }
 
-const DataKind& kind_of(const RunConfig& config) {
-  const DataKind* kind = family_of(config.model).data;
-  ZERO_REQUIRE(kind, "a table of models without data");
-  return *kind;
-}
+const DataKind& kind_of(const RunConfig& config) { return *model::objective_for(config).data; }
 
-/// Checks that the data, a kind of its own, have the columns that the family's graph takes.
+/// Checks that the data, a kind of its own, have the columns that the model's graph takes.
 void require_columns(const graph::Graph& graph, const std::vector<DataColumn>& columns) {
   size_t wanted = 0;
   for (const graph::Input& input : graph.inputs) {
@@ -184,23 +181,6 @@ kernels::LossScaling loss_scaling_of(const RunConfig& config) {
           .min_scale = float(fp16.min_loss_scale)};
 }
 
-PairOptions pair_options(const DataConfig& data, const model::DataForm& form) {
-  return {.source_field = data.source_field,
-          .target_field = data.target_field,
-          .source_prefix = data.source_prefix,
-          .source_length = data.source_length,
-          .refuse_long = data.too_long == TooLong::refuse,
-          .model_pad = form.pad,
-          .model_end = form.end,
-          .model_start = form.start,
-          .pad_id = data.pad_id,
-          .end_id = data.eos_id,
-          .start_id = data.decoder_start_id,
-          .noise_density = data.noise_density,
-          .noise_span = data.mean_noise_span_length,
-          .sentinel_id = data.sentinel_id};
-}
-
 Build build_of(const RunConfig& config, const World& world, const plan::UpdateShares& shares,
                bool trains) {
   Build made{.recipe = model::recipe_of(config),
@@ -230,17 +210,11 @@ Dtype compute_dtype(const RunConfig& config) {
 
 DataOptions data_options(const RunConfig& config) {
   const model::DataForm form = model::data_form(model::architecture_of(config));
-  return {.train = config.data.train,
-          .validation = config.data.validation,
-          .validation_fraction = config.data.validation_fraction,
-          .tokenizer = config.data.tokenizer,
-          .sequence_length = config.data.sequence_length,
-          .max_train_samples = config.data.max_train_samples,
-          .max_validation_samples = config.data.max_validation_samples,
-          .vocab_size = form.vocabulary,
+  return {.data = config.data,
           .seed = uint64_t(config.run.seed),
-          .model = model_numbers(config).counts,
-          .pairs = pair_options(config.data, form)};
+          .vocab_size = form.vocabulary,
+          .ids = form.ids,
+          .model = model_numbers(config).counts};
 }
 
 DataSets open_data(const RunConfig& config) { return kind_of(config).open(data_options(config)); }

@@ -80,8 +80,8 @@ class Values : public JsonSink {
 
 /// Returns the family's id under Hugging Face's name; -1 for other names or undefined ids.
 int64_t id_of_family(const model::DataForm& form, std::string_view name) {
-  if (name == "pad_token_id") return form.pad;
-  return name == "decoder_start_token_id" ? form.start : -1;
+  if (name == "pad_token_id") return form.ids.pad;
+  return name == "decoder_start_token_id" ? form.ids.start : -1;
 }
 
 bool is_id_of_family(std::string_view name) {
@@ -242,9 +242,9 @@ std::string adapter_json(const ModelDescription& description) {
 std::string generation_json(const ModelDescription& description) {
   const model::DataForm form = model::data_form(description.model);
   Json json = Json::object();
-  for (const auto& [key, id] : {std::pair("decoder_start_token_id", form.start),
-                                {"pad_token_id", form.pad},
-                                {"eos_token_id", form.end}}) {
+  for (const auto& [key, id] : {std::pair("decoder_start_token_id", form.ids.start),
+                                {"pad_token_id", form.ids.pad},
+                                {"eos_token_id", form.ids.end}}) {
     if (id >= 0) json[key] = id;
   }
   for (const auto& [key, value] : generation_values(description.generation)) {

@@ -78,11 +78,6 @@ std::string composed_input(const ModelDescription& description,
   const std::string train = !given.empty() ? given : only.empty() ? "synthetic" : only;
   if (given.empty()) input += "train = " + to_text(TomlValue(train)) + "\n";
   const bool is_named = !override_of(overrides, "data.tokenizer").empty();
-  if (family->settings.learns_pairs && description.tokenizer.empty() && !is_named) {
-    refuse(
-        Exit::kUsage, "no tokenizer lies beside the model; copy the spiece.model, or vocab.json ",
-        "and merges.txt, that it was trained with to its folder, or write data.tokenizer=FOLDER");
-  }
   const bool reads = train != "synthetic" && !description.tokenizer.empty();
   if (reads && !is_named) {
     input += "tokenizer = " + to_text(TomlValue(description.tokenizer)) + "\n";

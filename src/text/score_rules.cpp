@@ -283,7 +283,7 @@ ScoreRules scores_of(const GenerationConfig& generation, const model::DataForm& 
       .begin_suppress_tokens =
           ids_of("begin_suppress_tokens", generation.begin_suppress_tokens, form),
       .eos_token_id = ids_of("eos_token_id", generation.eos_token_id, form)};
-  if (!generation.eos_token_id && form.end >= 0) scores.eos_token_id = {int32_t(form.end)};
+  if (!generation.eos_token_id && form.ids.end >= 0) scores.eos_token_id = {int32_t(form.ids.end)};
   if (const auto& first = generation.forced_bos_token_id) {
     scores.forced_bos_token_id =
         ids_of("forced_bos_token_id", std::vector<int64_t>{*first}, form).front();
@@ -307,7 +307,8 @@ SearchRules search_rules(const GenerationConfig& generation, const model::Archit
   } else {
     rules.max_new_tokens = generation.max_new_tokens.value_or(new_tokens);
   }
-  const bool begins_with_one = form.start >= 0;  // a decoder's beginning is a prompt of any length
+  const bool begins_with_one =
+      form.ids.start >= 0;  // a decoder's beginning is a prompt of any length
   if (begins_with_one) {
     require_positions(generation, std::max(rules.scores.max_length, rules.max_new_tokens + 1),
                       form);

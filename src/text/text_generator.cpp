@@ -21,7 +21,7 @@ constexpr size_t kSharedLogits = 1 << 16;
 /// none waits long to begin, and waiting rows change no bit.
 enum class Turn : int64_t { none, decode, prefill };
 
-bool has_encoder(const model::DataForm& form) { return form.start >= 0; }
+bool has_encoder(const model::DataForm& form) { return form.ids.start >= 0; }
 
 /// Returns the maximum tokens of a text with a beginning of this length.
 int64_t most_tokens(const SearchRules& rules, int64_t beginning) {
@@ -104,7 +104,7 @@ struct TextGenerator::Parts {
     for (CachedSearch& search : searches) {
       if (!search.is_free() || next == sources.size()) continue;
       const TokenList& source = sources[next];
-      const TokenList start = {int32_t(form.start)};
+      const TokenList start = {int32_t(form.ids.start)};
       const TokenList& beginning = has_encoder(form) ? start : source;
       SearchRules rules = options.rules;
       rules.scores.max_length = most_tokens(rules, int64_t(beginning.size()));

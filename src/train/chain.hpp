@@ -58,7 +58,7 @@ struct Planned {
   bool is_saved() const { return setup::is_saved(config); }
   bool exports_model() const;
   /// True if samples of evaluation.show_samples answer sources of the validation set.
-  bool samples_answer() const { return model::data_form(build().recipe.model).start >= 0; }
+  bool samples_answer() const { return model::data_form(build().recipe.model).ids.start >= 0; }
   /// Returns options for samples that answer no source.
   writing::SampleOptions sample_options(int threads) const;
 

@@ -8,7 +8,6 @@
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
 #include "zero/config/generation.hpp"
-#include "zero/model/text_scores.hpp"
 #include "zero/plan/plan.hpp"
 #include "zero/stored/stored_model.hpp"
 #include "zero/text/character_stream.hpp"
@@ -20,27 +19,76 @@
 
 namespace zero::train {
 
-state::Evaluation evaluate(state::Engine& engine, const Dataset& validation, int rank,
-                           const kernels::StepInputs& inputs) {
+namespace {
+
+/// Sums of the validation set's micro-batches on this rank.
+class Sums {
+ public:
+  Sums(state::Engine& engine, std::string_view counts) : engine_(engine) {
+    loss_.clear();
+    if (counts.empty()) return;
+    const graph::Graph& graph = engine.plan().graphs[1];
+    buffer_ = engine.plan().output(1, counts);
+    counts_.resize(size_t(graph[graph.output(counts)].shape.numel()));
+    read_.resize(counts_.size());
+  }
+
+  /// Adds the outputs of the last micro-batch. The plan has summed its loss over all ranks.
+  void add() {
+    kernels::StepSums sums;
+    read(engine_.plan().output(1, graph::kLossOutput), std::span(&sums, 1));
+    loss_.add(sums.loss);
+    nonfinite_ += sums.nonfinite_loss;
+    if (counts_.empty()) return;
+    read(buffer_, std::span(read_));
+    for (size_t i = 0; i < counts_.size(); ++i) counts_[i] += read_[i];
+  }
+
+  double mean(int64_t counted) const {
+    return nonfinite_ > 0 ? std::numeric_limits<double>::quiet_NaN()
+                          : loss_.value() / double(counted);
+  }
+  /// Returns the counts of all ranks. Collective.
+  std::vector<int64_t> counts(const launch::Peers& peers) const {
+    std::vector<int64_t> all;
+    for (const int64_t own : counts_) all.push_back(int64_t(peers.sum(double(own))));
+    return all;
+  }
+
+ private:
+  template <class T>
+  void read(int32_t buffer, std::span<T> out) const {
+    engine_.executor().buffers().read(buffer, 0, std::as_writable_bytes(out));
+  }
+
+  state::Engine& engine_;
+  int32_t buffer_ = -1;
+  ExactSum loss_;
+  int64_t nonfinite_ = 0;
+  std::vector<int64_t> counts_, read_;
+};
+
+}  // namespace
+
+state::Evaluation evaluate(const EvaluationParts& parts, const kernels::StepInputs& inputs) {
+  const auto& [session, engine, validation, objective] = parts;
   const plan::Plan& plan = engine.plan();
   const int64_t micro = plan.graphs[1].samples;
-  const int32_t loss = plan.output(1, graph::kLossOutput);
-  ExactSum total;
-  total.clear();
-  int64_t nonfinite = 0;
+  Sums sums(engine, objective.counts);
   state::Evaluation result{.step = inputs.step,
-                           .tokens = validation.counted(0, validation.samples())};
+                           .counted = validation.counted(0, validation.samples()),
+                           .counted_by = objective.counted_by};
   for (int64_t first = 0; first < validation.samples(); first += micro * plan.request.ranks) {
-    load_samples(engine, 1, validation, first + rank * micro, micro);
+    load_samples(engine, 1, validation, first + session.rank() * micro, micro);
     engine.run(plan::kEvaluate, inputs);
     result.seconds += engine.last_seconds();
-    kernels::StepSums sums;
-    engine.executor().buffers().read(loss, 0, std::as_writable_bytes(std::span(&sums, 1)));
-    total.add(sums.loss);
-    nonfinite += sums.nonfinite_loss;
+    sums.add();
   }
-  result.loss = nonfinite > 0 ? std::numeric_limits<double>::quiet_NaN()
-                              : total.value() / double(result.tokens);
+  result.loss = sums.mean(result.counted);
+  result.measure(objective.settings.metrics, MetricSource::loss);
+  if (!objective.counts.empty()) {
+    result.measure(objective.settings.metrics, MetricSource::samples, sums.counts(session.peers()));
+  }
   return result;
 }
 
@@ -56,7 +104,7 @@ struct Asked {
 
 Asked asked(const Dataset& validation, int64_t position) {
   const std::vector<ShownIds> columns = validation.shown(position);
-  ZERO_REQUIRE(columns.size() == 3 && !columns[0].ids.empty(), "no pair stands at ", position);
+  ZERO_REQUIRE(columns.size() == 3 && !columns[0].ids.empty(), "no source stands at ", position);
   return {.source = columns[0].ids, .start = columns[1].ids[0], .end = columns[0].ids.back()};
 }
 
@@ -125,7 +173,7 @@ std::vector<setup::Texts> texts_of(const RunConfig& config, const GenerationConf
                                    const setup::Build& build) {
   const int threads = build.plan.request.threads;
   const bool samples = config.evaluation.show_samples > 0;
-  const bool answers = model::data_form(build.recipe.model).start >= 0;
+  const bool answers = model::data_form(build.recipe.model).ids.start >= 0;
   // Any tokenizer serves: the ids that it knows take no memory.
   const std::unique_ptr<Tokenizer> tokenizer = open_tokenizer("bytes");
   std::vector<setup::Texts> texts;
@@ -151,6 +199,12 @@ void count_texts(const RunConfig& config, const GenerationConfig& completed, set
   };
 }
 
+void Answers::add_to(state::Evaluation& evaluation, const model::Objective& objective) const {
+  evaluation.texts = counts.texts;
+  evaluation.texts_seconds = seconds;
+  evaluation.measure(objective.settings.metrics, MetricSource::texts, model::numbers_of(counts));
+}
+
 Answers answer(const Dataset& validation, int64_t samples, const Tokenizer& tokenizer,
                const TextWriter& writes) {
   using Clock = std::chrono::steady_clock;
@@ -166,22 +220,18 @@ Answers answer(const Dataset& validation, int64_t samples, const Tokenizer& toke
   ZERO_REQUIRE(texts.size() == sources.size(), texts.size(), " texts for ", sources.size(),
                " sources");
   Answers answers;
-  model::TextCounts counts;
   for (size_t i = 0; i < texts.size(); ++i) {
     const std::string text =
         as_line(writing::answer_text(texts[i], questions[i].start, questions[i].end, tokenizer));
     const std::string target = as_line(validation.target_text(positions[i]).value_or(""));
-    counts += model::count_pair(text, target);
+    answers.counts += model::count_text(text, target);
     answers.sources += as_line(writing::answer_text(questions[i].source, questions[i].start,
                                                     questions[i].end, tokenizer)) +
                        "\n";
     answers.texts += text + "\n";
     answers.targets += target + "\n";
   }
-  answers.figures = {.count = int64_t(texts.size()),
-                     .bleu = model::bleu(counts),
-                     .exact_match = model::exact_match(counts),
-                     .seconds = std::chrono::duration<double>(Clock::now() - begun).count()};
+  answers.seconds = std::chrono::duration<double>(Clock::now() - begun).count();
   return answers;
 }
 
@@ -200,7 +250,7 @@ Answers answer(const AnswerParts& parts) {
   std::atomic<int64_t> stuck{0};
   options.rules.stuck = &stuck;
   Answers answers = answer(parts.validation, parts.samples, parts.tokenizer, writes);
-  writing::warn_of_stuck(parts.session.peers(), stuck, answers.figures.count);
+  writing::warn_of_stuck(parts.session.peers(), stuck, answers.counts.texts);
   return answers;
 }
 

@@ -7,6 +7,7 @@
 #include "zero/base/error.hpp"
 #include "zero/launch/files.hpp"
 #include "zero/launch/launch.hpp"
+#include "zero/model/objective.hpp"
 #include "zero/state/engine.hpp"
 #include "zero/stored/model_folder.hpp"
 #include "zero/train/evaluator.hpp"
@@ -92,8 +93,8 @@ void report(const Made& run, const Outcome& outcome) {
 std::string to_try(const RunConfig& config, const stored::ModelDescription& model, bool is_whole) {
   const auto& [family, numbers] = model.model;
   // A model that fills gaps cannot answer a text that a user would write.
-  const bool writes =
-      family->decode && !model.tokenizer.empty() && is_whole && config.data.noise_density == 0;
+  const bool writes = family->decode && !model.tokenizer.empty() && is_whole &&
+                      model::objective_for(config).answers_users;
   if (!writes) return text("eval ", config.run.output);
   const bool is_odd = config.data.source_prefix.find_first_of("\"$`\\!") != std::string::npos;
   return text("generate ", config.run.output, " --prompt \"",

@@ -71,16 +71,17 @@ class RunFolder {
 
 /// The values of a step's line that its record lacks.
 struct LogContext {
-  int64_t steps = 1;           ///< steps of the whole training
-  int64_t last = 1;            ///< last step of this launch
-  int64_t done = 0;            ///< steps of the launches that this one goes on from
-  double flops_per_token = 0;  ///< forward and backward
-  double peak_flops = 0;       ///< FLOP/s of all ranks; 0 = not known
-  bool shows_scale = false;    ///< shows the loss scale, for fp16
-  bool synthetic = false;      ///< true if the data are synthetic
-  bool breaks_down = false;    ///< value of wall_clock_breakdown
-  bool evaluates = false;      ///< true if there are validation data
-  int64_t interval = 1;        ///< steps between two lines on the console
+  int64_t steps = 1;                  ///< steps of the whole training
+  int64_t last = 1;                   ///< last step of this launch
+  int64_t done = 0;                   ///< steps of the launches that this one goes on from
+  const char* counted_by = kByToken;  ///< the unit of StepRecord::counted
+  double flops_per_unit = 0;          ///< forward and backward
+  double peak_flops = 0;              ///< FLOP/s of all ranks; 0 = not known
+  bool shows_scale = false;           ///< shows the loss scale, for fp16
+  bool synthetic = false;             ///< true if the data are synthetic
+  bool breaks_down = false;           ///< value of wall_clock_breakdown
+  bool evaluates = false;             ///< true if there are validation data
+  int64_t interval = 1;               ///< steps between two lines on the console
 };
 
 /// Appends "step 120/600 20.0 %  loss 2.3456  norm 0.81  lr 1.20e-03  85 ms  12000 tokens/s  34.0 %
@@ -90,20 +91,23 @@ void append_step_line(std::string& line, const StepRecord& record, const LogCont
                       double mean_seconds);
 
 /// Appends a JSON object with step, loss, loss_hex (the bits of the double), grad_norm, lr,
-/// loss_scale, skipped, tokens, tokens_per_s, step_ms, exposed_ms, and the ms of each phase on this
-/// rank. Numbers that are not finite are null. Allocates nothing if `line` has room.
-void append_metrics_line(std::string& line, const StepRecord& record);
+/// loss_scale, skipped, tokens (or another unit), tokens_per_s, step_ms, exposed_ms, and the ms of
+/// each phase on this rank. Numbers that are not finite are null. Allocates nothing if `line` has
+/// room.
+void append_metrics_line(std::string& line, const StepRecord& record,
+                         const char* counted_by = kByToken);
 
 /// Returns scores as "BLEU 23.45  exact match 0.1200  500 texts".
-std::string texts_line(const state::Evaluation::Texts& texts);
+std::string texts_line(const state::Evaluation& evaluation);
 
-/// Appends "evaluation after step 10  loss 2.3456  perplexity 10.4  1200 tokens  0.3 s", and a line
-/// on generated texts, if any. Without texts, allocates nothing if `line` has room.
+/// Appends "evaluation after step 10  loss 2.3456  perplexity 10.4  1200 tokens  0.3 s", with the
+/// metrics that were measured, and a line on generated texts, if any. Without texts, allocates
+/// nothing if `line` has room.
 void append_evaluation(std::string& line, const state::Evaluation& evaluation);
 
-/// Appends a JSON object with step, loss, loss_hex, perplexity, tokens and seconds; with generated
-/// texts also bleu, exact_match, texts and texts_seconds. Without texts, allocates nothing if
-/// `line` has room.
+/// Appends a JSON object with step, loss, loss_hex, the metrics, tokens and seconds; with generated
+/// texts also their metrics, texts and texts_seconds. Without texts, allocates nothing if `line`
+/// has room.
 void append_evaluation_line(std::string& line, const state::Evaluation& evaluation);
 
 /// The summed times of several steps.

@@ -14,7 +14,6 @@
 #include "zero/base/text.hpp"
 #include "zero/io/files/open_file.hpp"
 #include "zero/io/files/own_file.hpp"
-#include "zero/model/text_scores.hpp"
 
 namespace zero::train {
 namespace {
@@ -23,8 +22,25 @@ namespace {
 constexpr size_t kLineBytes = 1024;
 
 /// Appends a JSON number with enough digits to read the same value back.
-void append_number(std::string& line, const char* name, double value) {
-  append(line, std::isfinite(value) ? "\"%s\": %.17g, " : "\"%s\": null, ", name, value);
+void append_number(std::string& line, std::string_view name, double value) {
+  append(line, std::isfinite(value) ? "\"%.*s\": %.17g, " : "\"%.*s\": null, ", int(name.size()),
+         name.data(), value);
+}
+
+/// Appends the metrics of a source as JSON.
+void append_numbers(std::string& line, const state::Evaluation& evaluation, MetricSource source) {
+  for (const auto& [metric, value] : evaluation.metrics) {
+    if (metric->source == source) append_number(line, metric->name, value);
+  }
+}
+
+/// Appends the metrics of a source for people: "  BLEU 23.45  exact match 0.1200".
+void append_words(std::string& line, const state::Evaluation& evaluation, MetricSource source) {
+  for (const auto& [metric, value] : evaluation.metrics) {
+    if (metric->source != source) continue;
+    append(line, source == MetricSource::loss ? "  %.*s %.*g" : "  %.*s %.*f",
+           int(metric->words.size()), metric->words.data(), metric->digits, value);
+  }
 }
 
 /// The phases in a line of wall_clock_breakdown.
@@ -32,14 +48,14 @@ constexpr run::Phase kShownPhases[] = {run::Phase::forward, run::Phase::backward
                                        run::Phase::reduce, run::Phase::optimizer,
                                        run::Phase::gather};
 
-double tokens_per_second(const StepRecord& record) {
-  return record.seconds > 0 ? double(record.tokens) / record.seconds : 0;
+double units_per_second(const StepRecord& record) {
+  return record.seconds > 0 ? double(record.counted) / record.seconds : 0;
 }
 
 /// Returns 0 if no peak is known.
 double share_of_peak(const StepRecord& record, const LogContext& context) {
   if (context.peak_flops <= 0) return 0;
-  return tokens_per_second(record) * context.flops_per_token / context.peak_flops;
+  return units_per_second(record) * context.flops_per_unit / context.peak_flops;
 }
 
 }  // namespace
@@ -64,7 +80,8 @@ void append_step_line(std::string& line, const StepRecord& record, const LogCont
          (long long)context.steps, 100.0 * double(report.step) / double(context.steps), report.loss,
          report.grad_norm, double(report.learning_rate));
   if (context.shows_scale) append(line, "  scale %g", double(report.loss_scale));
-  append(line, "  %.1f ms  %.0f tokens/s", 1e3 * record.seconds, tokens_per_second(record));
+  append(line, "  %.1f ms  %.0f %ss/s", 1e3 * record.seconds, units_per_second(record),
+         context.counted_by);
   if (context.peak_flops > 0) {
     append(line, "  %.1f %% of peak", 100 * share_of_peak(record, context));
   }
@@ -74,7 +91,7 @@ void append_step_line(std::string& line, const StepRecord& record, const LogCont
   append(line, "  ETA %s\n", duration_text(left * mean_seconds).c_str());
 }
 
-void append_metrics_line(std::string& line, const StepRecord& record) {
+void append_metrics_line(std::string& line, const StepRecord& record, const char* counted_by) {
   const kernels::StepReport& report = record.report;
   append(line, "{\"step\": %lld, ", (long long)report.step);
   append_number(line, "loss", report.loss);
@@ -84,10 +101,10 @@ void append_metrics_line(std::string& line, const StepRecord& record) {
   append_number(line, "lr", report.learning_rate);
   append_number(line, "loss_scale", report.loss_scale);
   append(line,
-         "\"skipped\": %s, \"tokens\": %lld, \"tokens_per_s\": %.1f, \"step_ms\": %.3f, "
+         "\"skipped\": %s, \"%ss\": %lld, \"%ss_per_s\": %.1f, \"step_ms\": %.3f, "
          "\"exposed_ms\": %.3f",
-         report.skipped ? "true" : "false", (long long)record.tokens, tokens_per_second(record),
-         1e3 * record.seconds, 1e3 * record.exposed_seconds);
+         report.skipped ? "true" : "false", counted_by, (long long)record.counted, counted_by,
+         units_per_second(record), 1e3 * record.seconds, 1e3 * record.exposed_seconds);
   for (run::Phase phase : kShownPhases) {
     append(line, ", \"%s_ms\": %.3f", run::name_of(phase), 1e3 * record.phases[size_t(phase)]);
   }
@@ -115,18 +132,23 @@ void Window::add(const StepRecord& record) {
   for (size_t phase = 0; phase < phases.size(); ++phase) phases[phase] += record.phases[phase];
 }
 
-std::string texts_line(const state::Evaluation::Texts& texts) {
-  return format("BLEU %.2f  exact match %.4f  %lld texts", texts.bleu, texts.exact_match,
-                (long long)texts.count);
+std::string texts_line(const state::Evaluation& evaluation) {
+  std::string line;
+  append_words(line, evaluation, MetricSource::texts);
+  append(line, "  %lld texts", (long long)evaluation.texts);
+  return line.substr(2);
 }
 
 void append_evaluation(std::string& line, const state::Evaluation& evaluation) {
-  append(line, "evaluation after step %lld  loss %.4f  perplexity %.4g  %lld tokens  %.1f s\n",
-         (long long)evaluation.step, evaluation.loss, model::perplexity(evaluation.loss),
-         (long long)evaluation.tokens, evaluation.seconds);
-  if (!evaluation.texts) return;
+  append(line, "evaluation after step %lld  loss %.4f", (long long)evaluation.step,
+         evaluation.loss);
+  append_words(line, evaluation, MetricSource::loss);
+  append_words(line, evaluation, MetricSource::samples);
+  append(line, "  %lld %ss  %.1f s\n", (long long)evaluation.counted, evaluation.counted_by,
+         evaluation.seconds);
+  if (evaluation.texts == 0) return;
   append(line, "generated after step %lld  %s  %.1f s\n", (long long)evaluation.step,
-         texts_line(*evaluation.texts).c_str(), evaluation.texts->seconds);
+         texts_line(evaluation).c_str(), evaluation.texts_seconds);
 }
 
 void append_evaluation_line(std::string& line, const state::Evaluation& evaluation) {
@@ -134,13 +156,15 @@ void append_evaluation_line(std::string& line, const state::Evaluation& evaluati
   append_number(line, "loss", evaluation.loss);
   append(line, "\"loss_hex\": \"%016llx\", ",
          (unsigned long long)std::bit_cast<uint64_t>(evaluation.loss));
-  append_number(line, "perplexity", model::perplexity(evaluation.loss));
-  append(line, "\"tokens\": %lld, \"seconds\": %.3f", (long long)evaluation.tokens,
-         evaluation.seconds);
-  if (const auto& texts = evaluation.texts) {
-    append(line, ", \"bleu\": %.17g, \"exact_match\": %.17g, \"texts\": %lld", texts->bleu,
-           texts->exact_match, (long long)texts->count);
-    append(line, ", \"texts_seconds\": %.3f", texts->seconds);
+  append_numbers(line, evaluation, MetricSource::loss);
+  append_numbers(line, evaluation, MetricSource::samples);
+  append(line, "\"%ss\": %lld, \"seconds\": %.3f", evaluation.counted_by,
+         (long long)evaluation.counted, evaluation.seconds);
+  if (evaluation.texts > 0) {
+    line += ", ";
+    append_numbers(line, evaluation, MetricSource::texts);
+    append(line, "\"texts\": %lld, \"texts_seconds\": %.3f", (long long)evaluation.texts,
+           evaluation.texts_seconds);
   }
   line += "}\n";
 }
@@ -197,7 +221,7 @@ void RunLog::step(const StepRecord& record) {
   if (++steps_ == 1) first_seconds_ = record.seconds;
   window_.add(record);
   line_.clear();
-  append_metrics_line(line_, record);
+  append_metrics_line(line_, record, context_.counted_by);
   metrics_.add(line_);
   if (share_of_peak(record, context_) > 1) withdraw_peak();
   const int64_t step = record.report.step;

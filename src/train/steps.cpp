@@ -15,10 +15,14 @@ namespace {
 
 LogContext log_context(const Started& started, double peak_flops) {
   const RunConfig& config = started.config;
+  const model::Objective& objective = model::objective_for(config);
+  const bool is_of_samples = objective.counted_by == kBySample;
   return {.steps = config.run.steps,
           .last = last_step(config),
           .done = started.done(),
-          .flops_per_token = advise::flops_per_token(started.report, config.data.source_length),
+          .counted_by = objective.counted_by,
+          .flops_per_unit = advise::flops_per_token(started.report, config.data.source_length) *
+                            double(is_of_samples ? config.data.sequence_length : 1),
           .peak_flops = peak_flops,
           .shows_scale = config.fp16.enabled,
           .synthetic = started.sets.synthetic,
@@ -70,8 +74,7 @@ class RunObserver final : public Observer {
   }
 
   void on_evaluation(const state::Evaluation& evaluation) override {
-    run_.live.evaluation_seconds +=
-        evaluation.seconds + (evaluation.texts ? evaluation.texts->seconds : 0);
+    run_.live.evaluation_seconds += evaluation.seconds + evaluation.texts_seconds;
     if (run_.live.log) run_.live.log->evaluation(evaluation);
     if (run_.opened.checkpointer) run_.opened.checkpointer->note(evaluation);
   }
@@ -101,7 +104,7 @@ class RunSaver final : public Saver {
     const auto best = run_.opened.checkpointer->load_best(last_step, *run_.live.engine);
     if (best) {
       run_.context.say(text("the best weights are loaded: step ", best->step, ", loss ", best->loss,
-                            best->texts ? ", " + texts_line(*best->texts) : "", "\n"));
+                            best->texts > 0 ? ", " + texts_line(*best) : "", "\n"));
     }
     return best;
   }
@@ -115,8 +118,9 @@ class RunSaver final : public Saver {
   int64_t said_ = 0;  ///< last step reported as saved
 };
 
-/// Returns the scores of answers after a step. Writes the texts to generated/ of the run's folder.
-state::Evaluation::Texts answer_texts(const Made& run, int64_t step) {
+/// Answers the validation set after a step and adds the scores. Writes the texts to generated/ of
+/// the run's folder.
+void answer_texts(const Made& run, state::Evaluation& evaluation) {
   const Answers answers = answer({.session = run.context.session,
                                   .engine = *run.live.engine,
                                   .config = run.started.config,
@@ -127,13 +131,14 @@ state::Evaluation::Texts answer_texts(const Made& run, int64_t step) {
   // A full disk costs no training, as with log lines.
   try {
     if (run.opened.folder) {
-      run.opened.folder->write_generated(format("step%08lld.txt", (long long)step), answers.texts);
+      run.opened.folder->write_generated(format("step%08lld.txt", (long long)evaluation.step),
+                                         answers.texts);
       run.opened.folder->write_generated("targets.txt", answers.targets);
     }
   } catch (const Error& error) {
-    warn("the texts after step ", step, ": ", error.what(), "; training goes on");
+    warn("the texts after step ", evaluation.step, ": ", error.what(), "; training goes on");
   }
-  return answers.figures;
+  answers.add_to(evaluation, model::objective_for(run.planned.config));
 }
 
 /// Ranks vote on the time, so one rank may know for all.
@@ -189,7 +194,7 @@ Outcome train_steps(const Made& run) {
                        .done = started.cursor,
                        .requests = live.requests};
   if (config.evaluation.generate) {
-    parts.answers = [&](int64_t step) { return answer_texts(run, step); };
+    parts.answers = [&](state::Evaluation& evaluation) { answer_texts(run, evaluation); };
   }
   Outcome outcome = Trainer(std::move(parts)).run();
   live.peak_pss = std::max(live.peak_pss, proportional_set_bytes());

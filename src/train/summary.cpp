@@ -14,7 +14,6 @@
 #include "zero/base/text.hpp"
 #include "zero/kernels/attention.hpp"
 #include "zero/kernels/product.hpp"
-#include "zero/model/text_scores.hpp"
 #include "zero/state/state_view.hpp"
 
 namespace zero::train {
@@ -289,6 +288,14 @@ int64_t proportional_set_bytes() {
   return line ? 1024 * std::atoll(line + std::strlen("\nPss:")) : 0;
 }
 
+void add_evaluation(Json& json, const state::Evaluation& evaluation) {
+  json["eval_loss"] = evaluation.loss;
+  json["eval_step"] = evaluation.step;
+  json[text("eval_", evaluation.counted_by, "s")] = evaluation.counted;
+  for (const auto& [metric, value] : evaluation.metrics) json[text("eval_", metric->name)] = value;
+  if (evaluation.texts > 0) json["eval_texts"] = evaluation.texts;
+}
+
 std::string summary_json(const SummaryParts& parts) {
   const std::vector<std::string> texts = parts.session.peers().gather(own_report(parts));
   const StateHashes hashes = hashes_of(parts);
@@ -298,17 +305,7 @@ std::string summary_json(const SummaryParts& parts) {
   for (const std::string& text : texts) ranks.push_back(Json::parse(text));
   Json json = head_json(parts);
   json["eval_loss"] = nullptr;
-  if (parts.outcome.evaluation) {
-    json["eval_loss"] = parts.outcome.evaluation->loss;
-    json["eval_step"] = parts.outcome.evaluation->step;
-    json["eval_tokens"] = parts.outcome.evaluation->tokens;
-    json["eval_perplexity"] = model::perplexity(parts.outcome.evaluation->loss);
-    if (const auto& written = parts.outcome.evaluation->texts) {
-      json["eval_bleu"] = written->bleu;
-      json["eval_exact_match"] = written->exact_match;
-      json["eval_texts"] = written->count;
-    }
-  }
+  if (parts.outcome.evaluation) add_evaluation(json, *parts.outcome.evaluation);
   json["state_sha256"] = hashes.sha256;
   json["state_xxh3"] = hashes.xxh3;
   json["memory"] = memory_json(parts, ranks);

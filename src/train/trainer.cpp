@@ -88,9 +88,7 @@ std::string reason_of(int32_t vote, const RunConfig& config) {
                         : launch::StopSignal::name_of(vote - kSignals);
 }
 
-bool picks_best(const RunConfig& config) {
-  return config.checkpoint.best_metric != BestMetric::none;
-}
+bool picks_best(const RunConfig& config) { return !config.checkpoint.best_metric.empty(); }
 
 int32_t vote_of(launch::UserRequest request) {
   constexpr int32_t kVotes[] = {kGoOn, kSaves, kStops};
@@ -211,7 +209,7 @@ void Trainer::attempt(int64_t step) {
   if (pending_) settle(step);
   pending_.emplace();
   pending_->report.step = step;
-  pending_->tokens = inputs.counted_tokens;
+  pending_->counted = inputs.counted_tokens;
   pending_->exposed_seconds = parts_.engine.exposed_seconds();
   // Steps free no device memory, so their ends show the peak.
   device_bytes_peak_ = std::max(device_bytes_peak_, used_device_bytes());
@@ -261,10 +259,13 @@ void Trainer::load_best(int64_t step) {
 
 void Trainer::evaluate_weights(int64_t step) {
   finish();
-  evaluation_ =
-      evaluate(parts_.engine, *parts_.data.validation, parts_.session.rank(), loader_.inputs(step));
+  evaluation_ = evaluate({.session = parts_.session,
+                          .engine = parts_.engine,
+                          .validation = *parts_.data.validation,
+                          .objective = model::objective_for(parts_.config)},
+                         loader_.inputs(step));
   // Weights with a non-finite loss write no texts. The run's fate is decided elsewhere.
-  if (parts_.answers && std::isfinite(evaluation_->loss)) evaluation_->texts = parts_.answers(step);
+  if (parts_.answers && std::isfinite(evaluation_->loss)) parts_.answers(*evaluation_);
   parts_.observer.on_evaluation(*evaluation_);
 }
 
@@ -298,7 +299,7 @@ kernels::StepInputs Trainer::with_pending(kernels::StepInputs inputs) const {
   if (!pending_) return inputs;
   inputs.pending = 1;
   inputs.pending_step = pending_->report.step;
-  inputs.pending_tokens = pending_->tokens;
+  inputs.pending_tokens = pending_->counted;
   return inputs;
 }
 

@@ -19,10 +19,10 @@ namespace zero::train {
 /// that they, or the end of the run, must apply before the next attempt.
 struct StepRecord {
   kernels::StepReport report{};
-  int64_t tokens = 0;  ///< tokens of all ranks
-  double seconds = 0;  ///< wall time until the next attempt begins: loading its batch, the update
-                       ///< and log line of the step before, its forward and backward, the ranks'
-                       ///< vote
+  int64_t counted = 0;  ///< tokens, or other units of the loss, of all ranks
+  double seconds = 0;   ///< wall time until the next attempt begins: loading its batch, the update
+                        ///< and log line of the step before, its forward and backward, the ranks'
+                        ///< vote
   double exposed_seconds = 0;      ///< seconds that compute waited for other lanes
   run::PhaseSeconds phases{};      ///< seconds of this rank's lanes
   int64_t device_bytes_peak = -1;  ///< most bytes so far in use on this rank's device, by all
@@ -79,7 +79,7 @@ class Trainer {
     launch::UserRequests requests = {};  ///< requests on rank 0
     /// Returns the scores of answers to the validation set after a step; empty if not asked for.
     /// Collective.
-    std::function<state::Evaluation::Texts(int64_t step)> answers = {};
+    std::function<void(state::Evaluation&)> answers = {};
   };
   explicit Trainer(Parts parts);
 

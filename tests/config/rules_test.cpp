@@ -103,7 +103,7 @@ Lines idle_example(const Condition& condition) {
 }
 
 TEST(Conditions, EveryIdleKeyIsRefusedBesideTheKeyThatDisablesIt) {
-  for (const Condition& condition : conditions()) {
+  for (const Condition& condition : conditions(testing_support::unset_config().model.table)) {
     for (const std::string& key : condition.keys) {
       Lines lines = idle_example(condition);
       lines.push_back(another_setting(key));
@@ -137,7 +137,7 @@ TEST(Conditions, OtherDataAreAllowedToAResumeAlone) {
 }
 
 TEST(Conditions, EveryIdleKeyIsAWarningAwayFromTheKeyThatDisablesIt) {
-  for (const Condition& condition : conditions()) {
+  for (const Condition& condition : conditions(testing_support::unset_config().model.table)) {
     for (const std::string& key : condition.keys) {
       const std::string file = join(complete({another_setting(key)}));
       const ConfigInput input = read_config(file, "in.toml", as_overrides(idle_example(condition)));

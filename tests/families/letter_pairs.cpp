@@ -11,7 +11,7 @@ namespace {
 
 struct Form {
   explicit Form(const DataOptions& options)
-      : source(options.model.at("source_length")), target(options.sequence_length) {}
+      : source(options.model.at("source_length")), target(options.data.sequence_length) {}
 
   int64_t window() const { return source + target + 1; }
   std::vector<DataColumn> columns() const {
@@ -61,20 +61,20 @@ class Pairs : public Dataset {
 
 std::vector<DataColumn> columns(const DataOptions& options) { return Form(options).columns(); }
 
-std::vector<std::string> files(const DataOptions& options) { return {options.train}; }
+std::vector<std::string> files(const DataOptions& options) { return {options.data.train}; }
 
 DataSets open(const DataOptions& options) {
   const Form form(options);
-  auto source = open_tokens({.path = options.train, .vocab_size = options.vocab_size});
+  auto source = open_tokens({.path = options.data.train, .vocab_size = options.vocab_size});
   const int64_t samples = source->tokens() / form.window();
   const int64_t trained = trained_samples(options, samples);
-  if (samples < 1) refuse(Exit::kInput, options.train, ": holds no sample of ", form.window());
+  if (samples < 1) refuse(Exit::kInput, options.data.train, ": holds no sample of ", form.window());
   DataSets sets;
-  sets.train = std::make_unique<Pairs>(*source, form, 0,
-                                       limited(trained, options.max_train_samples), options.seed);
+  sets.train = std::make_unique<Pairs>(
+      *source, form, 0, limited(trained, options.data.max_train_samples), options.seed);
   if (trained < samples) {
     sets.validation = std::make_unique<Pairs>(
-        *source, form, trained, limited(samples - trained, options.max_validation_samples),
+        *source, form, trained, limited(samples - trained, options.data.max_validation_samples),
         std::nullopt);
   }
   sets.train_source = std::move(source);
@@ -84,7 +84,7 @@ DataSets open(const DataOptions& options) {
 }  // namespace
 
 const DataKind& letter_pair_data() {
-  static constexpr DataKind kLetterPairs{
+  static const DataKind kLetterPairs{
       .name = "letter pairs", .columns = columns, .files = files, .open = open};
   return kLetterPairs;
 }

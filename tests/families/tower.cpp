@@ -10,7 +10,7 @@
 #include "zero/base/text.hpp"
 #include "zero/commands/program.hpp"
 #include "zero/graph/operations.hpp"
-#include "zero/model/family.hpp"
+#include "zero/model/objective.hpp"
 
 namespace zero::model {
 namespace {
@@ -98,26 +98,26 @@ void require_room(int64_t length, const Tower& tower) {
   refuse(Exit::kUsage, length, " tokens in a tower of ", tower.longest, ": write fewer");
 }
 
-graph::Graph graph_of(const Architecture& model, const ForwardOptions& options, bool counts) {
+Trunk trunk(GraphBuilder& out, const Architecture& model, const ForwardOptions& options) {
   const Tower tower(model);
   require_room(options.micro.length, tower);
   if (options.micro.samples != 1) refuse(Exit::kUsage, "a tower sees one sample at a time");
-  GraphBuilder out(options.micro, options.compute);
-  Writer writer{tower, out, options.training ? tower.drop : 0};
-  TensorId table = graph::kNone;
-  const TensorId last = writer.build(table, true);
-  const TensorId next = writer.letters("next", options.micro.length);
-  if (counts) writer.letters("source_count", 1);  // a bridge looks at padding, too
-  graph::classifier(out, last, table, next, tower.letters, options.micro.length);
-  return out.finish();
+  Trunk trunk;
+  trunk.last = Writer{tower, out, options.training ? tower.drop : 0}.build(trunk.table, true);
+  return trunk;
 }
 
-graph::Graph tower_forward(const Architecture& model, const ForwardOptions& options) {
-  return graph_of(model, options, false);
+void tower_head(GraphBuilder& out, const Architecture& model, const Trunk& trunk,
+                const ForwardOptions& options) {
+  const Tower tower(model);
+  const TensorId next = Writer{tower, out, 0}.letters("next", options.micro.length);
+  graph::classifier(out, trunk.last, trunk.table, next, tower.letters, options.micro.length);
 }
 
-graph::Graph relay_forward(const Architecture& model, const ForwardOptions& options) {
-  return graph_of(model, options, true);
+void relay_head(GraphBuilder& out, const Architecture& model, const Trunk& trunk,
+                const ForwardOptions& options) {
+  tower_head(out, model, trunk, options);
+  Writer{Tower(model), out, 0}.letters("source_count", 1);  // a bridge looks at padding, too
 }
 
 graph::Graph tower_decode(const Architecture& model, const graph::Chunk& chunk, Dtype compute) {
@@ -200,8 +200,9 @@ const Family kTower{.settings = settings(),
                     .hub_class = "Tower",
                     .stored = {.prefix = "", .copies = {}, .ends = {}, .form = stored_form_of},
                     .dropouts = {},
-                    .data = "letter pairs",
-                    .forward = tower_forward,
+                    .objectives = {"letter pairs"},
+                    .trunk = trunk,
+                    .head = tower_head,
                     .decode = tower_decode,
                     .parameter_count = numel,
                     .flops_per_token = flops,
@@ -221,16 +222,19 @@ Family relay() {
   family.settings.example_input = "relay.toml";
   family.settings.sizes = {{"near", {2, 64, 128, 260, 32, 12}}};
   family.hub_class = "Relay";
-  family.data = "pairs";
-  family.forward = relay_forward;
+  family.objectives = {"pairs", "spans"};
+  family.head = relay_head;
   return family;
 }
 
 const Family kRelay = relay();
 
+const Objective kLetters{.settings = {.name = "letter pairs", .metrics = {perplexity_metric()}},
+                         .data = &letter_pair_data()};
+
 Probe probe(ProbeSize) {
   RunConfig config;
-  const Catalogue towers({&kTower}, {&letter_pair_data()});
+  const Catalogue towers({&kTower}, {&kLetters});
   config.model = {.table = &towers.models, .name = "low"};
   return {architecture_of(config), {.samples = 1, .length = 32}};
 }
@@ -239,7 +243,7 @@ Probe probe(ProbeSize) {
 }  // namespace zero::model
 
 int main(int argc, char** argv) {
-  const zero::model::Catalogue towers({&zero::model::kTower, &zero::model::kRelay},
-                                      {&zero::letter_pair_data(), &zero::pair_data()});
+  using namespace zero::model;
+  const Catalogue towers({&kTower, &kRelay}, {&kLetters, &pair_objective(), &span_objective()});
   return zero::commands::run_program(argc, argv, towers);
 }

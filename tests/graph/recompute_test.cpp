@@ -5,6 +5,7 @@
 #include <set>
 
 #include "src/model/gpt2.hpp"
+#include "tests/support/forward_of.hpp"
 #include "tests/support/tiny_graph.hpp"
 #include "zero/graph/passes.hpp"
 
@@ -54,8 +55,9 @@ TEST(Recompute, OfNothingChangesNothing) {
 
 TEST(Recompute, WeightsOfWiderHeadsAreMadeAgainWhateverIsChosen) {
   const Graph graph = differentiate(pad_heads(
-      model::gpt2({.layers = 1, .width = 12, .heads = 2, .vocabulary = 5, .positions = 4},
-                  {.micro = {.samples = 1, .length = 4}, .compute = Dtype::bf16, .training = true}),
+      model::forward_of(
+          model::Gpt2{.layers = 1, .width = 12, .heads = 2, .vocabulary = 5, .positions = 4},
+          {.micro = {.samples = 1, .length = 4}, .compute = Dtype::bf16, .training = true}),
       8));
   EXPECT_EQ(kept(graph, 1).count("h.0.attn.c_attn.weight.wide"), 1u);
   for (Recompute policy : {Recompute::none, Recompute::selective, Recompute::full}) {

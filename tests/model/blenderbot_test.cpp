@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 
+#include "tests/support/forward_of.hpp"
 #include "tests/support/models.hpp"
 #include "tests/support/pair_trial.hpp"
 #include "tests/support/refusal.hpp"
@@ -29,7 +30,7 @@ constexpr Blenderbot kSmall{.layers = 1,
                             .positions = 9};
 
 graph::Graph small_graph() {
-  return blenderbot(kSmall, {.micro = {.samples = 2, .length = 5, .source_length = 7},
+  return forward_of(kSmall, {.micro = {.samples = 2, .length = 5, .source_length = 7},
                              .compute = Dtype::f32,
                              .training = true});
 }
@@ -170,15 +171,15 @@ TEST(Blenderbot, SaysWhichRatesOfDropoutNoSingleOneSays) {
 
 TEST(Blenderbot, SaysWhichIdsItsTextsAreMadeWith) {
   const DataForm form = data_form(kSmall);
-  EXPECT_EQ(form.pad, 0);
-  EXPECT_EQ(form.end, 2);
-  EXPECT_EQ(form.start, 1);
+  EXPECT_EQ(form.ids.pad, 0);
+  EXPECT_EQ(form.ids.end, 2);
+  EXPECT_EQ(form.ids.start, 1);
 }
 
 TEST(Blenderbot, HasNoRoomForTextsBeyondItsPositions) {
   const auto refusal = [](const graph::MicroBatch& micro) {
     return refusal_of(Exit::kUsage, [&] {
-      blenderbot(kSmall, {.micro = micro, .compute = Dtype::f32, .training = false});
+      forward_of(kSmall, {.micro = micro, .compute = Dtype::f32, .training = false});
     });
   };
   EXPECT_THAT(refusal({.samples = 1, .length = 10}), HasSubstr("the model has 9 positions"));

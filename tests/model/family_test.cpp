@@ -10,6 +10,7 @@
 #include "tests/support/refusal.hpp"
 #include "zero/base/error.hpp"
 #include "zero/graph/operations.hpp"
+#include "zero/model/objective.hpp"
 #include "zero/model/recipe.hpp"
 
 namespace zero::model {
@@ -127,11 +128,11 @@ TEST(Catalogues, NameTheirFamilies) {
   EXPECT_EQ(catalogue().models.front().functions, catalogue().families.front());
 }
 
-TEST(Catalogues, FindTheKindOfDataOfEachFamily) {
-  EXPECT_EQ(catalogue().models.front().data, &token_data());
-  EXPECT_EQ(catalogue().models.back().data, &pair_data());
+TEST(Catalogues, FindTheObjectivesOfEachFamily) {
+  EXPECT_EQ(catalogue().models.front().objectives[0].functions, &next_token_objective());
+  EXPECT_EQ(catalogue().models.back().objectives[1].functions, &span_objective());
   EXPECT_THAT(testing_support::refusal_of(Exit::kInternal, [] { Catalogue({&gpt2_family()}, {}); }),
-              ::testing::HasSubstr("GPT-2 wants data of a kind tokens, which is not there"));
+              ::testing::HasSubstr("GPT-2 learns tokens, an objective which is not there"));
 }
 
 }  // namespace

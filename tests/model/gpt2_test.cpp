@@ -7,6 +7,7 @@
 
 #include <cmath>
 
+#include "tests/support/forward_of.hpp"
 #include "tests/support/parameter_numel.hpp"
 #include "zero/graph/operation.hpp"
 #include "zero/graph/operations.hpp"
@@ -26,8 +27,8 @@ const Gpt2 kTiny{
     .layers = 2, .width = 4, .heads = 2, .vocabulary = 5, .positions = 6, .dropout = 0.1f};
 
 Graph tiny(bool training) {
-  return gpt2(kTiny,
-              {.micro = {.samples = 2, .length = 3}, .compute = Dtype::f32, .training = training});
+  return forward_of(
+      kTiny, {.micro = {.samples = 2, .length = 3}, .compute = Dtype::f32, .training = training});
 }
 
 /// The probability that an op drops an element.
@@ -60,7 +61,7 @@ TEST(Gpt2, HasThePublishedNumbersOfParameters) {
 }
 
 TEST(Gpt2, HasAGraphWithAsManyRealElements) {
-  const Graph graph = gpt2(
+  const Graph graph = forward_of(
       kSmall, {.micro = {.samples = 1, .length = 8}, .compute = Dtype::bf16, .training = true});
   int64_t real = 0;
   for (const graph::Parameter& each : graph.parameters) real += each.real_numel;
@@ -78,7 +79,8 @@ const Gpt2 kOdd{.layers = 2, .width = 200, .heads = 2, .vocabulary = 5, .positio
 
 Graph with_heads_of(int64_t head_unit) {
   return graph::pad_heads(
-      gpt2(kOdd, {.micro = {.samples = 2, .length = 3}, .compute = Dtype::bf16, .training = true}),
+      forward_of(kOdd,
+                 {.micro = {.samples = 2, .length = 3}, .compute = Dtype::bf16, .training = true}),
       head_unit);
 }
 
@@ -159,10 +161,10 @@ TEST(Gpt2, DropsAtEmbeddingAttentionAndBothBranchesInTrainingOnly) {
 
 TEST(Gpt2, CutsTheClassifierIntoChunksByTheShapeAlone) {
   const auto chunk = [](int64_t samples, int64_t chunk_rows) {
-    return gpt2(kTiny, {.micro = {.samples = samples, .length = 4},
-                        .compute = Dtype::f32,
-                        .training = true,
-                        .chunk_rows = chunk_rows})
+    return forward_of(kTiny, {.micro = {.samples = samples, .length = 4},
+                              .compute = Dtype::f32,
+                              .training = true,
+                              .chunk_rows = chunk_rows})
         .ops.back()
         .attributes.as<graph::ClassifierAttributes>()
         .chunk_rows;
@@ -181,14 +183,14 @@ TEST(Gpt2, CanBeDifferentiated) {
 TEST(Gpt2, RefusesHeadsThatDoNotDivideTheWidthAndSamplesThatAreTooLong) {
   const ForwardOptions fits{
       .micro = {.samples = 1, .length = 6}, .compute = Dtype::f32, .training = true};
-  EXPECT_NO_THROW(gpt2(kTiny, fits));
+  EXPECT_NO_THROW(forward_of(kTiny, fits));
   ForwardOptions longer = fits;
   longer.micro.length = 7;
-  EXPECT_THROW(gpt2(kTiny, longer), Error);
+  EXPECT_THROW(forward_of(kTiny, longer), Error);
   Gpt2 uneven = kTiny;
   uneven.heads = 3;
   try {
-    gpt2(uneven, fits);
+    forward_of(uneven, fits);
     FAIL() << "3 heads cannot share a width of 4";
   } catch (const Error& error) {
     EXPECT_EQ(error.exit(), Exit::kUsage);

@@ -72,7 +72,8 @@ TEST(Recipe, HasTheSameParametersForEveryPurpose) {
 
 TEST(Recipe, AppliesAnAlterationForItsPurposesInTheirOrder) {
   std::vector<Purpose> seen;
-  Recipe recipe{model_named("gpt2"), {noting(seen, Purpose::store), noting(seen, Purpose::train)}};
+  Recipe recipe{.model = model_named("gpt2"),
+                .alterations = {noting(seen, Purpose::store), noting(seen, Purpose::train)}};
   graph_of(recipe, Purpose::evaluate, kSizes);
   EXPECT_TRUE(seen.empty());
   graph_of(recipe, Purpose::train, kSizes);
@@ -149,7 +150,7 @@ TEST(Recipe, SaysRatesOfTheNetworkAndNoOthers) {
 }
 
 TEST(Recipe, FreezesWhereWeightsAreTrainedOrMeasured) {
-  const Recipe recipe{model_named("gpt2"), {freezing({"wte.*"})}};
+  const Recipe recipe{.model = model_named("gpt2"), .alterations = {freezing({"wte.*"})}};
   EXPECT_GT(graph::frozen_numel(graph_of(recipe, Purpose::train, kSizes)), 0);
   EXPECT_GT(graph::frozen_numel(graph_of(recipe, Purpose::evaluate, kSizes)), 0);
   EXPECT_EQ(graph::frozen_numel(graph_of(recipe, Purpose::store)), 0);

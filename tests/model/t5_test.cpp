@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/forward_of.hpp"
 #include "tests/support/models.hpp"
 #include "tests/support/pair_trial.hpp"
 #include "tests/support/refusal.hpp"
@@ -38,9 +39,9 @@ T5 own_head(T5 model) {
 }
 
 graph::Graph small_graph(const T5& model) {
-  return t5(model, {.micro = {.samples = 2, .length = 5, .source_length = 7},
-                    .compute = Dtype::f32,
-                    .training = true});
+  return forward_of(model, {.micro = {.samples = 2, .length = 5, .source_length = 7},
+                            .compute = Dtype::f32,
+                            .training = true});
 }
 
 int64_t parameters(std::string_view name) {

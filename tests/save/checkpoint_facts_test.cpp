@@ -14,45 +14,65 @@
 namespace zero::save {
 namespace {
 
+using ::testing::_;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Pair;
+
+std::optional<state::Evaluation> best_of_pairs(const Facts& facts) {
+  return best_in(facts, model::pair_objective());
+}
+
+/// An evaluation with the metrics of the loss and, if given, of texts.
+state::Evaluation evaluation_of(double loss, std::vector<double> of_texts = {}) {
+  const auto& metrics = model::pair_objective().settings.metrics;
+  state::Evaluation evaluation{.step = 40, .loss = loss, .counted = 7};
+  evaluation.measure(metrics, MetricSource::loss);
+  for (size_t i = 0; i < of_texts.size(); ++i) {
+    evaluation.metrics.push_back({&metrics[1 + i], of_texts[i]});
+  }
+  evaluation.texts = of_texts.empty() ? 0 : 500;
+  return evaluation;
+}
 
 TEST(CheckpointFacts, TheBestEvaluationComesBackBitForBit) {
   Facts facts;
-  EXPECT_FALSE(best_in(facts));
-  add_best({.step = 40, .loss = 1.0 / 3, .tokens = 7}, facts);
-  ASSERT_TRUE(best_in(facts));
-  EXPECT_EQ(best_in(facts)->step, 40);
-  EXPECT_EQ(best_in(facts)->loss, 1.0 / 3);
-  EXPECT_EQ(best_in(facts)->tokens, 7);
-  EXPECT_FALSE(best_in(facts)->texts);
+  EXPECT_FALSE(best_of_pairs(facts));
+  add_best(evaluation_of(1.0 / 3), facts);
+  EXPECT_THAT(facts, ElementsAre(Pair("best.eval_loss", _), Pair("best.eval_tokens", "7"),
+                                 Pair("best.step", "40")));
+  ASSERT_TRUE(best_of_pairs(facts));
+  EXPECT_EQ(best_of_pairs(facts)->step, 40);
+  EXPECT_EQ(best_of_pairs(facts)->loss, 1.0 / 3);
+  EXPECT_EQ(best_of_pairs(facts)->counted, 7);
+  EXPECT_EQ(best_of_pairs(facts)->texts, 0);
   facts["best.step"] = "many";
-  EXPECT_FALSE(best_in(facts));
+  EXPECT_FALSE(best_of_pairs(facts));
 }
 
 TEST(CheckpointFacts, TheBestEvaluationComesBackWithWhatItsTextsWereWorth) {
   Facts facts;
-  const state::Evaluation::Texts texts{.count = 500, .bleu = 100.0 / 3, .exact_match = 1.0 / 7};
-  add_best({.step = 40, .loss = 2, .tokens = 7, .texts = texts}, facts);
-  ASSERT_TRUE(best_in(facts) && best_in(facts)->texts);
-  EXPECT_EQ(best_in(facts)->texts->count, 500);
-  EXPECT_EQ(best_in(facts)->texts->bleu, 100.0 / 3);
-  EXPECT_EQ(best_in(facts)->texts->exact_match, 1.0 / 7);
+  add_best(evaluation_of(2, {100.0 / 3, 1.0 / 7}), facts);
+  EXPECT_EQ(facts.count("best.bleu") + facts.count("best.exact_match"), 2u);
+  ASSERT_TRUE(best_of_pairs(facts));
+  EXPECT_EQ(best_of_pairs(facts)->texts, 500);
+  EXPECT_EQ(best_of_pairs(facts)->measured("bleu")->value, 100.0 / 3);
+  EXPECT_EQ(best_of_pairs(facts)->measured("exact_match")->value, 1.0 / 7);
 }
 
 TEST(Merit, IsMoreWhereLossesAreLessAndTextsAreBetter) {
-  const auto merit = [](double loss, double bleu, double exact, BestMetric metric) {
-    const state::Evaluation::Texts texts{.bleu = bleu, .exact_match = exact};
-    return merit_of({.loss = loss, .texts = texts}, metric);
+  const auto merit = [](double loss, double bleu, double exact, std::string_view metric) {
+    return merit_of(evaluation_of(loss, {bleu, exact}), metric);
   };
-  for (const BestMetric metric : {BestMetric::validation_loss, BestMetric::perplexity}) {
+  for (const std::string_view metric : {kLossMetric, std::string_view("perplexity")}) {
     EXPECT_GT(merit(1, 0, 0, metric), merit(2, 9, 1, metric));
+    EXPECT_GT(merit(1000, 0, 0, metric), merit(2000, 9, 1, metric)) << "too large for a double";
     EXPECT_TRUE(std::isnan(merit(std::numeric_limits<double>::quiet_NaN(), 9, 1, metric)));
   }
-  EXPECT_GT(merit(2, 9, 0, BestMetric::bleu), merit(1, 8, 1, BestMetric::bleu));
-  EXPECT_GT(merit(2, 8, 1, BestMetric::exact_match), merit(1, 9, 0, BestMetric::exact_match));
-  EXPECT_TRUE(std::isnan(merit_of({.loss = 1}, BestMetric::bleu))) << "of no texts";
+  EXPECT_GT(merit(2, 9, 0, "bleu"), merit(1, 8, 1, "bleu"));
+  EXPECT_GT(merit(2, 8, 1, "exact_match"), merit(1, 9, 0, "exact_match"));
+  EXPECT_TRUE(std::isnan(merit_of(evaluation_of(1), "bleu"))) << "of no texts";
 }
 
 TEST(Patience, CountsEvaluationsBehindTheBestAndComesBack) {
@@ -66,21 +86,21 @@ TEST(Patience, CountsEvaluationsBehindTheBestAndComesBack) {
   }
   EXPECT_THAT(counts, ElementsAre(-1, 0, 0, 1, 2, 3, 0, 1));
   Facts facts;
-  add_patience(patience, BestMetric::perplexity, facts);
+  add_patience(patience, "perplexity", facts);
   EXPECT_EQ(facts.at("patience.metric"), "perplexity") << "and no number that an update may shift";
-  EXPECT_EQ(patience_in(facts, BestMetric::perplexity).merit, -1.0);
-  EXPECT_EQ(patience_in(facts, BestMetric::perplexity).evaluations, 1);
-  EXPECT_EQ(patience_in(facts, BestMetric::perplexity).step, 17);
-  EXPECT_EQ(patience_in(facts, BestMetric::bleu).evaluations, -1) << "of another metric";
+  EXPECT_EQ(patience_in(facts, "perplexity").merit, -1.0);
+  EXPECT_EQ(patience_in(facts, "perplexity").evaluations, 1);
+  EXPECT_EQ(patience_in(facts, "perplexity").step, 17);
+  EXPECT_EQ(patience_in(facts, "bleu").evaluations, -1) << "of another metric";
   CheckpointConfig config;
-  config.best_metric = BestMetric::perplexity;
+  config.best_metric = "perplexity";
   EXPECT_FALSE(is_out_of_patience(facts, config));
   config.patience = 1;
   EXPECT_TRUE(is_out_of_patience(facts, config));
   config.patience = 2;
   EXPECT_FALSE(is_out_of_patience(facts, config));
   Facts none;
-  add_patience({}, BestMetric::bleu, none);
+  add_patience({}, "bleu", none);
   EXPECT_THAT(none, IsEmpty());
 }
 

@@ -13,6 +13,7 @@
 #include "zero/base/error.hpp"
 #include "zero/graph/operations.hpp"
 #include "zero/kernels/product.hpp"
+#include "zero/model/objective.hpp"
 
 namespace zero::setup {
 namespace {
@@ -48,18 +49,18 @@ TEST(Build, SplitsAStepIntoMicroBatchesOfARank) {
 }
 
 TEST(Build, RefusesDataWhoseColumnsAreNotTheModelsInputs) {
-  const auto build_with = [](std::vector<DataColumn> (*columns)(const DataOptions&)) {
-    DataKind kind = token_data();
-    kind.columns = columns;
-    const model::Catalogue catalogue({&model::gpt2_family()}, {&kind});
+  const auto build_with = [](decltype(DataKind::columns) columns) {
+    const DataKind kind{.name = "odd", .columns = columns, .files = {}, .open = {}};
+    const model::Objective objective{.settings = {.name = "tokens"}, .data = &kind};
+    const model::Catalogue catalogue({&model::gpt2_family()}, {&objective});
     RunConfig config = tiny();
     config.model.table = &catalogue.models;
     return testing_support::refusal_of(Exit::kInternal, [&] { build(config, {}); });
   };
-  EXPECT_THAT(build_with([](const DataOptions&) -> std::vector<DataColumn> {
-                return {{.name = "tokens", .numel = 16}};
-              }),
-              HasSubstr("the model's input targets, 16 of type i32 a sample"));
+  const auto tokens = [](const DataOptions&) -> std::vector<DataColumn> {
+    return {{.name = "tokens", .numel = 16}};
+  };
+  EXPECT_THAT(build_with(tokens), HasSubstr("the model's input targets, 16 of type i32 a sample"));
   EXPECT_THAT(build_with([](const DataOptions& options) {
                 auto columns = token_data().columns(options);
                 columns.push_back({.name = "mask", .numel = 16});

@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "src/model/gpt2.hpp"
+#include "tests/support/forward_of.hpp"
 #include "tests/support/models.hpp"
 #include "zero/base/error.hpp"
 
@@ -20,7 +21,7 @@ using Tensors = std::vector<SafetensorsWriter::Tensor>;
 constexpr model::Gpt2 kModel{.layers = 1, .width = 8, .heads = 2, .vocabulary = 10, .positions = 4};
 
 graph::Graph graph_of(const model::Gpt2& model = kModel) {
-  return model::gpt2(model, {.micro = {1, 4}, .compute = Dtype::f32, .training = false});
+  return model::forward_of(model, {.micro = {1, 4}, .compute = Dtype::f32, .training = false});
 }
 
 Tensors tensors_of(const std::string& prefix, const model::Gpt2& model = kModel) {

@@ -9,6 +9,7 @@
 #include "tests/support/models.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/small_model.hpp"
+#include "zero/model/objective.hpp"
 #include "zero/stored/model_folder.hpp"
 
 namespace zero::stored {
@@ -192,7 +193,7 @@ const model::Family& family_in_parts() {
 }
 
 TEST_F(ModelWriters, TakeParametersApartAsTheFamilySays) {
-  const model::Catalogue catalogue({&family_in_parts()}, data_kinds());
+  const model::Catalogue catalogue({&family_in_parts()}, model::objectives());
   for (const int64_t file_bytes : {int64_t(200), kModelFileBytesMax}) {
     const std::string path = folder(std::to_string(file_bytes));
     ModelWriter::Options options = small_options(path, Dtype::bf16);

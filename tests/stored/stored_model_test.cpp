@@ -10,6 +10,7 @@
 #include <fstream>
 
 #include "src/model/gpt2.hpp"
+#include "tests/support/forward_of.hpp"
 #include "tests/support/held_state.hpp"
 #include "tests/support/models.hpp"
 #include "tests/support/refusal.hpp"
@@ -155,7 +156,7 @@ class StoredRun : public ::testing::Test {
     fs::create_directories(run_ / "model");
     describe("bytes");
     const auto tensors = stored_tensors(
-        model::gpt2(kModel, {.micro = {1, 1}, .compute = Dtype::f32, .training = false}));
+        model::forward_of(kModel, {.micro = {1, 1}, .compute = Dtype::f32, .training = false}));
     SafetensorsWriter writer((run_ / "model/model.safetensors").string(), {.tensors = tensors});
     for (const SafetensorsWriter::Tensor& tensor : tensors) {
       int64_t bytes = 4;

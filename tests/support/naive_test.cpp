@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "src/model/gpt2.hpp"
+#include "tests/support/forward_of.hpp"
 #include "tests/support/golden.hpp"
 #include "zero/graph/operations.hpp"
 #include "zero/graph/passes.hpp"
@@ -43,10 +44,10 @@ Graph make_graph(const Case& c) {
                           .positions = c.positions ? c.positions : c.golden.length,
                           .dropout = c.dropout};
   const Graph plain = differentiate(graph::pad_heads(
-      model::gpt2(model, {.micro = {.samples = c.golden.batch, .length = c.golden.length},
-                          .compute = c.compute,
-                          .training = true,
-                          .chunk_rows = c.chunk_rows}),
+      model::forward_of(model, {.micro = {.samples = c.golden.batch, .length = c.golden.length},
+                                .compute = c.compute,
+                                .training = true,
+                                .chunk_rows = c.chunk_rows}),
       c.head_unit));
   const Graph graph = recompute(plain, std::vector<Recompute>(plain.blocks.size(), c.policy));
   return c.fused ? fuse(graph) : graph;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tests/support/forward_of.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/philox.hpp"
 #include "zero/compile/compile.hpp"
@@ -32,10 +33,11 @@ graph::Graph forward_of(const TinyModel& model, model::Purpose purpose, Dtype co
         {.model = *model.other}, purpose,
         {.micro = model.micro, .compute = compute, .head_unit = model.head_unit});
   }
-  return graph::pad_heads(model::gpt2(model.gpt2, {.micro = model.micro,
-                                                   .compute = compute,
-                                                   .training = purpose == model::Purpose::train}),
-                          model.head_unit);
+  return graph::pad_heads(
+      model::forward_of(
+          model.gpt2,
+          {.micro = model.micro, .compute = compute, .training = purpose == model::Purpose::train}),
+      model.head_unit);
 }
 
 }  // namespace

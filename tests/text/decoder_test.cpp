@@ -11,6 +11,7 @@
 #include "src/model/gpt2.hpp"
 #include "tests/support/arrays.hpp"
 #include "tests/support/count_allocations.hpp"
+#include "tests/support/forward_of.hpp"
 #include "tests/support/naive.hpp"
 #include "tests/support/refusal.hpp"
 #include "zero/base/error.hpp"
@@ -90,9 +91,9 @@ TEST_P(DecoderOf, EqualsRecomputeWithoutACacheBitForBit) {
 std::vector<std::vector<double>> logits_of_training(Dtype compute,
                                                     const std::vector<int32_t>& text) {
   const graph::Graph graph =
-      model::gpt2(kSmall, {.micro = {.samples = 1, .length = int64_t(text.size())},
-                           .compute = compute,
-                           .training = false});
+      model::forward_of(kSmall, {.micro = {.samples = 1, .length = int64_t(text.size())},
+                                 .compute = compute,
+                                 .training = false});
   run::NaiveExecutor naive(graph, 1);
   const auto numbers = [&](graph::TensorId tensor) {
     std::vector<double> list;

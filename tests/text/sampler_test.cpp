@@ -37,8 +37,9 @@ std::unique_ptr<Tokenizer> open(const std::string& data, const std::string& toke
   RunConfig config;
   config.data.train = data;
   config.data.tokenizer = tokenizer;
-  const DataSets sets = token_data().open(
-      {.train = data, .tokenizer = tokenizer, .sequence_length = 4, .vocab_size = vocabulary});
+  const DataSets sets =
+      token_data().open({.data = {.train = data, .tokenizer = tokenizer, .sequence_length = 4},
+                         .vocab_size = vocabulary});
   return open_sample_tokenizer(
       config, sets,
       model::Gpt2{.layers = 1, .width = 8, .heads = 1, .vocabulary = vocabulary, .positions = 8});

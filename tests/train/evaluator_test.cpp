@@ -22,11 +22,12 @@ class HeldOutPairs {
  public:
   /// The source of a `polite` one is longer.
   explicit HeldOutPairs(int polite = -1) : file_("pairs.tsv", text_of_pairs(polite)) {
-    sets_ = pair_data().open({.train = file_.path(),
-                              .validation_fraction = 0.4,
-                              .sequence_length = 12,
-                              .vocab_size = 256,
-                              .pairs = {.source_prefix = "add ", .source_length = 20}});
+    sets_ = pair_data().open({.data = {.train = file_.path(),
+                                       .validation_fraction = 0.4,
+                                       .sequence_length = 12,
+                                       .source_prefix = "add ",
+                                       .source_length = 20},
+                              .vocab_size = 256});
   }
   const Dataset& validation() const { return *sets_.validation; }
   void group(const std::vector<LengthPair>& pairs) { sets_.validation->group(pairs, 2); }
@@ -77,11 +78,11 @@ TEST(Answer, CountsTextsBesideTheTargetsAsTheFileHasThem) {
   EXPECT_EQ(answers.targets,
             "the sum of both is 7\nthe sum of both is 8\nthe sum of both is 9\n"
             "the sum of both is 10\n");
-  EXPECT_EQ(answers.figures.count, 4);
-  EXPECT_EQ(answers.figures.exact_match, 0.75);
+  EXPECT_EQ(answers.counts.texts, 4);
+  EXPECT_EQ(model::exact_match(answers.counts), 0.75);
   // 24 tokens, 1 of them other: precisions 23/24, 19/20, 15/16, 11/12.
-  EXPECT_NEAR(answers.figures.bleu, 100 * std::pow(23.0 / 24 * 19 / 20 * 15 / 16 * 11 / 12, 0.25),
-              1e-9);
+  EXPECT_NEAR(model::bleu(answers.counts),
+              100 * std::pow(23.0 / 24 * 19 / 20 * 15 / 16 * 11 / 12, 0.25), 1e-9);
 }
 
 TEST(Answer, GoesThroughTheFileWhereSamplesStandByTheirLengths) {
@@ -110,10 +111,10 @@ TEST(Answer, AsksTheFirstOfThemAndWritesOneLineEach) {
         EXPECT_EQ(sources.size(), 2u);
         return std::vector<Ids>{ids_of("two\nlines"), {kStart, 'a', 0xC3, 255, 300}};
       });
-  EXPECT_EQ(answers.figures.count, 2);
+  EXPECT_EQ(answers.counts.texts, 2);
   EXPECT_EQ(answers.texts, "two lines\na\xEF\xBF\xBD\xEF\xBF\xBD\n")
       << "what is no character is shown as one, what the tokenizer does not know is left out";
-  EXPECT_EQ(answers.figures.exact_match, 0);
+  EXPECT_EQ(model::exact_match(answers.counts), 0);
 }
 
 }  // namespace

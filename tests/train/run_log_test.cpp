@@ -24,7 +24,7 @@ StepRecord quarter() {
   record.report.grad_norm = 0.5;
   record.report.learning_rate = 0.25f;
   record.report.loss_scale = 2.0f;
-  record.tokens = 1000;
+  record.counted = 1000;
   record.seconds = 0.5;
   record.exposed_seconds = 0.001;
   record.phases = {0.125, 0.25, 0.03125, 0.0625, 0.015625, 0};
@@ -44,7 +44,7 @@ std::string metrics_line(const StepRecord& record) {
 }
 
 TEST(StepLine, TellsShareSpeedAndTimeLeft) {
-  const LogContext context{.steps = 100, .flops_per_token = 1e6, .peak_flops = 1e10};
+  const LogContext context{.steps = 100, .flops_per_unit = 1e6, .peak_flops = 1e10};
   EXPECT_EQ(step_line(quarter(), context, 2.0),
             "step 25/100 25.0 %  loss 1.0000  norm 0.5  lr 2.50e-01  500.0 ms  2000 tokens/s  "
             "20.0 % of peak  ETA 2 m 30 s\n");
@@ -105,8 +105,21 @@ TEST(BreakdownLine, GivesMeansOfTheStepsSinceTheLastOne) {
   EXPECT_TRUE(line.ends_with("of 400.0 ms  (mean of 2 steps)\n")) << line;
 }
 
-state::Evaluation evaluation_of(int64_t step) {
-  return {.step = step, .loss = 2, .tokens = 100, .seconds = 0.25};
+state::Evaluation evaluation_of(int64_t step, double loss) {
+  state::Evaluation evaluation{.step = step, .loss = loss, .counted = 100, .seconds = 0.25};
+  evaluation.measure(model::pair_objective().settings.metrics, MetricSource::loss);
+  return evaluation;
+}
+
+state::Evaluation evaluation_of(int64_t step) { return evaluation_of(step, 2); }
+
+/// Scores of pairs, given as they are.
+void add_texts(state::Evaluation& evaluation, double bleu) {
+  const auto& metrics = model::pair_objective().settings.metrics;
+  evaluation.metrics.push_back({&metrics[1], bleu});
+  evaluation.metrics.push_back({&metrics[2], 0.5});
+  evaluation.texts = 50;
+  evaluation.texts_seconds = 1.5;
 }
 
 std::string evaluation_text(const state::Evaluation& evaluation) {
@@ -126,19 +139,19 @@ TEST(EvaluationText, TellsWhatTextsWereWorthWhereThereAreAny) {
   const std::string loss =
       "evaluation after step 10  loss 2.0000  perplexity 7.389  100 tokens  0.2 s\n";
   EXPECT_EQ(evaluation_text(evaluation), loss);
-  evaluation.texts = {.count = 50, .bleu = 12.345, .exact_match = 0.5, .seconds = 1.5};
+  add_texts(evaluation, 12.345);
   EXPECT_EQ(evaluation_text(evaluation),
             loss + "generated after step 10  BLEU 12.35  exact match 0.5000  50 texts  1.5 s\n");
 }
 
 TEST(EvaluationJson, KeepsTheBitsOfTheLossAndIsJsonWhereItIsNoNumber) {
   state::Evaluation evaluation = evaluation_of(10);
-  evaluation.texts = {.count = 50, .bleu = 12.5, .exact_match = 0.5, .seconds = 1.5};
+  add_texts(evaluation, 12.5);
   EXPECT_EQ(evaluation_json(evaluation),
             "{\"step\": 10, \"loss\": 2, \"loss_hex\": \"4000000000000000\", \"perplexity\": "
             "7.3890560989306504, \"tokens\": 100, \"seconds\": 0.250, \"bleu\": 12.5, "
             "\"exact_match\": 0.5, \"texts\": 50, \"texts_seconds\": 1.500}\n");
-  evaluation.loss = std::numeric_limits<double>::quiet_NaN();
+  evaluation = evaluation_of(10, std::numeric_limits<double>::quiet_NaN());
   EXPECT_NE(evaluation_json(evaluation).find("\"perplexity\": null"), std::string::npos);
 }
 
@@ -180,7 +193,7 @@ TEST_F(RunLogTest, BreaksDownWhatLiesBetweenTwoLines) {
 
 TEST_F(RunLogTest, WithdrawsAPeakThatAStepExceeds) {
   const LogContext slow{
-      .steps = 3, .last = 3, .flops_per_token = 1e6, .peak_flops = 1e9, .interval = 1};
+      .steps = 3, .last = 3, .flops_per_unit = 1e6, .peak_flops = 1e9, .interval = 1};
   const std::string out = printed(slow, 3);  // 2000 tokens a second are 2e9
   EXPECT_EQ(out.find("% of peak"), std::string::npos) << out;
   EXPECT_TRUE(out.starts_with("steps are faster than the product peak above")) << out;

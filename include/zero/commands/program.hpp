@@ -4,7 +4,7 @@
 
 namespace zero::commands {
 
-/// Runs the program, with the models of `catalogue` and their kinds of data. Does what the words
+/// Runs the program, with the models and objectives of `catalogue`. Does what the words
 /// after its name ask for and returns the exit status. Prints an error that only this process knows
 /// of.
 int run_program(int argc, char** argv, const model::Catalogue& catalogue);

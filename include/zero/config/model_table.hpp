@@ -8,11 +8,11 @@
 #include <string_view>
 #include <vector>
 
+#include "zero/config/objective_table.hpp"
 #include "zero/config/run_config.hpp"
 
 namespace zero {
 
-struct DataKind;
 namespace model {
 struct AlterationKind;
 struct Family;
@@ -76,13 +76,12 @@ struct ModelFamily {
   std::string_view example_input;  ///< path of an example file
   std::vector<ModelCount> counts;
   std::vector<ModelRate> rates;
-  std::vector<ModelSize> sizes;              ///< smallest first
-  std::vector<Rule> rules;                   ///< on its numbers, alone or with other keys
-  std::vector<std::string_view> blocks;      ///< counts whose sum is the number of blocks
-  const model::Family* functions = nullptr;  ///< for rooms that know families; unused here
-  const DataKind* data = nullptr;            ///< data that it is trained on; unused here
+  std::vector<ModelSize> sizes;               ///< smallest first
+  std::vector<Rule> rules;                    ///< on its numbers, alone or with other keys
+  std::vector<std::string_view> blocks;       ///< counts whose sum is the number of blocks
+  const model::Family* functions = nullptr;   ///< for rooms that know families; unused here
+  std::vector<ObjectiveSettings> objectives;  ///< that it can be trained on
   std::vector<const model::AlterationKind*> alterations = {};  ///< unused here
-  bool learns_pairs = false;  ///< true if a sample is a pair of texts
 };
 
 /// Returns the family of model.name, otherwise of model.family. REQUIRES: the table is not empty.

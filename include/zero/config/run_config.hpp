@@ -317,11 +317,6 @@ struct ExportConfig {
 };
 
 enum class Resume { automatic, require, never };
-/// The metric that chooses the best checkpoint. Lowest wins for loss and perplexity, highest for
-/// the others.
-enum class BestMetric { none, validation_loss, perplexity, bleu, exact_match };
-/// Returns the word of an input file for a metric; "" for none.
-std::string_view name_of(BestMetric metric);
 /// The access to folders and files: owner only, group reads, all read, group writes.
 enum class Permissions { owner, group_reads, all_read, group_writes };
 
@@ -336,9 +331,9 @@ struct CheckpointConfig {
   Resume resume = Resume::automatic;  ///< auto | require | never
   std::string resume_from;  ///< run, checkpoints folder or checkpoint to begin from; "" = none
   bool async = false;       ///< true: written while training continues
-  /// "" | "validation_loss" or its synonym "eval_loss" | "perplexity" | "bleu" | "exact_match": the
+  /// "" | "validation_loss" or its synonym "eval_loss" | a metric of the model's objective: the
   /// metric that chooses the best checkpoint.
-  BestMetric best_metric = BestMetric::none;
+  std::string best_metric;
   int64_t patience = 0;  ///< evaluations without a new best that end training; 0 = no limit
   bool load_best_at_end = false;  ///< true: the export has the best weights
   int64_t max_failures = 0;       ///< failed saves tolerated before training is given up

@@ -23,6 +23,7 @@ using graph::StoredForm;
 
 struct AlterationKind;
 struct Family;
+struct Objective;
 
 /// A model as plain data: its family and its numbers. Rates are rounded to fp32.
 struct Architecture {
@@ -37,15 +38,21 @@ struct ForwardOptions {
   Dtype compute;
   bool training;           ///< false: evaluation, no dropout
   int64_t chunk_rows = 0;  ///< most rows of the classifier at a time; 0: chosen by the shape
+  bool own_head = true;    ///< false: an objective's head follows the trunk
+};
+
+/// The tensors of a forward graph that a head reads.
+struct Trunk {
+  graph::TensorId last = graph::kNone;   ///< final hidden rows, [samples x length, width]
+  graph::TensorId table = graph::kNone;  ///< rows of tokens
+  graph::TensorId bias = graph::kNone;   ///< of the own head, made with the trunk; or none
 };
 
 /// The limits of a model's data.
 struct DataForm {
   int64_t vocabulary;  ///< a number above every token id
   int64_t positions;   ///< maximum tokens of one text
-  /// Ids in pairs of texts: padding, the end of each text, and the decoder's first input. -1: the
-  /// model does not define it.
-  int64_t pad = -1, end = -1, start = -1;
+  ModelIds ids = {};
 };
 
 /// The scalars of a config.json of Hugging Face, by their keys joined by dots. A list keeps only
@@ -145,16 +152,18 @@ struct Family {
   std::string_view hub_type;                             ///< model_type in config.json
   std::string_view hub_class;                            ///< class in Transformers
   StoredNames stored;
-  std::vector<HubDropout> dropouts;  ///< rates of the class; model.dropout is the first
-  std::string_view data;             ///< name of the DataKind whose columns fill its graphs' inputs
+  std::vector<HubDropout> dropouts;          ///< rates of the class; model.dropout is the first
+  std::vector<std::string_view> objectives;  ///< names of those that its own head learns
   TalkForm talk = {};
   /// True: a text that fills the context goes on behind its newer half, whose positions count anew.
   /// False: it ends there.
   bool slides = true;
 
-  /// Returns the forward graph with its loss. Parameters have Hugging Face's names without the
-  /// prefix. Throws Error(kUsage) if the numbers do not fit together or to the length.
-  graph::Graph (*forward)(const Architecture&, const ForwardOptions&);
+  /// Adds the forward graph up to the final hidden rows. Parameters have Hugging Face's names
+  /// without the prefix. Throws Error(kUsage) if the numbers do not fit together or to the length.
+  Trunk (*trunk)(graph::GraphBuilder&, const Architecture&, const ForwardOptions&);
+  /// Adds the family's own head behind its trunk, with the loss.
+  void (*head)(graph::GraphBuilder&, const Architecture&, const Trunk&, const ForwardOptions&);
   /// Returns the graph for a chunk's rows: tokens of texts to continue, or of their sources for an
   /// encoder. Has forward's parameters in their order, with caches and logits after rows of texts.
   /// Throws as forward. nullptr: the family writes no texts.
@@ -178,20 +187,21 @@ struct Family {
 /// Returns the kinds of alterations that keys ask for, in the order of their application.
 std::vector<const AlterationKind*> alteration_kinds();
 
-/// The families, kinds of data and kinds of alterations of the program, which main hands in.
+/// The families, objectives and kinds of alterations of the program, which main hands in.
 struct Catalogue {
-  /// Throws Error(kInternal) if a family's kind of data is not in `kinds`.
-  Catalogue(std::vector<const Family*> rows, const std::vector<const DataKind*>& kinds,
+  /// Gives each family its objectives: first those whose heads fit, then those that it names.
+  /// Throws Error(kInternal) if one that it names is not in `objectives`.
+  Catalogue(std::vector<const Family*> rows, const std::vector<const Objective*>& objectives,
             const std::vector<const AlterationKind*>& alterations = alteration_kinds());
 
   std::vector<const Family*> families;  ///< the default comes first
-  ModelTable models;                    ///< settings and data of the families, for read_config()
+  ModelTable models;  ///< settings and objectives of the families, for read_config()
 
   /// Returns "GPT-2, T5 or BlenderBot".
   std::string titles() const;
 };
 
-/// Returns all families with all data_kinds().
+/// Returns all families with all objectives().
 Catalogue catalogue();
 
 /// Throws Error(kUsage), naming a command that works, if the family writes no texts.

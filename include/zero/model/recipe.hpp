@@ -1,5 +1,6 @@
 #pragma once
-/// The graphs of the program. A recipe is a model to train and alterations of its graphs.
+/// The graphs of the program. A recipe is a model, what it is trained on, and alterations of its
+/// graphs.
 /// graph_of() makes every graph.
 
 #include <cstdint>
@@ -42,6 +43,7 @@ struct AlterationKind {
 
 struct Recipe {
   Architecture model = {};
+  const Objective* objective = nullptr;      ///< nullptr: whatever the family's own head learns
   std::vector<Alteration> alterations = {};  ///< in the order of their application
 };
 

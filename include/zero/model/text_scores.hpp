@@ -1,7 +1,9 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,15 +19,22 @@ struct TextCounts {
   std::array<int64_t, kOrders> matched = {};  ///< n-grams of order i + 1 that the reference has too
   std::array<int64_t, kOrders> total = {};    ///< n-grams of order i + 1
   int64_t tokens = 0, reference_tokens = 0;
-  int64_t exact = 0, pairs = 0;
+  int64_t exact = 0, texts = 0;
 
   TextCounts& operator+=(const TextCounts& other);
   bool operator==(const TextCounts&) const = default;
 };
 
+/// The integers of TextCounts, and the counts that they make again.
+using TextNumbers = std::array<int64_t, sizeof(TextCounts) / sizeof(int64_t)>;
+inline TextNumbers numbers_of(const TextCounts& counts) {
+  return std::bit_cast<TextNumbers>(counts);
+}
+TextCounts text_counts(std::span<const int64_t> numbers);
+
 /// Counts one pair of UTF-8 texts. Tokens are those of mteval-v13a with case, as sacreBLEU's "13a"
 /// cuts them. The pair is exact if both are equal but for white space at their ends.
-TextCounts count_pair(std::string_view hypothesis, std::string_view reference);
+TextCounts count_text(std::string_view hypothesis, std::string_view reference);
 
 /// Returns corpus BLEU, 0 to 100: the geometric mean of the precisions of orders 1 to 4, clipped by
 /// the reference, with the brevity penalty (Papineni et al. 2002). The k-th precision without a
@@ -43,9 +52,6 @@ std::string bleu_signature();
 
 /// Returns the share of exact pairs, 0 to 1; 0 without pairs.
 double exact_match(const TextCounts& counts);
-
-/// Returns exp(loss) of the mean loss of a token, in nats.
-double perplexity(double loss);
 
 /// Returns the tokens of a text under 13a.
 std::vector<std::string> tokens_13a(std::string_view text);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "zero/kernels/step_state.hpp"
+#include "zero/model/objective.hpp"
 #include "zero/save/checkpointer.hpp"
 
 namespace zero::save {
@@ -54,18 +55,18 @@ int64_t skipped_in_row(const Facts& facts);
 
 /// Returns the score of an evaluation under checkpoint.best_metric. Higher is better. NaN if the
 /// metric was not measured.
-double merit_of(const state::Evaluation& evaluation, BestMetric metric);
+double merit_of(const state::Evaluation& evaluation, std::string_view metric);
 
 /// Adds the evaluation of the best checkpoint so far.
 void add_best(const state::Evaluation& best, Facts& facts);
 
-/// Returns the evaluation of add_best(), or none.
-std::optional<state::Evaluation> best_in(const Facts& facts);
+/// Returns the evaluation of add_best(), or none. `objective` has its metrics.
+std::optional<state::Evaluation> best_in(const Facts& facts, const model::Objective& objective);
 
 /// Adds the count of evaluations without improvement.
-void add_patience(const Patience& patience, BestMetric metric, Facts& facts);
+void add_patience(const Patience& patience, const std::string& metric, Facts& facts);
 /// Returns the count of add_patience(); an empty one if the fact is absent or of another metric.
-Patience patience_in(const Facts& facts, BestMetric metric);
+Patience patience_in(const Facts& facts, const std::string& metric);
 /// True if checkpoint.patience ends a training at this checkpoint.
 bool is_out_of_patience(const Facts& facts, const CheckpointConfig& config);
 

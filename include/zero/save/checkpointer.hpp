@@ -12,6 +12,7 @@
 #include "zero/config/schedule.hpp"
 #include "zero/io/checkpoint/store.hpp"
 #include "zero/state/engine.hpp"
+#include "zero/state/evaluation.hpp"
 
 namespace zero::save {
 

@@ -159,22 +159,6 @@ class Engine {
   std::unique_ptr<launch::Watchdog> watchdog_;
 };
 
-/// The result of an evaluation on a validation set.
-struct Evaluation {
-  int64_t step = 0;  ///< step whose update made the weights
-  double loss = 0;   ///< nats a counted token; NaN if any is not finite
-  int64_t tokens = 0;
-  double seconds = 0;
-  /// The quality of texts that are generated for the set's sources.
-  struct Texts {
-    int64_t count = 0;
-    double bleu = 0;         ///< 0 to 100
-    double exact_match = 0;  ///< 0 to 1
-    double seconds = 0;
-  };
-  std::optional<Texts> texts = {};  ///< unset if none are generated
-};
-
 /// Fills unwritten parts of the engine's disk with zeros, and times it for a moment. Returns the
 /// rates to expect, which warnings then go by: those measured while all ranks did so, or `expected`
 /// if the page cache is in between. Collective.

@@ -8,8 +8,10 @@
 
 #include "zero/io/data/dataset.hpp"
 #include "zero/io/text/tokenizer.hpp"
-#include "zero/model/family.hpp"
+#include "zero/model/objective.hpp"
+#include "zero/model/text_scores.hpp"
 #include "zero/state/engine.hpp"
+#include "zero/state/evaluation.hpp"
 #include "zero/stored/stored_model.hpp"
 #include "zero/text/sampler.hpp"
 #include "zero/text/text_generator.hpp"
@@ -17,11 +19,18 @@
 
 namespace zero::train {
 
-/// Returns the loss on a whole validation set. Rank r of N runs micro-batches j N + r; samples past
-/// the end count nothing. The sum is exact, so rank count and order change no digit. REQUIRES: the
-/// engine has no update pending. Collective.
-state::Evaluation evaluate(state::Engine& engine, const Dataset& validation, int rank,
-                           const kernels::StepInputs& inputs);
+/// The weights and the validation set of an evaluation.
+struct EvaluationParts {
+  launch::Session& session;
+  state::Engine& engine;
+  const Dataset& validation;
+  const model::Objective& objective;
+};
+
+/// Returns the loss on a whole validation set, with the objective's metrics except those of texts.
+/// Rank r of N runs micro-batches j N + r; samples past the end count nothing. Sums are exact, so
+/// rank count and order change no digit. REQUIRES: the engine has no update pending. Collective.
+state::Evaluation evaluate(const EvaluationParts& parts, const kernels::StepInputs& inputs);
 
 /// Returns options to answer a validation set's sources by the completed [generation], without ids
 /// that the tokenizer does not know. Throws as writing::search_rules().
@@ -54,16 +63,20 @@ void count_texts(const RunConfig& config, const GenerationConfig& completed, set
 using TextWriter =
     std::function<std::vector<std::vector<int32_t>>(std::span<const std::vector<int32_t>> sources)>;
 
-/// The answers of a model to a validation set of pairs, beside the targets as their file has them:
+/// The answers of a model to a validation set's sources, beside the targets as their file has them:
 /// not cut to data.target_length.
 struct Answers {
-  state::Evaluation::Texts figures;
+  model::TextCounts counts = {};
+  double seconds = 0;
   std::string sources, texts, targets;  ///< a line each; line breaks inside become blanks
+
+  /// Adds the objective's metrics of texts to an evaluation.
+  void add_to(state::Evaluation& evaluation, const model::Objective& objective) const;
 };
 
 /// Answers the first `samples` of the set in its file's order; 0 = all. Texts leave out special
 /// ids, such as start and end, and ids that the tokenizer does not know. Every rank counts all
-/// texts, so figures are the same at any number of ranks. Throws as Dataset::target_text().
+/// texts, so counts are the same at any number of ranks. Throws as Dataset::target_text().
 /// Collective if `writes` is.
 Answers answer(const Dataset& validation, int64_t samples, const Tokenizer& tokenizer,
                const TextWriter& writes);

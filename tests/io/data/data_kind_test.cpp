@@ -26,7 +26,7 @@ std::string alphabet(int letters) {
 }
 
 DataOptions options_of(const TempFile& train) {
-  return {.train = train.path(), .sequence_length = 3, .vocab_size = 256, .seed = 1};
+  return {.data = {.train = train.path(), .sequence_length = 3}, .seed = 1, .vocab_size = 256};
 }
 
 std::string error_of_data(const DataOptions& options) {
@@ -59,7 +59,7 @@ TEST(OpenData, SplitsAtASampleSoThatEachTokenIsInOneSetOnce) {
   const TempFile text("a.txt", alphabet(43));  // 10 windows of 4, and 3 bytes
   for (const double fraction : {0.1, 0.25, 0.5, 0.9}) {
     DataOptions options = options_of(text);
-    options.validation_fraction = fraction;
+    options.data.validation_fraction = fraction;
     const DataSets sets = token_data().open(options);
     std::vector<int> seen(256);
     count_bytes(*sets.train, seen);
@@ -72,7 +72,7 @@ TEST(OpenData, SplitsAtASampleSoThatEachTokenIsInOneSetOnce) {
 TEST(OpenData, TakesTheValidationFromItsOwnFile) {
   const TempFile text("a.txt", alphabet(12)), other("b.txt", "xy");
   DataOptions options = options_of(text);
-  options.validation = other.path();
+  options.data.validation = other.path();
   const DataSets sets = token_data().open(options);
   EXPECT_EQ(sets.train->samples(), 3);
   EXPECT_EQ(sets.validation->samples(), 1);
@@ -83,9 +83,9 @@ TEST(OpenData, TakesTheValidationFromItsOwnFile) {
 TEST(OpenData, CutsBothSetsToTheirMaximum) {
   const TempFile text("a.txt", alphabet(40));
   DataOptions options = options_of(text);
-  options.validation_fraction = 0.5;
-  options.max_train_samples = 2;
-  options.max_validation_samples = 3;
+  options.data.validation_fraction = 0.5;
+  options.data.max_train_samples = 2;
+  options.data.max_validation_samples = 3;
   const DataSets sets = token_data().open(options);
   EXPECT_EQ(sets.train->samples(), 2);
   EXPECT_EQ(sets.validation->samples(), 3);
@@ -96,10 +96,10 @@ TEST(OpenData, RefusesWhatIsTooShortOrLeavesNothingToTrainOn) {
   EXPECT_THAT(error_of_data(options_of(text)), HasSubstr("3 tokens hold no sample of 4"));
   DataOptions options = options_of(window);
   EXPECT_EQ(error_of_data(options), "no error");
-  options.validation_fraction = 0.1;
+  options.data.validation_fraction = 0.1;
   EXPECT_THAT(error_of_data(options), HasSubstr("leave none to train on"));
-  options.validation_fraction = 0;
-  options.validation = one.path();
+  options.data.validation_fraction = 0;
+  options.data.validation = one.path();
   EXPECT_THAT(error_of_data(options), HasSubstr("1 token holds no sample"));
 }
 
@@ -112,7 +112,8 @@ TEST(OpenData, RefusesAVocabularyThatTheModelDoesNotHave) {
 
 TEST(OpenData, MakesSyntheticSamplesThatSaySo) {
   const DataOptions options = {
-      .train = "synthetic", .sequence_length = 3, .max_train_samples = 5, .vocab_size = 10};
+      .data = {.train = "synthetic", .sequence_length = 3, .max_train_samples = 5},
+      .vocab_size = 10};
   const DataSets sets = token_data().open(options);
   EXPECT_TRUE(sets.synthetic);
   EXPECT_EQ(sets.train->samples(), 5);
@@ -123,7 +124,7 @@ TEST(DataSets, FingerprintChangesWithEitherFile) {
   const TempFile text("a.txt", alphabet(12)), other("b.txt", "xyz");
   DataOptions options = options_of(text);
   const uint64_t alone = token_data().open(options).fingerprint();
-  options.validation = other.path();
+  options.data.validation = other.path();
   const uint64_t both = token_data().open(options).fingerprint();
   EXPECT_NE(alone, both);
   other.write("xyw");

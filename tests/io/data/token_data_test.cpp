@@ -51,8 +51,8 @@ TEST(TokenData, AsksAboutATextWhoseNameSaysRecords) {
                                        {"a.txt", false},
                                        {"a.text", false}}) {
     const testing_support::TempFile file(name, "a text of some letters");
-    const DataSets sets =
-        token_data().open({.train = file.path(), .sequence_length = 4, .vocab_size = 256});
+    const DataSets sets = token_data().open(
+        {.data = {.train = file.path(), .sequence_length = 4}, .vocab_size = 256});
     const std::string question = "is " + file.path() + " a text? All of it is learnt";
     EXPECT_EQ(sets.remark.starts_with(question), is_asked) << sets.remark;
   }

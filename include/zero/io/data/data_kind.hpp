@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "zero/config/run_config.hpp"
 #include "zero/io/data/data_source.hpp"
 #include "zero/io/data/dataset.hpp"
 
@@ -24,36 +25,19 @@ struct DataSets {
   uint64_t fingerprint() const;
 };
 
-/// The options of samples of two texts, a source and a target.
-struct PairOptions {
-  std::string source_field = "source";  ///< record field; "translation.en": en of its translation
-  std::string target_field = "target";
-  std::string source_prefix = {};  ///< put in front of every source
-  int64_t source_length = 0;       ///< most tokens, with the end; 0 = as for a target
-  bool refuse_long = false;        ///< refuse a text of more tokens instead of cutting it
-  int64_t model_pad = -1, model_end = -1, model_start = -1;  ///< ids of config.json; -1 = none
-  int64_t pad_id = -1;  ///< ids from the input file; -1 = the tokenizer's
-  int64_t end_id = -1;
-  int64_t start_id = -1;
-  /// Share of a text's tokens that the model must restore; 0 = files hold pairs.
-  double noise_density = 0;
-  double noise_span = 3;     ///< average tokens of a removed span
-  int64_t sentinel_id = -1;  ///< id for the first such span; -1 = <extra_id_0>, or the last id
+/// The ids that a model knows: padding, the end of each text, and the decoder's first input. -1:
+/// its config.json has none.
+struct ModelIds {
+  int64_t pad = -1, end = -1, start = -1;
 };
 
 struct DataOptions {
-  std::string train = {};           ///< path, or "synthetic"
-  std::string validation = {};      ///< path of any format; "" = none
-  double validation_fraction = 0;   ///< last share of train's samples
-  std::string tokenizer = "bytes";  ///< tokenizer of texts
-  int64_t sequence_length = 0;
-  int64_t max_train_samples = 0;       ///< 0 = all
-  int64_t max_validation_samples = 0;  ///< 0 = all
-  int64_t vocab_size = 0;              ///< vocabulary size of the model
+  DataConfig data = {};  ///< [data] of the input file
   uint64_t seed = 0;
+  int64_t vocab_size = 0;  ///< vocabulary size of the model
+  ModelIds ids = {};
   /// All counts of the model by their keys, for samples whose form depends on them.
   std::map<std::string, int64_t, std::less<>> model = {};
-  PairOptions pairs = {};
 };
 
 /// A kind of data, with functions that describe its samples and open its files.
@@ -72,19 +56,20 @@ struct DataKind {
   /// beyond the model's vocabulary.
   DataSets (*open)(const DataOptions&);
 
-  bool of_pairs = false;  ///< true if DataOptions::pairs acts
+  /// The keys of [data] that not all kinds have: this kind acts by them.
+  std::vector<std::string_view> keys = {};
 };
 
 /// Returns the kind of texts and token files (token_source.hpp), cut into windows (token_data.hpp).
 const DataKind& token_data();
 
 /// Returns the kind of samples with a source and a target of at most sequence_length tokens. Reads
-/// files of pairs (pair_file.hpp), or with a noise_density corrupts texts (span_corruption.hpp).
-/// Columns: pair_form.hpp.
+/// files of pairs (pair_file.hpp). Columns: pair_form.hpp.
 const DataKind& pair_data();
 
-/// Returns all kinds.
-std::vector<const DataKind*> data_kinds();
+/// Returns the kind of texts of which data.noise_density is taken out and becomes the target
+/// (span_corruption.hpp). Columns: pair_form.hpp.
+const DataKind& span_data();
 
 /// Returns the number of samples of data.train that are trained on. validation_fraction holds out
 /// the others. Leaves at least one sample on either side, else throws Error(kInput).

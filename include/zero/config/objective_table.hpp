@@ -1,0 +1,77 @@
+#pragma once
+/// Objectives, the tasks that models are trained on, as the keys see them. The table of models
+/// lists them for each family, because this room knows no objective.
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "zero/config/run_config.hpp"
+
+namespace zero {
+
+namespace model {
+struct Objective;
+}
+
+/// The measured things that a metric comes from.
+enum class MetricSource : uint8_t {
+  loss,     ///< the mean loss, with which the metric grows
+  samples,  ///< counts that the graph of an evaluation puts out
+  texts     ///< counts of texts that evaluation.generate writes
+};
+
+/// A number that evaluations measure beside the loss.
+struct Metric {
+  std::string_view name;   ///< in input files and in files of a run
+  std::string_view words;  ///< in lines for people
+  int digits = 0;          ///< printed behind the point; under MetricSource::loss significant ones
+  MetricSource source = MetricSource::loss;
+  bool higher_is_better = false;
+  /// Returns the metric. Counts are sums over ranks and samples; they are empty if the source is
+  /// the loss.
+  double (*value)(double loss, std::span<const int64_t> counts) = nullptr;
+  std::string signature = {};  ///< settings that others need to compare the number; "" for none
+};
+
+/// The name of the loss in checkpoint.best_metric. It needs no row: every evaluation measures it.
+inline constexpr std::string_view kLossMetric = "validation_loss";
+
+/// The units whose count divides a loss, as messages and logs name them.
+inline constexpr const char *kByToken = "token", *kBySample = "sample";
+
+/// A key of [data] or [evaluation] that acts only under some objectives.
+struct OwnKey {
+  std::string_view name;
+  bool validates = false;  ///< acts only with a validation set
+};
+
+struct ObjectiveSettings {
+  std::string_view name;  ///< for sentences about its samples
+  /// Words behind "a model.name or model.family " for its families, if keys are its own.
+  std::string_view families;
+  /// The setting by which it acts among the objectives of a family, with its key; "" if none does.
+  std::string_view setting, setting_key;
+  bool (*acts)(const RunConfig&) = nullptr;  ///< nullptr: under every configuration
+  std::vector<OwnKey> keys = {};
+  std::vector<Metric> metrics = {};
+  const model::Objective* functions = nullptr;  ///< for rooms that know objectives; unused here
+
+  /// Returns the metric of a name, or null.
+  const Metric* metric(std::string_view metric_name) const;
+  const OwnKey* key(std::string_view key_name) const;
+};
+
+/// Returns the objective that a configuration trains: the first of the model's family that acts.
+/// Returns null without a table of models.
+const ObjectiveSettings* objective_of(const RunConfig& config);
+
+/// Returns the names that checkpoint.best_metric takes, for any model of the table.
+std::vector<std::string_view> metric_names(const ModelTable* table);
+
+/// Returns an objective of any family that has the metric, or null.
+const ObjectiveSettings* objective_with(const ModelTable* table, std::string_view metric);
+
+}  // namespace zero

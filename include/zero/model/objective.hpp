@@ -1,0 +1,46 @@
+#pragma once
+/// Objectives: the tasks that models are trained on, each a row. src/model/objectives/list.cpp
+/// lists them.
+
+#include <string_view>
+#include <vector>
+
+#include "zero/config/objective_table.hpp"
+#include "zero/graph/builder.hpp"
+#include "zero/io/data/data_kind.hpp"
+#include "zero/model/family.hpp"
+
+namespace zero::model {
+
+struct Objective {
+  ObjectiveSettings settings;      ///< without the keys of its data
+  const DataKind* data = nullptr;  ///< fills the inputs of its graphs
+  /// Unit of the loss, for sentences and for keys of logs.
+  const char* counted_by = kByToken;
+  /// Output of evaluation graphs, i64, that metrics of MetricSource::samples add up; "" for none.
+  std::string_view counts = "";
+  bool answers_users = true;  ///< the model's texts go on as a user would have them
+  /// True if head() fits the trunk of a family that does not name the objective. nullptr: never.
+  bool (*fits)(const Family&) = nullptr;
+  /// Adds the loss behind the trunk. nullptr: the family's own head.
+  void (*head)(graph::GraphBuilder&, const Architecture&, const Trunk&,
+               const ForwardOptions&) = nullptr;
+};
+
+/// Returns the objective whose sample is a text, of which each token is predicted.
+const Objective& next_token_objective();
+/// Returns the objectives whose sample has a source and a target: texts of files, or texts with
+/// spans to restore.
+const Objective& pair_objective();
+const Objective& span_objective();
+
+/// Returns all objectives.
+std::vector<const Objective*> objectives();
+
+/// Returns the objective that a checked configuration trains.
+const Objective& objective_for(const RunConfig& config);
+
+/// Returns the metric exp(loss).
+Metric perplexity_metric();
+
+}  // namespace zero::model

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "zero/config/objective_table.hpp"
+
+namespace zero::state {
+
+/// The result of an evaluation on a validation set.
+struct Evaluation {
+  struct Measured {
+    const Metric* metric;
+    double value;
+  };
+
+  int64_t step = 0;     ///< step whose update made the weights
+  double loss = 0;      ///< nats a counted unit; NaN if any is not finite
+  int64_t counted = 0;  ///< units whose mean the loss is
+  double seconds = 0;
+  const char* counted_by = kByToken;   ///< the unit
+  std::vector<Measured> metrics = {};  ///< in the order of the objective's, if measured
+  int64_t texts = 0;                   ///< texts generated for the set; 0: none
+  double texts_seconds = 0;
+
+  /// Adds the objective's metrics of a source, by its counts.
+  void measure(std::span<const Metric> of_objective, MetricSource source,
+               std::span<const int64_t> counts = {});
+  /// Returns a metric by its name, or null if it was not measured.
+  const Measured* measured(std::string_view name) const;
+};
+
+}  // namespace zero::state

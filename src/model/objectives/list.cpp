@@ -1,0 +1,25 @@
+#include <cmath>
+
+#include "zero/base/error.hpp"
+#include "zero/model/objective.hpp"
+
+namespace zero::model {
+
+std::vector<const Objective*> objectives() {
+  return {&next_token_objective(), &pair_objective(), &span_objective()};
+}
+
+const Objective& objective_for(const RunConfig& config) {
+  const ObjectiveSettings* settings = objective_of(config);
+  ZERO_REQUIRE(settings && settings->functions, "a table of models without objectives");
+  return *settings->functions;
+}
+
+Metric perplexity_metric() {
+  return {.name = "perplexity",
+          .words = "perplexity",
+          .digits = 4,
+          .value = [](double loss, std::span<const int64_t>) { return std::exp(loss); }};
+}
+
+}  // namespace zero::model

@@ -1,0 +1,11 @@
+#include "zero/model/objective.hpp"
+
+namespace zero::model {
+
+const Objective& next_token_objective() {
+  static const Objective kNextToken{
+      .settings = {.name = "tokens", .metrics = {perplexity_metric()}}, .data = &token_data()};
+  return kNextToken;
+}
+
+}  // namespace zero::model

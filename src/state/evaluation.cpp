@@ -1,0 +1,20 @@
+#include "zero/state/evaluation.hpp"
+
+#include <algorithm>
+
+namespace zero::state {
+
+void Evaluation::measure(std::span<const Metric> of_objective, MetricSource source,
+                         std::span<const int64_t> counts) {
+  for (const Metric& metric : of_objective) {
+    if (metric.source == source) metrics.push_back({&metric, metric.value(loss, counts)});
+  }
+}
+
+const Evaluation::Measured* Evaluation::measured(std::string_view name) const {
+  const auto found =
+      std::ranges::find(metrics, name, [](const Measured& one) { return one.metric->name; });
+  return found == metrics.end() ? nullptr : &*found;
+}
+
+}  // namespace zero::state

@@ -1,0 +1,97 @@
+// Ranks: 1
+#include "zero/model/objective.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "src/model/blenderbot.hpp"
+#include "src/model/gpt2.hpp"
+#include "tests/support/models.hpp"
+#include "tests/support/refusal.hpp"
+#include "zero/graph/operations.hpp"
+#include "zero/model/recipe.hpp"
+#include "zero/model/text_scores.hpp"
+
+namespace zero::model {
+namespace {
+
+using testing_support::unset_config;
+
+TEST(Objectives, TakeTheirDataAndTheirUnit) {
+  EXPECT_EQ(&objective_for(unset_config()), &next_token_objective());
+  EXPECT_EQ(next_token_objective().data, &token_data());
+  EXPECT_EQ(span_objective().data, &span_data());
+  for (const Objective* one : objectives()) EXPECT_EQ(one->counted_by, kByToken);
+  testing_support::refusal_of(Exit::kInternal, [] { objective_for({}); });
+}
+
+TEST(Objectives, OfPairsScoreTextsByCounts) {
+  TextCounts counts = count_text("the land is wide here", "the land is wide here");
+  counts += count_text("no", "yes");
+  const TextNumbers numbers = numbers_of(counts);
+  EXPECT_EQ(text_counts(numbers), counts);
+  const ObjectiveSettings& pairs = pair_objective().settings;
+  EXPECT_EQ(pairs.metric("bleu")->value(0, numbers), bleu(counts));
+  EXPECT_EQ(pairs.metric("exact_match")->value(0, numbers), 0.5);
+  EXPECT_EQ(pairs.metric("perplexity")->value(2, {}), std::exp(2.0));
+}
+
+/// A head of two classes behind the rows of a trunk.
+void two_classes(graph::GraphBuilder& out, const Architecture& model, const Trunk& trunk,
+                 const ForwardOptions& options) {
+  out.unit("score");
+  const int64_t width = model.numbers.count(kWidth);
+  const graph::TensorId table =
+      out.parameter({.name = "score.weight", .shape = {64, width}, .padding_rows = 62});
+  const graph::TensorId label = out.input({.name = "label", .sample = {out.length()}, .ids = 2});
+  graph::classifier(out, trunk.last, table, label, 2, options.micro.samples * options.micro.length);
+}
+
+Objective labels() {
+  return {.settings = {.name = "labels"},
+          .data = &token_data(),
+          .counted_by = kBySample,
+          .fits = [](const Family& family) { return family.settings.name != "t5"; },
+          .head = two_classes};
+}
+
+bool has_parameter(const graph::Graph& graph, std::string_view name) {
+  return std::ranges::any_of(graph.parameters,
+                             [&](const auto& one) { return graph[one.tensor].name == name; });
+}
+
+TEST(Objectives, OfAnotherHeadStandOnATrunkWithoutTheFamilysOwn) {
+  const Objective objective = labels();
+  const Architecture model = Blenderbot{.layers = 1,
+                                        .decoder_layers = 1,
+                                        .width = 64,
+                                        .heads = 2,
+                                        .inner = 64,
+                                        .decoder_inner = 64,
+                                        .vocabulary = 70,
+                                        .positions = 8};
+  const GraphSizes sizes{.micro = {.samples = 1, .length = 8}};
+  const graph::Graph own = graph_of({model}, Purpose::train, sizes);
+  const graph::Graph other = graph_of({model, &objective}, Purpose::train, sizes);
+  EXPECT_TRUE(has_parameter(own, "final_logits_bias") && !has_parameter(own, "score.weight"));
+  EXPECT_TRUE(has_parameter(other, "score.weight") && !has_parameter(other, "final_logits_bias"));
+  EXPECT_EQ(own.parameters.size(), other.parameters.size());
+  EXPECT_NO_THROW(other.input("label"));
+  EXPECT_TRUE(has_parameter(graph_of({model, &objective}, Purpose::store), "score.weight"));
+}
+
+TEST(Catalogues, GiveAFamilyTheObjectivesThatFitItsTrunkBeforeItsOwn) {
+  const Objective objective = labels();
+  std::vector<const Objective*> all = objectives();
+  all.push_back(&objective);
+  const Catalogue catalogue({&gpt2_family()}, all);
+  const auto& own = catalogue.models.front().objectives;
+  ASSERT_EQ(own.size(), 2u);
+  EXPECT_EQ(own[0].functions, &objective);
+  EXPECT_EQ(own[1].functions, &next_token_objective());
+}
+
+}  // namespace
+}  // namespace zero::model
