@@ -41,7 +41,8 @@ def main():
         print("SKIP layout: clang-format 14 is not installed (Debian: clang-format-14)")
     for path, line, rule, what in sorted(found):
         print(f"{path}:{line}: {rule}: {what}")
-    for line in (*figures.table(sources), *language.table(sources)):
+    for line in (*figures.table(sources), *language.table(sources),
+                 f"pairs of texts: known to {len(words.files_of_pairs(sources))} other files"):
         print(line)
     print(f"tidy: {len(sources)} files, {len(found)} violations")
     return 1 if found else 0

@@ -134,6 +134,11 @@ CASES = (
     (shape.conditions, {"src/run/a.cpp": "void f() {\n#ifdef A\n#endif\n}\n"}, "src/run/a.cpp:2"),
     (shape.header_guards, {"src/run/a.hpp": "int x;\n"}, "src/run/a.hpp:1"),
     (shape.header_guards, {"src/run/a.hpp": ONCE}, None),
+    (words.pairs_stay_in_their_rooms, {f"src/run/{i}.cpp": "// a pair\n" for i in range(10, 23)},
+     "src/run/22.cpp:1"),
+    (words.pairs_stay_in_their_rooms, {f"src/run/{i}.cpp": "LengthPair a;\n" for i in range(12)} |
+     {"src/model/a.cpp": "// pairs", "src/plan/a.cpp": "FormPair a;",
+      "src/run/a.cpp": "std::pair a; repair();"}, None),
     (words.sentences_have_subjects, {"src/run/a.cpp": "\n// One.\n// Who" "se bytes these are.\n"},
      "src/run/a.cpp:3"),
     (words.sentences_have_subjects, {"src/run/a.cpp": "int x;  ///< one? Tho" "se of a rank\n"},

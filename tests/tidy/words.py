@@ -133,4 +133,29 @@ def operations_stay_in_their_files(sources):
                 yield source.path, number, f"'{found[0]}': say it by a member of graph::Operation"
 
 
-RULES = (forbidden_words, sentences_have_subjects, operations_stay_in_their_files)
+PAIRS = re.compile(r"(?<!std::)(?<![a-z])pairs?(?![a-z])|Pair(?=[A-Z]|s?\b)")
+PAIR_FILES = 12
+# Rooms that hold samples of two texts and objectives, and files in which a pair is something else.
+PAIR_ROOMS = ("io/", "include/zero/io/", "src/model/", "include/zero/model/")
+OTHER_PAIRS = ("src/plan/", "include/zero/plan/", "src/compile/", "src/graph/",
+               "include/zero/graph/", "include/zero/kernels/", "kernels/", "src/config/import/",
+               "src/advise/placement.cpp", "src/config/assign.cpp",
+               "include/zero/config/read_config.hpp")
+
+
+def files_of_pairs(sources):
+    """The product's files that know samples of two texts, beside the rooms that hold them."""
+    return [source.path for source in sources
+            if product(source) and not source.path.startswith(PAIR_ROOMS + OTHER_PAIRS) and
+            any(PAIRS.search(line) for line in source.lines)]
+
+
+def pairs_stay_in_their_rooms(sources):
+    """Whatever is learnt is a row, model::Objective: no other file needs to know one of them."""
+    found = files_of_pairs(sources)
+    for path in found[PAIR_FILES:]:
+        yield path, 1, f"knows pairs of texts, as {', '.join(found[:PAIR_FILES])} do"
+
+
+RULES = (forbidden_words, sentences_have_subjects, operations_stay_in_their_files,
+         pairs_stay_in_their_rooms)
