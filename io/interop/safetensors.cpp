@@ -1,9 +1,6 @@
 #include "zero/io/interop/safetensors.hpp"
 
 #include <algorithm>
-#include <array>
-#include <bit>
-#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "zero/base/align.hpp"
@@ -16,45 +13,12 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-static_assert(std::endian::native == std::endian::little, "values are read as they lie");
-
 constexpr int64_t kLengthBytes = 8;
-constexpr size_t kMaxRank = 8;
-constexpr size_t kPieceNumel = size_t(1) << 16;
 constexpr std::string_view kMetadata = "__metadata__";
-
-struct FileDtype {
-  std::string_view name;
-  int64_t bytes;
-  std::optional<Dtype> usable = {};
-};
-constexpr std::array<FileDtype, 15> kDtypes = {{
-    {"F32", 4, Dtype::f32},
-    {"F16", 2, Dtype::f16},
-    {"BF16", 2, Dtype::bf16},
-    {"F64", 8},
-    {"F8_E4M3", 1},
-    {"F8_E5M2", 1},
-    {"BOOL", 1},
-    {"I8", 1},
-    {"U8", 1},
-    {"I16", 2},
-    {"U16", 2},
-    {"I32", 4},
-    {"U32", 4},
-    {"I64", 8},
-    {"U64", 8},
-}};
-
-const FileDtype* dtype_named(std::string_view name) {
-  const auto found = std::find_if(kDtypes.begin(), kDtypes.end(),
-                                  [&](const FileDtype& dtype) { return dtype.name == name; });
-  return found == kDtypes.end() ? nullptr : &*found;
-}
 
 /// A tensor as its JSON object states it, unchecked.
 struct Entry {
-  SafetensorsTensor tensor;
+  FileTensor tensor;
   bool has_dtype = false, has_shape = false, has_offsets = false;
   std::vector<int64_t> offsets = {};
 };
@@ -86,7 +50,7 @@ class HeaderSink : public JsonSink {
       entry.has_dtype = true;
       entry.tensor.dtype = *word;
     } else if (path[1] == "shape" && entry.has_shape && number && *number >= 0) {
-      append(path[0], entry.tensor.shape, *number, kMaxRank, "extents");
+      append(path[0], entry.tensor.shape, *number, kFileRankMax, "extents");
     } else if (path[1] == "data_offsets" && entry.has_offsets && number && *number >= 0) {
       append(path[0], entry.offsets, *number, 2, "data_offsets");
     } else {
@@ -126,28 +90,17 @@ class HeaderSink : public JsonSink {
   std::map<std::string, std::string> metadata_;
 };
 
-/// Returns the size of a tensor in bytes; none beyond an int64.
-std::optional<int64_t> bytes_of_shape(const std::vector<int64_t>& shape, int64_t element_bytes) {
-  // An extent of 0 makes 0, even if the others overflow.
-  if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return 0;
-  int64_t bytes = element_bytes;
-  for (const int64_t extent : shape) {
-    if (__builtin_mul_overflow(bytes, extent, &bytes)) return {};
-  }
-  return bytes;
-}
-
 /// Returns the tensor of an entry, with offsets counted from `data` and ending by `end`. Throws
 /// Error(kInput) if its parts disagree.
-SafetensorsTensor checked(Entry entry, const std::string& path, int64_t data, int64_t end) {
-  SafetensorsTensor& tensor = entry.tensor;
+FileTensor checked(Entry entry, const std::string& path, int64_t data, int64_t end) {
+  FileTensor& tensor = entry.tensor;
   const auto fail = [&](const auto&... what) {
     refuse(Exit::kInput, path, ": \"", shown(tensor.name), "\": ", what...);
   };
   if (!entry.has_dtype || !entry.has_shape || entry.offsets.size() != 2) {
     fail("lacks a dtype, a shape or two data_offsets");
   }
-  const FileDtype* dtype = dtype_named(tensor.dtype);
+  const FileDtype* dtype = file_dtype(tensor.dtype);
   if (!dtype) fail("dtype \"", shown(tensor.dtype), "\" is not known");
   const int64_t first = entry.offsets[0], last = entry.offsets[1];
   if (first > last || last > end - data) {
@@ -167,10 +120,10 @@ SafetensorsTensor checked(Entry entry, const std::string& path, int64_t data, in
 }
 
 /// Throws Error(kInput) unless every byte of the data belongs to one tensor.
-void check_cover(const std::vector<SafetensorsTensor>& tensors, const std::string& path,
-                 int64_t data, int64_t end) {
+void check_cover(const std::vector<FileTensor>& tensors, const std::string& path, int64_t data,
+                 int64_t end) {
   int64_t covered = data;
-  for (const SafetensorsTensor& tensor : tensors) {
+  for (const FileTensor& tensor : tensors) {
     if (tensor.begin != covered) {
       refuse(Exit::kInput, path, ": \"", shown(tensor.name), "\": begins at offset ", tensor.begin,
              ", but the tensors before it end at ", covered);
@@ -209,18 +162,6 @@ std::string read_header(const InputFile& file) {
   return header;
 }
 
-template <class T>
-void widen(const InputFile& file, int64_t offset, std::span<float> out) {
-  std::vector<T> piece(std::min(out.size(), kPieceNumel));
-  while (!out.empty()) {
-    const std::span<T> now = std::span(piece).first(std::min(piece.size(), out.size()));
-    file.read(offset, std::as_writable_bytes(now));
-    for (size_t i = 0; i < now.size(); ++i) out[i] = float(now[i]);
-    offset += int64_t(now.size_bytes());
-    out = out.subspan(now.size());
-  }
-}
-
 constexpr size_t kHeaderAlignBytes = 8;
 
 const char* file_name_of(Dtype dtype) {
@@ -253,52 +194,18 @@ Layout layout_of(const SafetensorsWriter::Content& content) {
 
 }  // namespace
 
-std::string shape_text(std::span<const int64_t> shape) {
-  std::string out = "[";
-  for (size_t i = 0; i < shape.size(); ++i) out += text(i ? ", " : "", shape[i]);
-  return out + "]";
-}
-
-int64_t SafetensorsTensor::numel() const { return *bytes_of_shape(shape, 1); }
-
-SafetensorsFile::SafetensorsFile(const std::string& path) : file_(path) {
-  const std::string header = read_header(file_);
-  HeaderSink sink(file_.path());
+TensorFile open_safetensors(const std::string& path) {
+  InputFile file(path);
+  const std::string header = read_header(file);
+  HeaderSink sink(path);
   read_json(header, path, {.depth = 3}, sink);
-  const int64_t data = kLengthBytes + int64_t(header.size());
-  for (Entry& entry : sink.take_entries()) {
-    tensors_.push_back(checked(std::move(entry), path, data, file_.bytes()));
-  }
-  std::sort(tensors_.begin(), tensors_.end(), [](const auto& a, const auto& b) {
-    return a.begin != b.begin ? a.begin < b.begin : a.end < b.end;
-  });
-  check_cover(tensors_, path, data, file_.bytes());
-  metadata_ = sink.take_metadata();
-  for (size_t i = 0; i < tensors_.size(); ++i) by_name_[tensors_[i].name] = i;
-}
-
-const SafetensorsTensor* SafetensorsFile::find(std::string_view name) const {
-  const auto found = by_name_.find(name);
-  return found == by_name_.end() ? nullptr : &tensors_[found->second];
-}
-
-void SafetensorsFile::read(const SafetensorsTensor& tensor, int64_t first,
-                           std::span<float> out) const {
-  if (!tensor.usable) {
-    refuse(Exit::kInput, path(), ": \"", shown(tensor.name), "\": dtype ", tensor.dtype,
-           " is not read; convert it to F32, F16 or BF16");
-  }
-  ZERO_REQUIRE(first >= 0 && first + int64_t(out.size()) <= tensor.numel(), "elements ", first,
-               " to ", first + int64_t(out.size()), " of ", tensor.name);
-  const int64_t offset = tensor.begin + first * int64_t(bytes_of(*tensor.usable));
-  switch (*tensor.usable) {
-    case Dtype::bf16:
-      return widen<bf16>(file_, offset, out);
-    case Dtype::f16:
-      return widen<f16>(file_, offset, out);
-    default:
-      return file_.read(offset, std::as_writable_bytes(out));
-  }
+  const int64_t data = kLengthBytes + int64_t(header.size()), end = file.bytes();
+  std::vector<FileTensor> tensors;
+  for (Entry& entry : sink.take_entries())
+    tensors.push_back(checked(std::move(entry), path, data, end));
+  TensorFile opened(std::move(file), std::move(tensors), sink.take_metadata());
+  check_cover(opened.tensors(), path, data, end);
+  return opened;
 }
 
 SafetensorsWriter::SafetensorsWriter(const std::string& path, const Content& content)

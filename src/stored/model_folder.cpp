@@ -65,7 +65,7 @@ void require_safetensors(const std::string& folder, std::string_view hub_class) 
   }
 }
 
-std::string described(const SafetensorsTensor& tensor) {
+std::string described(const FileTensor& tensor) {
   return tensor.dtype + " " + shape_text(tensor.shape);
 }
 
@@ -127,7 +127,8 @@ ModelFolder::Found ModelFolder::open_files() {
   if (!is_there(whole) && is_there(index)) {
     const Index parts(index);
     for (const auto& [name, tensors] : parts.files()) {
-      const auto& file = files_.emplace_back(std::make_unique<SafetensorsFile>(path_ + "/" + name));
+      const auto& file =
+          files_.emplace_back(std::make_unique<TensorFile>(open_safetensors(path_ + "/" + name)));
       for (const std::string& tensor : tensors) {
         found.emplace_back(tensor, FoundTensor{file.get(), file->find(tensor)});
         if (found.back().second.tensor) continue;
@@ -137,8 +138,8 @@ ModelFolder::Found ModelFolder::open_files() {
     return found;
   }
   if (!is_there(whole)) require_safetensors(path_, description_.model.family->hub_class);
-  const auto& file = files_.emplace_back(std::make_unique<SafetensorsFile>(whole));
-  for (const SafetensorsTensor& tensor : file->tensors())
+  const auto& file = files_.emplace_back(std::make_unique<TensorFile>(open_safetensors(whole)));
+  for (const FileTensor& tensor : file->tensors())
     found.emplace_back(tensor.name, FoundTensor{file.get(), &tensor});
   return found;
 }

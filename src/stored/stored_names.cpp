@@ -71,7 +71,7 @@ void ModelFolder::take(const Found& found) {
   }
   for (const auto& file : files_) {
     for (const auto& [alias, name] : file->metadata()) {
-      const SafetensorsTensor* tensor = file->find(name);
+      const FileTensor* tensor = file->find(name);
       if (tensor && alias.starts_with(wrapper) && known_.contains(without(alias)))
         tensors_.emplace(without(alias), FoundTensor{file.get(), tensor});
     }

@@ -3,33 +3,16 @@
 
 #include "zero/io/interop/safetensors.hpp"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <vector>
 
+#include "tests/fuzz/memory_file.hpp"
 #include "zero/base/error.hpp"
 
 namespace zero {
 namespace {
 
-/// A file in memory, with a path.
-class MemoryFile {
- public:
-  explicit MemoryFile(std::span<const uint8_t> bytes) : file_(memfd_create("fuzz", MFD_CLOEXEC)) {
-    ZERO_REQUIRE(write(file_, bytes.data(), bytes.size()) == ssize_t(bytes.size()), "no memory");
-  }
-  ~MemoryFile() { close(file_); }
-  MemoryFile(const MemoryFile&) = delete;
-  MemoryFile& operator=(const MemoryFile&) = delete;
-  std::string path() const { return text("/proc/self/fd/", file_); }
-
- private:
-  int file_;
-};
-
-void read_everything(const SafetensorsFile& file) {
-  for (const SafetensorsTensor& tensor : file.tensors()) {
+void read_everything(const TensorFile& file) {
+  for (const FileTensor& tensor : file.tensors()) {
     ZERO_REQUIRE(file.find(tensor.name) == &tensor, "another tensor of the name");
     if (!tensor.usable) continue;
     std::vector<float> values(size_t(tensor.numel()));
@@ -40,7 +23,7 @@ void read_everything(const SafetensorsFile& file) {
 void check(std::span<const uint8_t> bytes) {
   const MemoryFile memory(bytes);
   try {
-    read_everything(SafetensorsFile(memory.path()));
+    read_everything(open_safetensors(memory.path()));
   } catch (const Error& error) {
     ZERO_REQUIRE(error.exit() == Exit::kInput, error.what());
   }

@@ -6,7 +6,8 @@
 zero_fuzz_target(read_config FOLDERS src/config LINKS zero_config SEEDS inputs)
 zero_fuzz_target(import_file LIKE read_config LINKS zero_config SEEDS tests/fixtures/deepspeed)
 zero_fuzz_target(launch_line LIKE read_config LINKS zero_config SEEDS tests/fuzz/seeds/launch_line)
-zero_fuzz_target(safetensors FILES io/interop/json.cpp io/interop/safetensors.cpp LINKS zero_io
+zero_fuzz_target(safetensors FILES io/interop/json.cpp io/interop/safetensors.cpp
+                       io/interop/tensor_file.cpp LINKS zero_io
                  SEEDS tests/fuzz/seeds/safetensors)
 zero_fuzz_target(manifest FILES io/checkpoint/manifest*.cpp io/interop/json.cpp
                  LINKS zero_io SEEDS tests/fuzz/seeds/manifest)

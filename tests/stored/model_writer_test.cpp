@@ -60,9 +60,9 @@ TEST_F(ModelWriters, KeepWithinTheSizeWhereATensorAllowsIt) {
   write_small_model(options);
   for (const auto& entry : fs::directory_iterator(folder("cut"))) {
     if (entry.path().extension() != ".safetensors") continue;
-    const SafetensorsFile file(entry.path());
+    const TensorFile file = open_safetensors(entry.path());
     int64_t bytes = 0;
-    for (const SafetensorsTensor& tensor : file.tensors()) bytes += tensor.end - tensor.begin;
+    for (const FileTensor& tensor : file.tensors()) bytes += tensor.end - tensor.begin;
     EXPECT_TRUE(bytes <= 2000 || file.tensors().size() == 1) << entry.path();
   }
 }
@@ -203,8 +203,8 @@ TEST_F(ModelWriters, TakeParametersApartAsTheFamilySays) {
     EXPECT_EQ(weights_of(ModelFolder(catalogue, path)), small_weights());
   }
   const std::string path = folder(std::to_string(kModelFileBytesMax));
-  const SafetensorsFile file(path + "/model.safetensors");
-  const SafetensorsTensor* keys = file.find("transformer.h.0.attn.c_attn.weight.k");
+  const TensorFile file = open_safetensors(path + "/model.safetensors");
+  const FileTensor* keys = file.find("transformer.h.0.attn.c_attn.weight.k");
   ASSERT_TRUE(keys);
   EXPECT_EQ(keys->shape, (std::vector<int64_t>{6, 8}));
   std::vector<float> whole(8 * 24), stored(6 * 8);

@@ -12,6 +12,7 @@
 
 #include "zero/io/data/data_kind.hpp"
 #include "zero/io/interop/safetensors.hpp"
+#include "zero/io/interop/tensor_file.hpp"
 #include "zero/launch/peers.hpp"
 #include "zero/setup/build.hpp"
 #include "zero/state/state_view.hpp"
@@ -66,8 +67,8 @@ class ModelFolder : public StoredModel {
 
  private:
   struct FoundTensor {
-    const SafetensorsFile* file;
-    const SafetensorsTensor* tensor;
+    const TensorFile* file;
+    const FileTensor* tensor;
   };
   using Found = std::vector<std::pair<std::string, FoundTensor>>;
   const StoredParameter& expected(std::string_view parameter) const;
@@ -85,7 +86,7 @@ class ModelFolder : public StoredModel {
   ModelDescription description_;
   std::vector<StoredParameter> expected_;
   std::set<std::string, std::less<>> known_;  ///< names that tensors may have, without prefix
-  std::vector<std::unique_ptr<SafetensorsFile>> files_;
+  std::vector<std::unique_ptr<TensorFile>> files_;
   std::map<std::string, FoundTensor, std::less<>> tensors_;  ///< by name without prefix
   std::map<std::string_view, size_t> by_parameter_;
   /// The last parameter read that is not plain, in the model's form.

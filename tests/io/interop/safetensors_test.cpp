@@ -37,7 +37,7 @@ std::string file_with(const std::string& fields, size_t data_bytes = 16) {
 std::string refusal_of_file(const std::string& content) {
   const TempFile file("damaged.safetensors", content);
   try {
-    const SafetensorsFile opened(file.path());
+    const TensorFile opened = open_safetensors(file.path());
   } catch (const Error& error) {
     EXPECT_EQ(error.exit(), Exit::kInput);
     EXPECT_NE(std::string(error.what()).find(file.path()), std::string::npos) << error.what();
@@ -203,7 +203,7 @@ TEST(SafetensorsFile, AnswersTheLargestHeadersInASecondAnd64MiB) {
     struct rusage before {
     }, after{};
     getrusage(RUSAGE_SELF, &before);
-    EXPECT_THROW(SafetensorsFile opened(file.path()), Error);
+    EXPECT_THROW(open_safetensors(file.path()), Error);
     getrusage(RUSAGE_SELF, &after);
     EXPECT_LT(double(std::clock() - start) / CLOCKS_PER_SEC, 1.0);
     EXPECT_LT(after.ru_maxrss - before.ru_maxrss, 80 * 1024) << "KiB: 64 MiB and the file's 16";
@@ -211,9 +211,9 @@ TEST(SafetensorsFile, AnswersTheLargestHeadersInASecondAnd64MiB) {
 }
 
 TEST(SafetensorsFile, RefusesWhatIsNoRegularFile) {
-  EXPECT_THROW(SafetensorsFile("/nowhere/model.safetensors"), Error);
-  EXPECT_THROW(SafetensorsFile("/tmp"), Error);
-  EXPECT_THROW(SafetensorsFile("/dev/zero"), Error);
+  EXPECT_THROW(open_safetensors("/nowhere/model.safetensors"), Error);
+  EXPECT_THROW(open_safetensors("/tmp"), Error);
+  EXPECT_THROW(open_safetensors("/dev/zero"), Error);
 }
 
 TEST(SafetensorsFile, ReadsSlicesOfEveryUsableType) {
@@ -231,7 +231,7 @@ TEST(SafetensorsFile, ReadsSlicesOfEveryUsableType) {
   content.append(reinterpret_cast<const char*>(h), sizeof h);
   content += "\1\2";
   const TempFile written("types.safetensors", content);
-  const SafetensorsFile file(written.path());
+  const TensorFile file = open_safetensors(written.path());
   EXPECT_EQ(file.metadata().at("format"), "pt");
   ASSERT_EQ(file.tensors().size(), 4u);
   EXPECT_EQ(file.tensors()[0].name, "f") << "in the order of bytes, not of the header";
@@ -250,7 +250,7 @@ TEST(SafetensorsFile, ReadsSlicesOfEveryUsableType) {
 
 TEST(SafetensorsFile, AFileThatShrinksIsAnError) {
   const TempFile written("shrinks.safetensors", file_with(kGood));
-  const SafetensorsFile file(written.path());
+  const TensorFile file = open_safetensors(written.path());
   std::filesystem::resize_file(written.path(), 60);
   std::vector<float> out(4);
   EXPECT_THROW(file.read(file.tensors()[0], 0, out), Error);
@@ -285,7 +285,7 @@ TEST_F(SafetensorsWriting, IsReadBackAsItWas) {
   EXPECT_FALSE(std::filesystem::exists(path())) << "no half a file under the name";
   writer.publish();
   EXPECT_EQ(files(), 1u);
-  const SafetensorsFile file(path());
+  const TensorFile file = open_safetensors(path());
   EXPECT_EQ(file.find("none")->numel(), 0);
   EXPECT_EQ(file.find("w \"1\"")->begin % 8, 0) << "data are aligned";
   std::vector<float> out(6);

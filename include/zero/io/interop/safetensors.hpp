@@ -7,55 +7,20 @@
 
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "zero/base/dtype.hpp"
-#include "zero/io/files/input_file.hpp"
 #include "zero/io/files/output_file.hpp"
+#include "zero/io/interop/tensor_file.hpp"
 
 namespace zero {
 
 inline constexpr int64_t kSafetensorsHeaderBytesMax = int64_t(16) << 20;
 
-/// Returns a shape as text: "[50257, 768]".
-std::string shape_text(std::span<const int64_t> shape);
-
-struct SafetensorsTensor {
-  std::string name;
-  std::string dtype;            ///< name in the file: F32, F16, BF16, I64, ...
-  std::optional<Dtype> usable;  ///< f32, f16 or bf16; read() refuses a tensor without it
-  std::vector<int64_t> shape;   ///< at most 8 extents
-  int64_t begin = 0, end = 0;   ///< bytes [begin, end) of the file
-
-  int64_t numel() const;
-};
-
-class SafetensorsFile {
- public:
-  /// Reads the header. Throws Error(kInput) naming the file, the tensor or offset, and the fault.
-  explicit SafetensorsFile(const std::string& path);
-
-  const std::string& path() const { return file_.path(); }
-  /// Returns the tensors in the order of their bytes.
-  const std::vector<SafetensorsTensor>& tensors() const { return tensors_; }
-  const std::map<std::string, std::string>& metadata() const { return metadata_; }
-  /// Returns nullptr if the file has no tensor of this name.
-  const SafetensorsTensor* find(std::string_view name) const;
-
-  /// Reads elements of one of tensors() from `first` on as fp32, which is exact. Throws
-  /// Error(kInput) for a dtype that is not usable, and as InputFile::read.
-  void read(const SafetensorsTensor& tensor, int64_t first, std::span<float> out) const;
-
- private:
-  InputFile file_;
-  std::vector<SafetensorsTensor> tensors_;
-  std::map<std::string_view, size_t> by_name_;
-  std::map<std::string, std::string> metadata_;
-};
+/// Reads the header. Throws Error(kInput) naming the file, the tensor or offset, and the fault.
+TensorFile open_safetensors(const std::string& path);
 
 /// A writer of a tensor file in bounded memory. The constructor takes names and shapes; write()
 /// takes the tensors' bytes in that order.
