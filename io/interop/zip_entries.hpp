@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "zero/io/files/files.hpp"
+#include "zero/io/files/input_file.hpp"
 
 namespace zero {
 

@@ -9,6 +9,10 @@ zero_fuzz_target(launch_line LIKE read_config LINKS zero_config SEEDS tests/fuzz
 zero_fuzz_target(safetensors FILES io/interop/json.cpp io/interop/safetensors.cpp
                        io/interop/tensor_file.cpp LINKS zero_io
                  SEEDS tests/fuzz/seeds/safetensors)
+zero_fuzz_target(torch_file FILES io/interop/json.cpp io/interop/tensor_file.cpp
+                       io/interop/torch_file.cpp io/interop/torch_pickle.cpp
+                       io/interop/zip_entries.cpp
+                 LINKS zero_io SEEDS tests/fuzz/seeds/torch_file)
 zero_fuzz_target(manifest FILES io/checkpoint/manifest*.cpp io/interop/json.cpp
                  LINKS zero_io SEEDS tests/fuzz/seeds/manifest)
 zero_fuzz_target(shard FILES io/checkpoint/manifest*.cpp io/checkpoint/shard_reader.cpp
