@@ -10,6 +10,7 @@
 #include "zero/config/toml.hpp"
 #include "zero/io/files/input_file.hpp"
 #include "zero/io/interop/json.hpp"
+#include "zero/io/interop/torch_file.hpp"
 #include "zero/model/recipe.hpp"
 #include "zero/state/checkpoint_layout.hpp"
 
@@ -23,7 +24,7 @@ constexpr size_t kFilesMax = 1000;
 constexpr size_t kShownMismatches = 5;
 constexpr int64_t kPieceNumel = 1 << 20;
 
-/// The file of each tensor in model.safetensors.index.json.
+/// The file of each tensor in an index, such as model.safetensors.index.json.
 class Index : public JsonSink {
  public:
   explicit Index(const std::string& path) : path_(path) {
@@ -48,22 +49,14 @@ class Index : public JsonSink {
   std::map<std::string, std::vector<std::string>> files_;
 };
 
-/// Refuses a folder whose weights are not safetensors.
-void require_safetensors(const std::string& folder, std::string_view hub_class) {
-  if (is_there(folder + "/model.h5")) {
-    refuse(Exit::kInput, folder,
-           ": holds model.h5, which is for h5py and is not read here; export ",
-           "the model again without --format hdf5, which writes model.safetensors");
-  }
-  for (const char* name : {"pytorch_model.bin", "pytorch_model.bin.index.json"}) {
-    if (!is_there(folder + "/" + name)) continue;
-    refuse(
-        Exit::kInput, folder, ": holds ", name, " and no model.safetensors; pickles may run ",
-        "code and are not read here. Make model.safetensors of it with Transformers: python3 -c ",
-        "'from transformers import ", hub_class, " as M; M.from_pretrained(\"", folder,
-        "\").save_pretrained(\"", folder, "\")'");
-  }
-}
+/// A kind of files of weights: one file of this name, or those in its index.
+struct WeightFiles {
+  const char* name;
+  TensorFile (*open)(const std::string& path);
+};
+/// Kinds in the order in which a folder's are looked for, as in Transformers.
+constexpr WeightFiles kWeightFiles[] = {{"model.safetensors", open_safetensors},
+                                        {"pytorch_model.bin", open_torch_file}};
 
 std::string described(const FileTensor& tensor) {
   return tensor.dtype + " " + shape_text(tensor.shape);
@@ -122,25 +115,38 @@ ModelFolder::ModelFolder(const model::Catalogue& catalogue, const std::string& p
 }
 
 ModelFolder::Found ModelFolder::open_files() {
-  Found found;
-  const std::string whole = path_ + "/model.safetensors", index = whole + ".index.json";
-  if (!is_there(whole) && is_there(index)) {
-    const Index parts(index);
-    for (const auto& [name, tensors] : parts.files()) {
-      const auto& file =
-          files_.emplace_back(std::make_unique<TensorFile>(open_safetensors(path_ + "/" + name)));
-      for (const std::string& tensor : tensors) {
-        found.emplace_back(tensor, FoundTensor{file.get(), file->find(tensor)});
-        if (found.back().second.tensor) continue;
-        refuse(Exit::kInput, file->path(), ": lacks \"", shown(tensor), "\" of the index");
-      }
+  for (const auto& [name, open] : kWeightFiles) {
+    weights_ = path_ + "/" + name;
+    if (is_there(weights_)) {
+      Found found;
+      const TensorFile& file = *files_.emplace_back(std::make_unique<TensorFile>(open(weights_)));
+      for (const FileTensor& tensor : file.tensors())
+        found.emplace_back(tensor.name, FoundTensor{&file, &tensor});
+      return found;
     }
-    return found;
+    weights_ += ".index.json";
+    if (is_there(weights_)) return open_indexed(open);
   }
-  if (!is_there(whole)) require_safetensors(path_, description_.model.family->hub_class);
-  const auto& file = files_.emplace_back(std::make_unique<TensorFile>(open_safetensors(whole)));
-  for (const FileTensor& tensor : file->tensors())
-    found.emplace_back(tensor.name, FoundTensor{file.get(), &tensor});
+  if (is_there(path_ + "/model.h5")) {
+    refuse(Exit::kInput, path_, ": holds model.h5, which is for h5py and is not read here; export ",
+           "the model again without --format hdf5, which writes model.safetensors");
+  }
+  refuse(Exit::kInput, path_, ": holds neither model.safetensors nor pytorch_model.bin beside its ",
+         "config.json; fetch the folder again");
+}
+
+ModelFolder::Found ModelFolder::open_indexed(TensorFile (*open)(const std::string&)) {
+  Found found;
+  const Index parts(weights_);
+  for (const auto& [name, tensors] : parts.files()) {
+    const TensorFile& file =
+        *files_.emplace_back(std::make_unique<TensorFile>(open(path_ + "/" + name)));
+    for (const std::string& tensor : tensors) {
+      found.emplace_back(tensor, FoundTensor{&file, file.find(tensor)});
+      if (found.back().second.tensor) continue;
+      refuse(Exit::kInput, file.path(), ": lacks \"", shown(tensor), "\" of the index");
+    }
+  }
   return found;
 }
 
@@ -245,7 +251,8 @@ void ModelFolder::read(std::string_view parameter, int64_t first, std::span<floa
   const StoredParameter& as = expected(parameter);
   if (as.form.is_plain()) {
     const FoundTensor& entry = found_tensor(as.form.names[0]);
-    return entry.file->read(*entry.tensor, first, out);
+    // A piece of a tensor with strides may lie all over it.
+    if (entry.tensor->strides.empty()) return entry.file->read(*entry.tensor, first, out);
   }
   if (whole_name_ != parameter) read_whole_parameter(as);
   std::copy_n(whole_.begin() + first, out.size(), out.begin());

@@ -71,7 +71,7 @@ std::string start_text(const Started& started, const Opened& opened) {
   if (started.start) return going_on_text(started, opened);
   std::string words;
   if (started.initial) {
-    words += text("beginning with the weights of ", started.initial->path());
+    words += text("beginning with the weights of ", started.initial->weights());
     const auto& [family, numbers] = started.build().recipe.model;
     const auto origin = started.settings.origins.find("model.dropout");
     if (!family->dropouts.empty()) {

@@ -5,6 +5,7 @@ import re
 import shutil
 import struct
 
+import torch_file
 from program import Program, check, state_of
 
 GO_ON = "checkpoint.resume=auto"
@@ -54,6 +55,26 @@ def weights_are_taken_at_any_ranks_and_stage(program):
     check("model.init_from=imported" in imported.out, "import says what to do next", imported)
     _, other = began(program, 2, "imported", *STILL, "zero.stage=3", "model.init_from=imported")
     check(weights(program, output) == weights(program, other), "as its import does")
+
+
+def a_file_of_pytorch_does_as_its_twin(program):
+    """pytorch_model.bin with the tensors of a model.safetensors, one of them under two names."""
+    twin = program.folder / "twin"
+    shutil.copytree(program.folder / "runs/source/model", twin)
+    torch_file.of_safetensors(twin / "model.safetensors", twin / "pytorch_model.bin",
+                              tied=[("transformer.wte.weight", "lm_head.weight")])
+    both, _ = began(program, 1, "both", *STILL, "model.init_from=twin")
+    check("the weights of twin/model.safetensors;" in both.out, "safetensors come first", both)
+    (twin / "model.safetensors").unlink()
+    for ranks in (1, 2):
+        result, output = began(program, ranks, f"twin-{ranks}", *STILL, "model.init_from=twin")
+        check("the weights of twin/pytorch_model.bin;" in result.out, "it says so", result)
+        check(weights(program, output) == weights(program, "runs/both"), f"{ranks}: same masters")
+    imported = program.alone("import-weights", "twin", "imported-twin")
+    check(imported.status == 0, "it is imported", imported)
+    places = [next((program.folder / name).glob("step*")) for name in ("imported", "imported-twin")]
+    files = [(place / "rank00000.h5").read_bytes() for place in places]
+    check(files[0] == files[1], "a checkpoint of the same bytes")
 
 
 def a_training_goes_on_by_itself(program):
@@ -110,7 +131,8 @@ def a_folder_says_the_numbers(program):
     own = ("run.output=runs/bare", *settings)
     shutil.copytree(program.folder / "runs/source/model", program.folder / "here")
     first = program.train(2, GO_ON, *own, "run.stop_at=2", input_file=bare(program))
-    check(first.finished() and "of here; dropout 0.1, as it says" in first.out, "all", first)
+    said = "of here/model.safetensors; dropout 0.1, as it says"
+    check(first.finished() and said in first.out, "all", first)
     effective = (program.folder / "runs/bare/effective.toml").read_text()
     for line in ("layers = 2  # derived from model.init_from", "dropout = 0.1", "heads = 2  #"):
         check(line in effective, f"{line!r} in {effective}")
@@ -185,6 +207,7 @@ def main():
     program = Program()
     source(program)
     weights_are_taken_at_any_ranks_and_stage(program)
+    a_file_of_pytorch_does_as_its_twin(program)
     a_training_goes_on_by_itself(program)
     what_does_not_fit_is_refused(program)
     a_folder_says_the_numbers(program)

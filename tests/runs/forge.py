@@ -2,9 +2,13 @@
 """Checkpoints as an enemy would write them: forge.py FOLDER changes FOLDER/<case>/<file> for every
 case of HDF5. Needs h5py, which not every Python of a machine has: runs/hostile.py finds one."""
 import json
+import os
 import pathlib
 import struct
 import sys
+import zipfile
+
+import torch_file
 
 RANK, INDEX = "rank00000.h5", "checkpoint.h5"
 NAME = "model/transformer.ln_f.weight"  # a small dataset
@@ -201,6 +205,21 @@ def cut_into(name):
     return change
 
 
+def pickled_as(text, method=zipfile.ZIP_STORED):
+    """A pytorch_model.bin around this pickle in place of model.safetensors."""
+    def change(place):
+        (place / "model.safetensors").unlink()
+        torch_file.write(place / "pytorch_model.bin", text, method=method)
+    return change
+
+
+def cut_to(size):
+    def change(place):
+        pickled_as(b"\x80\x02}.")(place)
+        os.truncate(place / "pytorch_model.bin", size)
+    return change
+
+
 def tensor(**members):
     return {"a": dict({"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}, **members)}
 
@@ -215,6 +234,14 @@ MODELS = {
     "shape overflows": ("model.safetensors", weights_with(tensor(shape=[2**62, 16]))),
     "model above": ("index.json", cut_into("../../text.txt")),
     "model absolute": ("index.json", cut_into(SECRET)),
+    "a program": ('names "os.system"', pickled_as(b"cos\nsystem\n(X\4\0\0\0exittR.")),
+    "evaluated": ('names "builtins.eval"', pickled_as(b"\x80\2cbuiltins\neval\n.")),
+    "many memos": ("another kind", pickled_as(b"\x80\2)q\1" + b"h\1h\1\x86q\1" * 40000 + b".")),
+    "many values": ("values at once", pickled_as(b"\x80\2" + b"(" * (7 << 20))),
+    "a long pickle": ("bytes, at most 8388608", pickled_as(b"(" * (9 << 20))),
+    "compressed": ("is compressed", pickled_as(b"(" * 100, zipfile.ZIP_DEFLATED)),
+    "a cut archive": ("no zip directory ends the file", cut_to(90)),
+    "a sparse archive": ("no zip directory ends the file", cut_to(1 << 40)),
 }
 
 # name: file, what is done to it in h5py's hands

@@ -185,7 +185,7 @@ def files_are_refused(program):
 
 
 def models_are_refused(program):
-    """Headers of safetensors and an index of files, as import-weights reads them."""
+    """Headers of safetensors, pickles and an index of files, as import-weights reads them."""
     for case, (words, forge_model) in forge.MODELS.items():
         place = program.folder / "cases" / case
         shutil.copytree(program.model, place)

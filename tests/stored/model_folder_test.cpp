@@ -8,8 +8,10 @@
 #include <fstream>
 
 #include "src/model/gpt2.hpp"
+#include "tests/support/content_of.hpp"
 #include "tests/support/forward_of.hpp"
 #include "tests/support/models.hpp"
+#include "tests/support/torch_bytes.hpp"
 #include "zero/base/error.hpp"
 
 namespace zero::stored {
@@ -56,6 +58,49 @@ class ModelFolders : public ::testing::Test {
       writer.write(std::as_bytes(std::span(values)));
     }
     writer.publish();
+  }
+
+  /// The same numbers as a file of torch.save. If `turned`, matrices lie there column by column.
+  void write_torch(const Tensors& tensors, const std::string& name = "pytorch_model.bin",
+                   bool turned = false) const {
+    std::vector<testing_support::TorchTensor> pickled;
+    std::vector<std::string> storages;
+    for (const SafetensorsWriter::Tensor& tensor : tensors) {
+      const int64_t count = numel(tensor), rows = tensor.shape.size() == 2 ? tensor.shape[0] : 1;
+      const int64_t columns = count / rows, down = turned ? 1 : columns, along = turned ? rows : 1;
+      std::vector<float> values(size_t(count), 0.0f);
+      for (int64_t i = 0; i < count; ++i)
+        values[size_t(i / columns * down + i % columns * along)] = float(i);
+      std::vector<int64_t> strides = {along};
+      if (tensor.shape.size() == 2) strides = {down, along};
+      pickled.push_back({.name = tensor.name,
+                         .shape = tensor.shape,
+                         .strides = strides,
+                         .key = std::to_string(storages.size()),
+                         .storage_numel = count});
+      storages.push_back(testing_support::bytes_of_numbers(values));
+    }
+    std::ofstream(file(name), std::ios::binary)
+        << testing_support::torch_file_of(testing_support::pickle_of(pickled), storages);
+  }
+
+  /// The bytes of all files of a checkpoint that the folder is imported as.
+  std::string imported() const {
+    const std::string root = file("imported");
+    import_model(ModelFolder(testing_support::catalogue(), folder_.string()), root, "test");
+    std::map<std::string, std::string> files;
+    for (const auto& entry : fs::recursive_directory_iterator(root)) {
+      if (entry.is_regular_file()) files[entry.path()] = testing_support::content_of(entry.path());
+    }
+    fs::remove_all(root);
+    std::string all;
+    for (const auto& [name, content] : files) all += name + "\n" + content;
+    return all;
+  }
+
+  std::string weights() const {
+    return fs::path(ModelFolder(testing_support::catalogue(), folder_.string()).weights())
+        .filename();
   }
 
   std::string refusal(const RunConfig* training = nullptr) const {
@@ -112,6 +157,48 @@ TEST_F(ModelFolders, ACopyOfALargeTableIsComparedToItsLastElement) {
   last.write(reinterpret_cast<const char*>(&other), sizeof other);
   last.close();
   EXPECT_NE(refusal().find("lm_head.weight differs"), std::string::npos);
+}
+
+TEST_F(ModelFolders, OfPyTorchsFilesAreWhatTheirTwinsAre) {
+  write(tensors_of("transformer."));
+  const std::string twin = imported();
+  EXPECT_EQ(weights(), "model.safetensors");
+  fs::remove(file("model.safetensors"));
+  for (const bool turned : {false, true}) {
+    write_torch(tensors_of("transformer."), "pytorch_model.bin", turned);
+    EXPECT_EQ(refusal(), "");
+    EXPECT_EQ(weights(), "pytorch_model.bin");
+    EXPECT_EQ(read("h.0.attn.c_attn.weight", 5, 3), (std::vector<float>{5, 6, 7}));
+    EXPECT_TRUE(imported() == twin) << "a checkpoint of other bytes";
+  }
+}
+
+TEST_F(ModelFolders, TakeSafetensorsBeforePyTorchsFiles) {
+  write_torch(tensors_of(""), "part.bin");
+  std::ofstream index(file("pytorch_model.bin.index.json"));
+  index << R"({"weight_map": {)";
+  for (const auto& tensor : tensors_of("")) {
+    index << (index.tellp() > 20 ? "," : "") << "\"" << tensor.name << "\": \"part.bin\"";
+  }
+  index << "}}";
+  index.close();
+  EXPECT_EQ(refusal(), "");
+  EXPECT_EQ(weights(), "pytorch_model.bin.index.json");
+  EXPECT_EQ(read("ln_f.bias", 7, 1), (std::vector<float>{7}));
+  write_torch(tensors_of(""));
+  EXPECT_EQ(weights(), "pytorch_model.bin");
+  write(tensors_of(""), "model.safetensors", 2);
+  EXPECT_EQ(read("ln_f.bias", 7, 1), (std::vector<float>{14}));
+}
+
+TEST_F(ModelFolders, RefuseAProgramAndNoWeightsAtAll) {
+  EXPECT_NE(refusal().find("holds neither model.safetensors nor pytorch_model.bin"),
+            std::string::npos);
+  std::ofstream(file("pytorch_model.bin")) << testing_support::torch_file_of(
+      testing_support::pickle_of(testing_support::name_op("os", "system")), {});
+  EXPECT_NE(refusal().find("pytorch_model.bin: data.pkl: byte 40: the pickle names \"os.system\""),
+            std::string::npos)
+      << refusal();
 }
 
 TEST_F(ModelFolders, OneForH5pyIsRefusedWithTheExportThatIsRead) {

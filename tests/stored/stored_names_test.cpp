@@ -2,7 +2,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <fstream>
 #include <map>
 #include <string>
@@ -196,18 +195,6 @@ TEST(StoredNames, AHeadIsReadAsTransformersFiveMeansIt) {
   EXPECT_TRUE(own.reads("lm_head.weight", "shared.weight")) << "which stand there alike";
   const StoredUnder scaled(t5_with(false, true), {});
   EXPECT_THAT(scaled.words(), HasSubstr("untied scaled classifier"));
-}
-
-TEST(StoredNames, AFolderOfAPickleAloneIsToldHowToMakeSafetensors) {
-  for (const char* name : {"pytorch_model.bin", "pytorch_model.bin.index.json"}) {
-    const StoredUnder folder(kBlenderbot, {});
-    std::filesystem::remove(folder.path() + "/model.safetensors");
-    folder.write(name, "pickle");
-    EXPECT_THAT(folder.refusal(),
-                HasSubstr(text(": holds ", name, " and no model.safetensors; pickles may run")));
-    EXPECT_THAT(folder.refusal(),
-                HasSubstr("from transformers import BlenderbotForConditionalGeneration as M"));
-  }
 }
 
 }  // namespace

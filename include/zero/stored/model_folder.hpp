@@ -43,10 +43,11 @@ std::string saved_weights_prefix(const model::Architecture& model);
 /// a/merges.txt to b". Returns "" if none is missing.
 std::string tokenizer_left_out(const std::string& tokenizer, const std::string& folder);
 
-/// A trained model in Hugging Face's format: config.json, and model.safetensors or the files in
-/// model.safetensors.index.json. Names and forms of tensors are those of model::StoredNames. A
-/// parameter that is not plain is held whole, in fp32, while it is read. A shared table may have
-/// any of its names. A wrapper's prefix of names is ignored, with a warning.
+/// A trained model in Hugging Face's format: config.json, and model.safetensors or, without that,
+/// pytorch_model.bin, each also as the files in its index. Names and forms of tensors are those of
+/// model::StoredNames. A parameter that is not plain, or has strides, is held whole, in fp32, while
+/// it is read. A shared table may have any of its names. A wrapper's prefix of names is ignored,
+/// with a warning.
 class ModelFolder : public StoredModel {
  public:
   /// Reads the description and all headers. Throws Error(kInput) with the first five tensors that
@@ -56,6 +57,7 @@ class ModelFolder : public StoredModel {
               const RunConfig* training = nullptr);
 
   const std::string& path() const override { return path_; }
+  const std::string& weights() const override { return weights_; }
   const ModelDescription& description() const override { return description_; }
   /// Returns effective.toml beside a folder `model`, if both lie in a run's folder.
   Settings settings() const override;
@@ -76,13 +78,14 @@ class ModelFolder : public StoredModel {
   void read_whole_parameter(const StoredParameter& as) const;
   void expect(const RunConfig* training);
   Found open_files();
+  Found open_indexed(TensorFile (*open)(const std::string& path));
   void take(const Found& found);
   void find_shared();
   std::vector<std::string> faults_of(const StoredParameter& as) const;
   void match(bool may_draw) const;
   void match(const model::StoredCopy& stored) const;
 
-  std::string path_;
+  std::string path_, weights_;
   ModelDescription description_;
   std::vector<StoredParameter> expected_;
   std::set<std::string, std::less<>> known_;  ///< names that tensors may have, without prefix

@@ -70,6 +70,8 @@ class StoredModel {
 
   /// Returns the path of the folder.
   virtual const std::string& path() const = 0;
+  /// Returns the path of the file of all weights or of their index, or of a checkpoint's folder.
+  virtual const std::string& weights() const = 0;
   virtual const ModelDescription& description() const = 0;
 
   /// The settings of the run that trained the model, as an input file.
@@ -157,6 +159,7 @@ class CheckpointModel : public StoredModel {
                   const RunConfig* training = nullptr);
 
   const std::string& path() const override { return checkpoint_.folder(); }
+  const std::string& weights() const override { return path(); }
   const ModelDescription& description() const override { return description_; }
   Settings settings() const override;
   Dtype dtype_of(std::string_view parameter) const override;
