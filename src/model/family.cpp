@@ -49,7 +49,8 @@ void require_plain_weights(const HubConfig& config) {
 }  // namespace
 
 Catalogue::Catalogue(std::vector<const Family*> rows,
-                     const std::vector<const Objective*>& objectives)
+                     const std::vector<const Objective*>& objectives,
+                     const std::vector<const AlterationKind*>& alterations)
     : families(std::move(rows)) {
   for (const Family* family : families) {
     ModelFamily& settings = models.emplace_back(family->settings);

@@ -17,7 +17,9 @@ graph::Graph freeze(const Architecture& model, std::span<const std::string> patt
                     graph::Graph forward) {
   std::vector<bool> frozen =
       matched(model, forward, {.key = kKey, .patterns = patterns, .whole = "trained or frozen"});
-  for (size_t p = 0; p < frozen.size(); ++p) frozen[p] = frozen[p] || forward.parameters[p].frozen;
+  for (size_t p = 0; p < frozen.size(); ++p) {
+    if (forward.parameters[p].frozen) frozen[p] = true;
+  }
   if (std::ranges::find(frozen, false) == frozen.end()) {
     refuse_settings({kKey}, "all ", frozen.size(),
                     " parameters are frozen and nothing is trained; leave out those that are to ",

@@ -58,9 +58,9 @@ ModelDescription description_of(const model::Catalogue& catalogue,
 CheckpointModel::CheckpointModel(const model::Catalogue& catalogue, const std::string& folder,
                                  const RunConfig* training)
     : checkpoint_(folder), description_(description_of(catalogue, checkpoint_)) {
-  anew_ = fresh_parameters(description_.recipe(), training);
   const graph::Graph graph = stored_graph(description_.recipe());
   if (graph::borrows(graph)) open_lender(catalogue, graph);
+  anew_ = fresh_parameters(description_.model, training);
   match(graph, training != nullptr);
 }
 
@@ -76,9 +76,8 @@ void CheckpointModel::match(const graph::Graph& graph, bool may_draw) {
   std::string first;
   for (const auto& [name, shape] : stored_tensors(graph)) {
     names.push_back(name);
-    if (is_anew(name) || (lender_ && !find(name))) continue;
     const checkpoint::Tensor* found = find(name);
-    if (found && found->shape == shape) continue;
+    if (is_anew(name) || (lender_ && !found) || (found && found->shape == shape)) continue;
     lacking.push_back(name);
     if (!first.empty()) continue;
     first = found ? text(found->name, ": expected ", shape_text(shape), ", found ",
@@ -105,9 +104,8 @@ const checkpoint::Tensor* CheckpointModel::find(std::string_view parameter) cons
 }
 
 const checkpoint::Tensor& CheckpointModel::tensor_of(std::string_view parameter) const {
-  const checkpoint::Tensor* found = find(parameter);
-  ZERO_REQUIRE(found, "no parameter ", parameter, " in ", path());
-  return *found;
+  if (const checkpoint::Tensor* found = find(parameter)) return *found;
+  refuse(Exit::kInput, path(), ": holds no ", parameter);
 }
 
 StoredModel::Settings CheckpointModel::settings() const {

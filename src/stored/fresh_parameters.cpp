@@ -2,14 +2,17 @@
 
 #include <algorithm>
 
+#include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
 #include "zero/config/toml.hpp"
 #include "zero/model/patterns.hpp"
+#include "zero/model/recipe.hpp"
 #include "zero/stored/model_folder.hpp"
 
 namespace zero::stored {
 namespace {
 
+constexpr const char* kKey = "model.reinit";
 constexpr size_t kShownPatterns = 5;
 
 bool holds(const std::vector<std::string>& names, const std::string& name) {
@@ -32,15 +35,26 @@ std::string pattern_of(const std::string& name, const std::vector<std::string>& 
 
 }  // namespace
 
-std::vector<std::string> fresh_parameters(const model::Recipe& recipe, const RunConfig* training) {
+std::vector<std::string> fresh_parameters(const model::Architecture& model,
+                                          const RunConfig* training) {
   std::vector<std::string> fresh;
   if (!training || training->model.reinit.empty()) return fresh;
-  const graph::Graph graph = stored_graph(recipe);
+  RunConfig config = *training;
+  config.model.name.clear();
+  config.model.family = model.family->settings.name;
+  config.model.numbers = model.numbers;
+  const graph::Graph graph = stored_graph(model::recipe_of(config));
   const std::vector<bool> anew = model::matched(
-      recipe.model, graph,
-      {.key = "model.reinit", .patterns = training->model.reinit, .whole = "drawn anew"});
+      model, graph, {.key = kKey, .patterns = training->model.reinit, .whole = "drawn anew"});
   for (size_t p = 0; p < anew.size(); ++p) {
-    if (anew[p]) fresh.push_back(graph[graph.parameters[p].tensor].name);
+    const graph::Parameter& parameter = graph.parameters[p];
+    const std::string& name = graph[parameter.tensor].name;
+    if (!anew[p]) continue;
+    if (parameter.borrowed) {
+      refuse_settings({kKey}, name, " is read from model.init_from at each start and never saved; ",
+                      "leave it out");
+    }
+    fresh.push_back(name);
   }
   return fresh;
 }

@@ -11,7 +11,8 @@ namespace zero::stored {
 
 /// Returns the parameters that match model.reinit, in the model's order. Returns none if `training`
 /// is null. Throws Error(kUsage) as model::matched().
-std::vector<std::string> fresh_parameters(const model::Recipe& recipe, const RunConfig* training);
+std::vector<std::string> fresh_parameters(const model::Architecture& model,
+                                          const RunConfig* training);
 
 /// Returns advice to draw the `lacking` of all `parameters` anew: "write model.reinit =
 /// ["classifier.*"] to draw it anew". Its patterns match no other parameter.

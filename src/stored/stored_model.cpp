@@ -28,7 +28,7 @@ void load(const StoredModel& model, const state::StateView& view, const auto& is
     const state::UnitRange held = state::held_range(unit, is_sharded(unit), view.rank);
     for (const plan::UnitParameter& place : unit.parameters) {
       const graph::Parameter& parameter = graph.parameters[size_t(place.parameter)];
-      if (!is_wanted(parameter) || model.is_anew(graph[parameter.tensor].name)) continue;
+      if (!is_wanted(parameter)) continue;
       const int64_t begin = std::max<int64_t>(0, held.begin - place.begin);
       const int64_t end = std::min(parameter.real_numel, held.end - place.begin);
       read_pieces(model, graph[parameter.tensor].name, begin, end,
@@ -194,7 +194,8 @@ void load_weights(const StoredModel& model, const state::StateView& view) {
 
 void begin_with_weights(const StoredModel& model, const state::StateView& view) {
   load(model, view, has_sharded_states, [&](const graph::Parameter& parameter) {
-    return model.holds(view.plan->graphs[0][parameter.tensor].name);
+    const std::string& name = view.plan->graphs[0][parameter.tensor].name;
+    return model.holds(name) && !model.is_anew(name);
   });
   state::fill_initial_states(view);
 }

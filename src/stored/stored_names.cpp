@@ -28,7 +28,7 @@ std::string_view short_name(const model::StoredNames& stored, std::string_view n
 
 void ModelFolder::expect(const RunConfig* training) {
   expected_ = stored_parameters(description_.recipe());
-  anew_ = fresh_parameters(description_.recipe(), training);
+  anew_ = fresh_parameters(description_.model, training);
   by_parameter_.clear();
   known_.clear();
   for (size_t i = 0; i < expected_.size(); ++i) {

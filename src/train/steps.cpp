@@ -138,7 +138,7 @@ void answer_texts(const Made& run, state::Evaluation& evaluation) {
   } catch (const Error& error) {
     warn("the texts after step ", evaluation.step, ": ", error.what(), "; training goes on");
   }
-  answers.add_to(evaluation, model::objective_for(run.planned.config));
+  answers.add_to(evaluation, model::objective_for(run.started.config));
 }
 
 /// Ranks vote on the time, so one rank may know for all.

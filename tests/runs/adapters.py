@@ -143,6 +143,8 @@ def a_changed_folder_is_refused(program):
 
 def others_are_refused(program):
     check_refused(program.alone("plan", "gpt2.toml"), 2, "model.init_from", "FOLDER")
+    check_refused(program.alone("plan", "gpt2.toml", BASE, 'model.reinit=["wpe.*"]'), 2,
+                  "model.reinit: wpe.weight is read from model.init_from at each start")
     program.env["ADAPTER_RANK"] = "8"
     check_refused(program.alone("gpt2.toml", BASE, "run.output=runs/parts", "run.steps=8"), 3,
                   "architecture is", "adapters of rank 4", "adapters of rank 8")

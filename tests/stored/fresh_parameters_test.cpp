@@ -20,10 +20,10 @@ using Names = std::vector<std::string>;
 TEST(FreshParameters, AreThoseThatTheKeyNamesInTheModelsOrder) {
   const model::Architecture model = testing_support::model_named("gpt2");
   RunConfig training = testing_support::unset_config();
-  EXPECT_THAT(fresh_parameters({model}, &training), IsEmpty());
+  EXPECT_THAT(fresh_parameters(model, &training), IsEmpty());
   training.model.reinit = {"wpe.*", "wte.weight"};
-  EXPECT_THAT(fresh_parameters({model}, nullptr), IsEmpty());
-  EXPECT_THAT(fresh_parameters({model}, &training), ElementsAre("wte.weight", "wpe.weight"));
+  EXPECT_THAT(fresh_parameters(model, nullptr), IsEmpty());
+  EXPECT_THAT(fresh_parameters(model, &training), ElementsAre("wte.weight", "wpe.weight"));
 }
 
 TEST(ReinitAdvice, NamesNoParameterThatIsThere) {
