@@ -13,6 +13,7 @@
 #include "tests/support/content_of.hpp"
 #include "tests/support/models.hpp"
 #include "tests/support/refusal.hpp"
+#include "tests/support/small_checkpoint.hpp"
 #include "zero/stored/model_folder.hpp"
 
 namespace zero::stored {
