@@ -1,6 +1,9 @@
+#include "src/config/assign.hpp"
+
 #include <algorithm>
 #include <cmath>
 
+#include "src/config/field_text.hpp"
 #include "src/config/fields.hpp"
 #include "zero/base/error.hpp"
 #include "zero/config/toml.hpp"

@@ -1,5 +1,6 @@
 #include <map>
 
+#include "src/config/field_text.hpp"
 #include "src/config/fields.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"

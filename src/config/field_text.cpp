@@ -1,3 +1,5 @@
+#include "src/config/field_text.hpp"
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>

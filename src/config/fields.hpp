@@ -1,12 +1,12 @@
 #pragma once
+/// The catalogue of keys: every key of the input file with its member. Other files read it.
 
 #include <array>
+#include <cstdint>
 #include <functional>
-#include <span>
+#include <optional>
 #include <string>
 #include <string_view>
-#include <type_traits>
-#include <variant>
 #include <vector>
 
 #include "zero/config/model_table.hpp"
@@ -91,51 +91,11 @@ struct Field {
 /// model.table's families their defaults if `config` lacks them.
 std::vector<Field> fields_of(RunConfig& config);
 
-/// Stores `value`. Returns "" on success, otherwise the error text.
-std::string assign(const Field& field, const TomlValue& value);
-
-/// True if the values are equal. Integers and reals of equal size are: 1e9, 1000000000.
-bool same_value(const TomlValue& a, const TomlValue& b);
-
-/// True if `value` could be meant for a key without a member, supported or not. It has the type of
-/// the accepted values, or is a number where "auto" is accepted. All numbers are of one type.
-bool could_be_of(const Fixed& fixed, const TomlValue& value);
-
-/// Returns the member as a file writes it; for a Fixed key, the default.
-TomlValue value_of(const Field& field);
-
-/// Returns the legal values in words, for error texts and the table of keys: "0 to 3", "true or
-/// false".
-std::string legal_values(const Field& field);
-std::string to_text(const Range& range);
-std::string to_text(const OneOf& choice);
-inline constexpr std::string_view kSizes =
-    "bytes, or text such as \"24GiB\" or \"512MiB\", or \"auto\"";
-inline constexpr std::string_view kWords = "strings in [\"brackets\"]";
-inline constexpr std::string_view kTimes = "\"HH:MM:SS\" or seconds, and 0 for none";
-inline constexpr std::string_view kBeamEnds = "false, true, \"never\" or \"auto\"";
-inline constexpr std::string_view kIdLists = "a list of token ids, [1, 2], or one, or \"auto\"";
-inline constexpr std::string_view kRecomputes =
-    "\"none\", \"selective\", \"full\" or a list of blocks, [0, 2, 5]";
-
 /// Returns the section of a key, "" at the top level: "zero.offload_param" for
 /// "zero.offload_param.device".
 std::string_view section_of(std::string_view key);
 
-/// Returns the lines of an input file under their section headers. `line` returns a field's line;
-/// "" omits the field.
-std::string by_section(
-    std::span<const Field> fields,
-    const std::function<std::string(const Field& field, std::string_view name)>& line);
-
-/// Returns `words` as a comment behind a value. Replaces bytes that a comment cannot hold.
-std::string comment(std::string words);
-
 inline constexpr std::string_view kNumberCheckpoints =
     "activation_checkpointing.number_checkpoints";
-
-/// Returns the activations that recompute keeps between the passes: "recompute = \"full\" keeps the
-/// inputs of 12 blocks". Omits the counts if the number of blocks is unknown.
-std::string kept_activations(const RunConfig& config);
 
 }  // namespace zero

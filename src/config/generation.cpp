@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <span>
 
+#include "src/config/assign.hpp"
+#include "src/config/field_text.hpp"
 #include "src/config/key_table.hpp"
 #include "src/config/rules.hpp"
 #include "zero/base/error.hpp"

@@ -6,7 +6,9 @@
 #include <set>
 #include <unordered_map>
 
+#include "src/config/assign.hpp"
 #include "src/config/deepspeed_keys.hpp"
+#include "src/config/field_text.hpp"
 #include "src/config/fields.hpp"
 #include "src/config/import/rules.hpp"
 #include "src/config/optimizer_rows.hpp"

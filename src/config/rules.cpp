@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "src/config/assign.hpp"
+#include "src/config/field_text.hpp"
 #include "src/config/fields.hpp"
 #include "zero/base/error.hpp"
 #include "zero/config/schedule.hpp"

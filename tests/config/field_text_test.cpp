@@ -1,9 +1,10 @@
 // Ranks: 1
 
+#include "src/config/field_text.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "src/config/fields.hpp"
 #include "tests/config/settings.hpp"
 #include "tests/support/models.hpp"
 #include "zero/config/read_config.hpp"

@@ -5,7 +5,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "src/config/fields.hpp"
 #include "src/config/rules.hpp"
 #include "tests/config/settings.hpp"
 #include "tests/support/refusal.hpp"

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "src/config/field_text.hpp"
 #include "src/config/fields.hpp"
 #include "tests/support/models.hpp"
 #include "tests/support/refusal.hpp"

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "src/config/assign.hpp"
 #include "src/config/fields.hpp"
 #include "tests/support/tree_folder.hpp"
 #include "zero/base/error.hpp"

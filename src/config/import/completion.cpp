@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "src/config/field_text.hpp"
 #include "src/config/fields.hpp"
 #include "src/config/import/translation.hpp"
 #include "src/config/optimizer_rows.hpp"

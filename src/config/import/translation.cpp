@@ -4,12 +4,12 @@
 #include <cmath>
 #include <iterator>
 
+#include "src/config/assign.hpp"
 #include "src/config/deepspeed_keys.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
 #include "zero/config/model_table.hpp"
 #include "zero/config/schedule.hpp"
-#include "zero/config/toml.hpp"
 
 namespace zero {
 namespace {
