@@ -29,14 +29,5 @@ class BpeFolder : public TokenizerFolder {
     write("merges.txt", lines);
   }
 };
-}
-void write(const std::string& name, const std::string& content) const {
-  std::ofstream(path_ + "/" + name, std::ios::binary | std::ios::trunc) << content;
-}
-
-private:
-std::string path_;
-}
-;
 
 }  // namespace zero::testing_support
