@@ -4,7 +4,7 @@ lengths: the same bytes at every rank count and stage, also behind a stop in the
 losses of one pair for all but for rounding. A tiny BlenderBot that is stopped goes on likewise."""
 import json
 
-from program import Program, check, check_refused
+from program import BUCKETED_PAIRS, Program, check, check_refused
 
 INPUT = """
 train_batch_size = 8
@@ -18,12 +18,7 @@ heads = 2
 inner = 24
 head_width = 8
 dropout = 0.0
-[data]
-train = "pairs.tsv"
-source_length = 40
-target_length = 24
-length_buckets = "8x8"
-validation_fraction = 0.2
+""" + BUCKETED_PAIRS + """
 [run]
 steps = 10
 threads = 1

@@ -9,7 +9,7 @@ import os
 import resource
 import sys
 
-from program import Program, check
+from program import BUCKETED_PAIRS, Program, check
 
 LAYERS, WIDTH, LENGTH, VOCABULARY = 5, 512, 32, 256
 MODEL = (f"model.layers={LAYERS}", f"model.width={WIDTH}", "model.heads=8",
@@ -28,12 +28,7 @@ decoder_layers = 2
 width = 256
 heads = 4
 inner = 1024
-[data]
-train = "pairs.tsv"
-source_length = 40
-target_length = 24
-length_buckets = "8x8"
-validation_fraction = 0.2
+""" + BUCKETED_PAIRS + """
 [run]
 steps = 3
 threads = 1

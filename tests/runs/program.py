@@ -56,6 +56,14 @@ source_length = 20
 target_length = 12
 validation_fraction = 0.2
 """
+BUCKETED_PAIRS = """
+[data]
+train = "pairs.tsv"
+source_length = 40
+target_length = 24
+length_buckets = "8x8"
+validation_fraction = 0.2
+"""
 OFFLOADED = ("zero.offload_optimizer.device=cpu", "zero.offload_param.device=nvme",
              "zero.offload_param.nvme_path=.")
 
