@@ -7,6 +7,8 @@
 
 #include <algorithm>
 
+#include "src/config/assign.hpp"
+#include "src/config/field_text.hpp"
 #include "tests/config/field_values.hpp"
 #include "tests/config/settings.hpp"
 #include "tests/support/models.hpp"

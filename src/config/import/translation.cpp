@@ -6,9 +6,9 @@
 
 #include "src/config/assign.hpp"
 #include "src/config/deepspeed_keys.hpp"
+#include "src/config/field_text.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
-#include "zero/config/model_table.hpp"
 #include "zero/config/schedule.hpp"
 
 namespace zero {
