@@ -1,8 +1,9 @@
+#include "src/config/conditions.hpp"
+
 #include <algorithm>
 #include <set>
 
 #include "src/config/optimizer_rows.hpp"
-#include "src/config/rules.hpp"
 #include "zero/base/error.hpp"
 
 namespace zero {

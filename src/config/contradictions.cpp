@@ -1,6 +1,7 @@
+#include "src/config/contradictions.hpp"
+
 #include <cmath>
 
-#include "src/config/rules.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
 #include "zero/config/schedule.hpp"

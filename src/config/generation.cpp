@@ -4,9 +4,10 @@
 #include <span>
 
 #include "src/config/assign.hpp"
+#include "src/config/conditions.hpp"
+#include "src/config/contradictions.hpp"
 #include "src/config/field_text.hpp"
 #include "src/config/key_table.hpp"
-#include "src/config/rules.hpp"
 #include "zero/base/error.hpp"
 #include "zero/config/model_table.hpp"
 

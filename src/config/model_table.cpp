@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "src/config/rules.hpp"
+#include "src/config/contradictions.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
 

@@ -4,6 +4,8 @@
 #include <map>
 
 #include "src/config/assign.hpp"
+#include "src/config/conditions.hpp"
+#include "src/config/contradictions.hpp"
 #include "src/config/field_text.hpp"
 #include "src/config/fields.hpp"
 #include "zero/base/error.hpp"

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -10,28 +9,6 @@
 #include "zero/config/run_config.hpp"
 
 namespace zero {
-
-/// A condition under which keys act: a setting of another key.
-struct Condition {
-  std::vector<std::string> keys;
-  std::vector<std::string> because;  ///< keys that decide
-  std::string wanted;                ///< settings under which `keys` act, as text
-  std::function<bool(const RunConfig&)> holds = {};
-  std::vector<TomlValue> values = {};     ///< without `holds`: such values of the key that decides
-  std::vector<std::string> example = {};  ///< with `holds`: lines under which `keys` do not act
-};
-
-/// Returns the rules of [model] for every family.
-std::vector<Rule> model_rules(const ModelConfig& model);
-
-/// Returns the rules of [generation], and the conditions under which its keys act.
-std::vector<Rule> generation_rules();
-std::vector<Condition> generation_conditions();
-
-/// Returns all rules, including those of the model's family.
-std::vector<Rule> rules_for(const ModelConfig& model);
-/// Returns all conditions, including those of the objectives in the table of models.
-std::vector<Condition> conditions(const ModelTable* table);
 
 /// A setting without effect because of another key's value.
 struct IdleSetting {

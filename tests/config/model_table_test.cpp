@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "src/config/rules.hpp"
+#include "src/config/contradictions.hpp"
 #include "tests/config/settings.hpp"
 #include "tests/support/refusal.hpp"
 #include "zero/config/read_config.hpp"

@@ -1,13 +1,13 @@
 // Ranks: 1
 
-#include "src/config/rules.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "src/config/assign.hpp"
+#include "src/config/conditions.hpp"
+#include "src/config/contradictions.hpp"
 #include "src/config/field_text.hpp"
 #include "tests/config/field_values.hpp"
 #include "tests/config/settings.hpp"
