@@ -21,11 +21,7 @@ struct Builder {
   int64_t source_length;
 
   TensorId norm(TensorId x, const std::string& name) {
-    const TensorId weight = out.parameter(
-        {.name = name + ".weight", .shape = {model.width}, .decays = false, .init = Init::ones});
-    const TensorId bias = out.parameter(
-        {.name = name + ".bias", .shape = {model.width}, .decays = false, .init = Init::zeros});
-    return graph::layernorm(out, x, weight, bias, model.epsilon);
+    return layer_norm(out, x, name, model.epsilon);
   }
 
   TensorId linear(TensorId x, const std::string& name, const Shape& shape) {

@@ -3,8 +3,19 @@
 #include <algorithm>
 
 #include "zero/base/text.hpp"
+#include "zero/graph/operations.hpp"
 
 namespace zero::model {
+
+graph::TensorId layer_norm(graph::GraphBuilder& out, graph::TensorId x, const std::string& name,
+                           float epsilon) {
+  const int64_t width = out[x].shape[1];
+  const auto vector = [&](const char* end, graph::Init init) {
+    return out.parameter({.name = name + end, .shape = {width}, .decays = false, .init = init});
+  };
+  const graph::TensorId weight = vector(".weight", graph::Init::ones);
+  return graph::layernorm(out, x, weight, vector(".bias", graph::Init::zeros), epsilon);
+}
 
 int64_t source_length(const graph::MicroBatch& micro) {
   return micro.source_length > 0 ? micro.source_length : micro.length;

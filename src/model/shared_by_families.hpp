@@ -24,6 +24,10 @@ inline int64_t classifier_rows(const ForwardOptions& options) {
   return std::min(options.micro.samples * options.micro.length, most);
 }
 
+/// Adds a layer norm with its parameters, `name`.weight and `name`.bias.
+graph::TensorId layer_norm(graph::GraphBuilder& out, graph::TensorId x, const std::string& name,
+                           float epsilon);
+
 /// Returns the error text if model.heads does not divide model.width, else "".
 inline std::string uneven_heads(const RunConfig& config) {
   const ModelNumbers numbers = model_numbers(config);

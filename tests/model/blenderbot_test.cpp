@@ -18,6 +18,7 @@ namespace {
 
 using ::testing::HasSubstr;
 using testing_support::catalogue;
+using testing_support::parameters;
 using testing_support::refusal_of;
 
 constexpr Blenderbot kSmall{.layers = 1,
@@ -33,12 +34,6 @@ graph::Graph small_graph() {
   return forward_of(kSmall, {.micro = {.samples = 2, .length = 5, .source_length = 7},
                              .compute = Dtype::f32,
                              .training = true});
-}
-
-int64_t parameters(std::string_view name) {
-  RunConfig config = testing_support::unset_config();
-  config.model.name = name;
-  return parameter_count(recipe_of(config));
 }
 
 TEST(Blenderbot, ReproducesLossAndGradientsOfHuggingFace) {

@@ -17,13 +17,7 @@ namespace zero::model {
 namespace {
 
 using testing_support::catalogue;
-
-/// The number of parameters of a size.
-int64_t parameters(std::string_view name) {
-  RunConfig config = testing_support::unset_config();
-  config.model.name = name;
-  return parameter_count(recipe_of(config));
-}
+using testing_support::parameters;
 
 TEST(Sizes, HaveThePublishedParameterCounts) {
   EXPECT_EQ(parameters("gpt2"), 124'439'808);

@@ -22,6 +22,7 @@ namespace {
 
 using ::testing::HasSubstr;
 using testing_support::catalogue;
+using testing_support::parameters;
 using testing_support::refusal_of;
 
 constexpr T5 kSmall{.layers = 2,
@@ -42,12 +43,6 @@ graph::Graph small_graph(const T5& model) {
   return forward_of(model, {.micro = {.samples = 2, .length = 5, .source_length = 7},
                             .compute = Dtype::f32,
                             .training = true});
-}
-
-int64_t parameters(std::string_view name) {
-  RunConfig config = testing_support::unset_config();
-  config.model.name = name;
-  return parameter_count(recipe_of(config));
 }
 
 TEST(T5, ReproducesLossAndGradientsOfHuggingFace) {

@@ -9,6 +9,7 @@
 #include "zero/config/import_deepspeed.hpp"
 #include "zero/config/read_config.hpp"
 #include "zero/model/family.hpp"
+#include "zero/model/recipe.hpp"
 
 namespace zero::testing_support {
 
@@ -27,6 +28,13 @@ inline RunConfig unset_config() {
   RunConfig config;
   config.model.table = &catalogue().models;
   return config;
+}
+
+/// The parameters of the model of this published size.
+inline int64_t parameters(std::string_view name) {
+  RunConfig config = unset_config();
+  config.model.name = name;
+  return model::parameter_count(model::recipe_of(config));
 }
 
 }  // namespace zero::testing_support
