@@ -223,7 +223,7 @@ struct Opened {
 
   void look_at(const CommandLine& line) {
     const stored::ModelDescription& description = model->description();
-    model::require_decode(description.model);
+    model::require_decode(description.recipe());
     tokenizer = tokenizer_of(*model);
     generation = asked_generation(line, description.generation, model->path());
     if (!line.chat || model::data_form(description.model).ids.start >= 0) return;

@@ -31,6 +31,10 @@ const OwnKey* ObjectiveSettings::key(std::string_view key_name) const {
   return named(keys, key_name);
 }
 
+const ObjectiveSettings* ModelFamily::objective(std::string_view objective_name) const {
+  return named(objectives, objective_name);
+}
+
 const ObjectiveSettings* objective_of(const RunConfig& config) {
   if (!config.model.table || config.model.table->empty()) return nullptr;
   for (const ObjectiveSettings& objective : family_of(config.model).objectives) {

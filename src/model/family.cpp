@@ -71,11 +71,6 @@ Catalogue::Catalogue(std::vector<const Family*> rows,
 
 std::string Catalogue::titles() const { return joined(*this, &Family::title, ""); }
 
-void require_decode(const Architecture& model) {
-  if (row(model).decode) return;
-  refuse(Exit::kUsage, "a ", row(model).title, " writes no texts: zeroapp eval measures its loss");
-}
-
 StoredForm stored_form(const Architecture& model, std::string_view parameter) {
   const auto form = row(model).stored.form;
   return form ? form(model, parameter) : StoredForm{.names = {std::string(parameter)}};

@@ -10,14 +10,15 @@
 namespace zero::model {
 namespace {
 
+bool has_other_head(const Recipe& recipe) { return recipe.objective && recipe.objective->head; }
+
 /// Returns the forward graph: the family's trunk, and the head of the objective or its own.
 graph::Graph forward(const Recipe& recipe, ForwardOptions options) {
   const Family& family = *recipe.model.family;
-  const auto other = recipe.objective ? recipe.objective->head : nullptr;
-  options.own_head = other == nullptr;
+  options.own_head = !has_other_head(recipe);
   graph::GraphBuilder out(options.micro, options.compute);
   const Trunk trunk = family.trunk(out, recipe.model, options);
-  (other ? other : family.head)(out, recipe.model, trunk, options);
+  (options.own_head ? family.head : recipe.objective->head)(out, recipe.model, trunk, options);
   return out.finish();
 }
 
@@ -25,7 +26,7 @@ graph::Graph unaltered(const Recipe& recipe, Purpose purpose, const GraphSizes& 
   const Architecture& model = recipe.model;
   ZERO_REQUIRE(model.family, "a model of no family");
   if (purpose == Purpose::decode) {
-    require_decode(model);
+    require_decode(recipe);
     return model.family->decode(model, sizes.chunk, sizes.compute);
   }
   const bool stores = purpose == Purpose::store;
@@ -36,9 +37,10 @@ graph::Graph unaltered(const Recipe& recipe, Purpose purpose, const GraphSizes& 
                   .chunk_rows = sizes.chunk_rows});
 }
 
-/// Returns what a fact and words append for rates of the network and alterations.
+/// Returns what a fact and words append for another head, rates of the network and alterations.
 std::string other_words(const Recipe& recipe) {
   std::string words;
+  if (has_other_head(recipe)) words += text(", a head for ", recipe.objective->settings.name);
   for (const ModelRate& rate : recipe.model.family->settings.rates) {
     if (!rate.network) continue;
     words += text(", ", rate.name, ' ', float(recipe.model.numbers.rate(rate.name)));
@@ -93,11 +95,19 @@ std::vector<const AlterationKind*> alteration_kinds() {
   return {&kFreeze};
 }
 
+void require_decode(const Recipe& recipe) {
+  const Family& family = *recipe.model.family;
+  if (family.decode && !has_other_head(recipe)) return;
+  const std::string head =
+      has_other_head(recipe) ? text(" with a head for ", recipe.objective->settings.name) : "";
+  refuse(Exit::kUsage, "a ", family.title, head,
+         " writes no texts: zeroapp eval measures its loss");
+}
+
 /// Counts the family's parameters by its row, because a graph also has buffers.
 int64_t parameter_count(const Recipe& recipe) {
   const int64_t own = recipe.model.family->parameter_count(recipe.model);
-  const bool has_own_head = !recipe.objective || !recipe.objective->head;
-  if (recipe.alterations.empty() && has_own_head) return own;
+  if (recipe.alterations.empty() && !has_other_head(recipe)) return own;
   const int64_t altered = real_numel(graph_of(recipe, Purpose::store));
   return own + altered - real_numel(unaltered({recipe.model}, Purpose::store, {}));
 }

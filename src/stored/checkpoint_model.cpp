@@ -22,9 +22,9 @@ RunConfig settings_of(const model::Catalogue& catalogue, const save::StoredCheck
 /// Returns the alterations of a checkpoint's network. A network without any is its family's.
 std::vector<model::Alteration> alterations_of(const model::Catalogue& catalogue,
                                               const save::StoredCheckpoint& checkpoint,
-                                              const model::Architecture& model) {
+                                              const model::Recipe& unaltered) {
   const std::string& saved = checkpoint.fact(save::kArchitectureFact);
-  if (!saved.starts_with(model::fact({model}) + ", ")) return {};
+  if (!saved.starts_with(model::fact(unaltered) + ", ")) return {};
   return model::recipe_of(settings_of(catalogue, checkpoint)).alterations;
 }
 
@@ -44,7 +44,7 @@ ModelDescription description_of(const model::Catalogue& catalogue,
   }
   ModelDescription description =
       parse_description(catalogue, words, checkpoint.folder() + ": its model");
-  description.alterations = alterations_of(catalogue, checkpoint, description.model);
+  description.alterations = alterations_of(catalogue, checkpoint, description.recipe());
   save::require_model_fits(checkpoint.manifest().facts, description.recipe(), checkpoint.folder());
   const std::string& tokenizer = checkpoint.fact(save::kTokenizerFact);
   if (description.tokenizer.empty() && tokenizer != "bytes") description.tokenizer = tokenizer;

@@ -181,6 +181,20 @@ Json json_of(const TomlValue& value) {
   return json;
 }
 
+/// Returns the objective whose head a config.json names; null for the family's own.
+const model::Objective* objective_in(const model::Catalogue& catalogue,
+                                     const model::Architecture& model,
+                                     const model::HubConfig& settings) {
+  const std::string name = settings.word_or("zeroapp.objective", "");
+  if (name.empty()) return nullptr;
+  for (const ModelFamily& family : catalogue.models) {
+    const ObjectiveSettings* objective = family.objective(name);
+    if (family.functions == model.family && objective) return objective->functions;
+  }
+  settings.fail("zeroapp.objective",
+                text("only an objective that a ", model.family->title, " learns here"));
+}
+
 }  // namespace
 
 ModelDescription parse_description(const model::Catalogue& catalogue, std::string_view content,
@@ -192,6 +206,7 @@ ModelDescription parse_description(const model::Catalogue& catalogue, std::strin
   const bool bytes = settings.word_or("zeroapp.tokenizer", "") == "bytes";
   return {
       .model = model,
+      .objective = objective_in(catalogue, model, settings),
       .mixed_dropout = model::mixed_dropout(*model.family, settings),
       .compute = dtype_of_torch(dtype),
       .tokenizer = bytes ? "bytes" : "",
@@ -226,6 +241,7 @@ std::string description_json(const ModelDescription& description) {
   }
   Json ours = {{"sequence_length", description.sequence_length}};
   if (description.tokenizer == "bytes") ours["tokenizer"] = "bytes";
+  if (description.objective) ours["objective"] = description.objective->settings.name;
   if (description.evaluation_micro > 0) {
     ours["evaluation_micro_batch_size"] = description.evaluation_micro;
   }

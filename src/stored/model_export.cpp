@@ -1,5 +1,6 @@
 #include <optional>
 
+#include "zero/model/objective.hpp"
 #include "zero/state/state_view.hpp"
 #include "zero/stored/model_folder.hpp"
 
@@ -9,7 +10,9 @@ ModelDescription describe_model(const RunConfig& config, const setup::Build& bui
                                 const DataSets& data) {
   // A token file has a vocabulary of its own, whose tokenizer only the user knows.
   const bool unknown = config.data.tokenizer == "bytes" && data.train_source->vocab_size() > 256;
+  const model::Objective* objective = build.recipe.objective;
   return {.model = build.recipe.model,
+          .objective = objective && objective->head ? objective : nullptr,
           .alterations = build.recipe.alterations,
           .lender = graph::borrows(build.plan.graphs[0]) ? config.model.init_from : "",
           .compute = build.plan.request.compute,

@@ -82,6 +82,19 @@ TEST(Objectives, OfAnotherHeadStandOnATrunkWithoutTheFamilysOwn) {
   EXPECT_TRUE(has_parameter(graph_of({model, &objective}, Purpose::store), "score.weight"));
 }
 
+TEST(Objectives, OfAnotherHeadAreKnownToCountsFactsAndTexts) {
+  const Objective objective = labels();
+  const Architecture model = testing_support::model_named("gpt2");
+  const Recipe own{model, &next_token_objective()}, other{model, &objective};
+  EXPECT_EQ(parameter_count(own), 124'439'808);
+  EXPECT_EQ(parameter_count(other), 124'439'808 + 2 * 768);
+  EXPECT_EQ(fact(own), fact({model}));
+  EXPECT_EQ(fact(other), fact({model}) + ", a head for labels");
+  EXPECT_NO_THROW(require_decode(own));
+  EXPECT_EQ(testing_support::refusal_of(Exit::kUsage, [&] { require_decode(other); }),
+            "a GPT-2 with a head for labels writes no texts: zeroapp eval measures its loss");
+}
+
 TEST(Catalogues, GiveAFamilyTheObjectivesThatFitItsTrunkBeforeItsOwn) {
   const Objective objective = labels();
   std::vector<const Objective*> all = objectives();

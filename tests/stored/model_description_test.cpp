@@ -12,6 +12,7 @@
 #include "tests/support/refusal.hpp"
 #include "zero/base/error.hpp"
 #include "zero/config/read_config.hpp"
+#include "zero/model/objective.hpp"
 #include "zero/stored/stored_model.hpp"
 
 namespace zero::stored {
@@ -306,6 +307,24 @@ TEST(GenerationJson, HoldsTheFamilysIdsAndWhatIsSaidAndComesBack) {
 
 TEST(GenerationJson, OfADecoderThatNothingIsSaidOfIsNoFile) {
   EXPECT_EQ(generation_json({.model = model_named("gpt2")}), "");
+}
+
+TEST(Descriptions, NameTheObjectiveOfAnotherHead) {
+  model::Objective objective = model::next_token_objective();
+  objective.settings.name = "labels";
+  objective.fits = [](const model::Family&) { return true; };
+  objective.head = model::gpt2_family().head;
+  std::vector<const model::Objective*> all = model::objectives();
+  all.push_back(&objective);
+  const model::Catalogue catalogue({&model::gpt2_family()}, all);
+  const std::string config =
+      description_json({.model = model_named("gpt2"), .objective = &objective});
+  EXPECT_EQ(parse_description(catalogue, config, "here").objective, &objective);
+  const auto parse = [&] { parse_description(testing_support::catalogue(), config, "here"); };
+  EXPECT_THAT(refusal_of(Exit::kInput, parse),
+              HasSubstr("zeroapp.objective is \"labels\": only an objective that a GPT-2 learns"));
+  const std::string own = description_json({.model = model_named("gpt2")});
+  EXPECT_EQ(own.find("objective"), own.npos);
 }
 
 }  // namespace

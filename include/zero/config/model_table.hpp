@@ -82,6 +82,9 @@ struct ModelFamily {
   const model::Family* functions = nullptr;   ///< for rooms that know families; unused here
   std::vector<ObjectiveSettings> objectives;  ///< that it can be trained on
   std::vector<const model::AlterationKind*> alterations = {};  ///< unused here
+
+  /// Returns the objective of a name, or null.
+  const ObjectiveSettings* objective(std::string_view objective_name) const;
 };
 
 /// Returns the family of model.name, otherwise of model.family. REQUIRES: the table is not empty.

@@ -204,9 +204,6 @@ struct Catalogue {
 /// Returns all families with all objectives().
 Catalogue catalogue();
 
-/// Throws Error(kUsage), naming a command that works, if the family writes no texts.
-void require_decode(const Architecture& model);
-
 /// Returns the form in files of a parameter of the family. `parameter` is its name in forward().
 StoredForm stored_form(const Architecture& model, std::string_view parameter);
 

@@ -63,6 +63,9 @@ graph::Graph graph_of(const Recipe& recipe, Purpose purpose, const GraphSizes& s
 /// Returns the recipe that a checked configuration asks for.
 Recipe recipe_of(const RunConfig& config);
 
+/// Throws Error(kUsage), naming a command that works, if the family or the head writes no texts.
+void require_decode(const Recipe& recipe);
+
 /// Returns the number of parameters without padding.
 int64_t parameter_count(const Recipe& recipe);
 

@@ -21,6 +21,7 @@ namespace zero::stored {
 /// object "zeroapp", which may be missing.
 struct ModelDescription {
   model::Architecture model = {};
+  const model::Objective* objective = nullptr;  ///< whose head is stored; null: the family's own
   std::vector<model::Alteration> alterations = {};  ///< of the stored network
   std::string lender = {};                          ///< model.init_from, if it lends weights; ""
   std::string mixed_dropout = {};  ///< rates that one model.dropout cannot express, or ""
@@ -32,7 +33,9 @@ struct ModelDescription {
   /// [generation].
   GenerationConfig generation = {};
 
-  model::Recipe recipe() const { return {.model = model, .alterations = alterations}; }
+  model::Recipe recipe() const {
+    return {.model = model, .objective = objective, .alterations = alterations};
+  }
 };
 
 /// Parses a config.json; `name` is for messages. Throws Error(kInput) with `name`, the key and a
