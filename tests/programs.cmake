@@ -193,3 +193,9 @@ add_executable(adapted families/adapted.cpp support/adapters.cpp)
 target_include_directories(adapted PRIVATE ${PROJECT_SOURCE_DIR})
 target_link_libraries(adapted PRIVATE zero_commands)
 zero_test_program(adapters 2 "adapters go all ways" $<TARGET_FILE:adapted>)
+
+# The program with another objective.
+add_executable(labels objectives/main.cpp objectives/labels.cpp objectives/label_data.cpp)
+target_include_directories(labels PRIVATE ${PROJECT_SOURCE_DIR})
+target_link_libraries(labels PRIVATE zero_commands)
+zero_test_program(another_objective 2 "another objective goes all ways" $<TARGET_FILE:labels>)

@@ -1,0 +1,111 @@
+#include "tests/objectives/label_data.hpp"
+
+#include <algorithm>
+#include <sstream>
+#include <utility>
+
+#include "zero/base/digests.hpp"
+#include "zero/base/error.hpp"
+#include "zero/base/text.hpp"
+#include "zero/io/files/input_file.hpp"
+
+namespace zero {
+namespace {
+
+struct Line {
+  int32_t label;
+  std::string text;
+};
+
+/// A file of labels and texts, held whole.
+class LabelFile : public DataSource {
+ public:
+  explicit LabelFile(const std::string& path) : content_(read_whole(path, int64_t(1) << 20)) {
+    std::istringstream lines(content_);
+    for (std::string line; std::getline(lines, line);) {
+      const int32_t label = line.empty() ? -1 : line[0] - '0';
+      if (line.size() < 3 || line[1] != '\t' || label < 0 || label >= kLabels) {
+        refuse(Exit::kInput, path, ": line ", lines_.size() + 1, ": no label and text");
+      }
+      lines_.push_back({label, line.substr(2)});
+    }
+  }
+
+  std::string format() const override { return "texts with labels"; }
+  std::string_view item() const override { return "line"; }
+  int64_t items() const override { return int64_t(lines_.size()); }
+  int64_t vocab_size() const override { return 256; }
+  uint64_t fingerprint() const override {
+    const Xxh3Digest digest = xxh3_of(std::as_bytes(std::span(content_)));
+    uint64_t number = 0;
+    for (size_t i = 0; i < sizeof number; ++i) number = number << 8 | digest[i];
+    return number;
+  }
+  const Line& line(int64_t index) const { return lines_.at(size_t(index)); }
+
+ private:
+  std::string content_;
+  std::vector<Line> lines_;
+};
+
+std::vector<DataColumn> label_columns(const DataOptions& options) {
+  return {{.name = "tokens", .numel = options.data.sequence_length},
+          {.name = "labels", .numel = options.data.sequence_length}};
+}
+
+/// A stretch of the lines of a file.
+struct Stretch {
+  const LabelFile& file;
+  int64_t first, count;
+};
+
+class Labelled : public Dataset {
+ public:
+  Labelled(const Stretch& stretch, const DataOptions& options, std::optional<uint64_t> seed)
+      : Dataset(label_columns(options), stretch.count, seed), stretch_(stretch) {}
+
+  std::string form() const override { return "a text and its label"; }
+
+ private:
+  void read_sample(int64_t sample, ColumnSpans out) const override {
+    const auto tokens = values_in<int32_t>(out[0]), labels = values_in<int32_t>(out[1]);
+    std::ranges::fill(tokens, 0);
+    std::ranges::fill(labels, kNotCounted);
+    if (sample >= samples()) return;
+    const Line& line = stretch_.file.line(stretch_.first + sample);
+    const size_t length = std::min(line.text.size(), tokens.size());
+    for (size_t i = 0; i < length; ++i) tokens[i] = uint8_t(line.text[i]);
+    labels[length - 1] = line.label;
+  }
+  int64_t counted_in(int64_t sample) const override { return sample < samples() ? 1 : 0; }
+
+  Stretch stretch_;
+};
+
+std::vector<std::string> files(const DataOptions& options) { return {options.data.train}; }
+
+DataSets open(const DataOptions& options) {
+  auto file = std::make_unique<LabelFile>(options.data.train);
+  const int64_t trained = trained_samples(options, file->items());
+  const auto set = [&](int64_t first, int64_t count, std::optional<uint64_t> seed) {
+    return std::make_unique<Labelled>(Stretch{*file, first, count}, options, seed);
+  };
+  DataSets sets;
+  sets.train = set(0, limited(trained, options.data.max_train_samples), options.seed);
+  if (const int64_t rest = file->items() - trained; rest > 0) {
+    sets.validation =
+        set(trained, limited(rest, options.data.max_validation_samples), std::nullopt);
+  }
+  sets.train_source = std::move(file);
+  return sets;
+}
+
+}  // namespace
+
+const DataKind& label_data() {
+  static const DataKind kLabelData{
+      .name = "labels", .columns = label_columns, .files = files, .open = open};
+  return kLabelData;
+}
+
+}  // namespace zero

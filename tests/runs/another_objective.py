@@ -1,0 +1,191 @@
+#!/usr/bin/env python3
+"""An objective, its kind of data and its head that the program does not know go through all
+commands where main hands them in: argv[3] is such a program, objectives/main.cpp. A sample is a
+text with one of three labels, which its last letter decides; the head stands on a decoder's
+trunk."""
+import json
+import random
+import sys
+
+from program import Program, check, check_refused
+
+INPUT = """
+train_batch_size = 8
+train_micro_batch_size_per_gpu = 1
+[model]
+layers = 2
+width = 64
+heads = 2
+dropout = 0.1
+[data]
+train = "texts.labels"
+validation_fraction = 0.25
+sequence_length = 12
+[run]
+steps = 12
+threads = 1
+[optimizer]
+lr = 3e-3
+[numerics]
+reproducible = true
+[evaluation]
+interval = 3
+[checkpoint]
+interval = 3
+keep = 0
+best_metric = "accuracy"
+[export]
+at_end = true
+"""
+LINES, HELD_OUT = 80, 20
+OFFLOADED = (
+    ("zero.offload_optimizer.device=cpu",),
+    ("zero.offload_optimizer.device=nvme", "zero.offload_optimizer.nvme_path=.",
+     "zero.offload_param.device=nvme", "zero.offload_param.nvme_path=."))
+METRICS = ("accuracy", "macro_f1")
+
+
+def texts():
+    """Texts of 4 to 11 letters; y stands for two labels, of which one is seldom."""
+    draw = random.Random(7)
+    for _ in range(LINES):
+        label = draw.choice((0, 0, 1, 1, 2))
+        letters = "".join(draw.choice("abcdefg ") for _ in range(draw.randint(3, 10)))
+        yield f"{label}\t{letters}{'xyz'[label] if draw.random() > 0.1 else 'y'}\n"
+
+
+def trained(program, name, ranks, *settings):
+    result = program.wait(program.start(ranks, *settings, f"run.output=runs/{name}",
+                                        "activation_checkpointing.recompute=[1]",
+                                        input_file="labels.toml"), run=name)
+    check(result.finished(), f"{name}: {ranks} ranks with {settings}", result)
+    return result
+
+
+def lines_of(program, name, file):
+    text = (program.folder / "runs" / name / file).read_text()
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def measured(line):
+    return tuple(line[name] for name in ("step", "loss_hex", *METRICS, "samples"))
+
+
+def trains_alike_at_every_stage(program):
+    states, evaluations = set(), set()
+    stages = [(ranks, stage, ()) for ranks in (1, 2, 4) for stage in (0, 1, 2, 3)]
+    for ranks, stage, more in (*((2, 3, home) for home in OFFLOADED), *stages):
+        name = f"r{ranks}s{stage}{len(more)}"
+        result = trained(program, name, ranks, f"zero.stage={stage}", *more)
+        states.add(result.summary["state_sha256"])
+        evaluations.add(tuple(map(measured, lines_of(program, name, "evaluations.jsonl"))))
+    check(len(states) == 1, f"one state and not {states}")
+    check(len(evaluations) == 1, f"one row of evaluations and not {evaluations}")
+
+
+def logs_what_it_measures(program):
+    told = lines_of(program, "r1s00", "evaluations.jsonl")
+    check([line["step"] for line in told] == [3, 6, 9, 12], f"each evaluation: {told}")
+    keys = ["step", "loss", "loss_hex", *METRICS, "samples", "seconds"]
+    check(all(list(line) == keys and line["samples"] == HELD_OUT for line in told), f"{told}")
+    check(all((line["accuracy"] * HELD_OUT) % 1 == 0 for line in told), f"of {HELD_OUT}: {told}")
+    check(told[-1]["accuracy"] >= 0.8 and told[-1]["accuracy"] > told[0]["accuracy"],
+          f"it has learnt: {told}")
+    check(0 < told[-1]["macro_f1"] < told[-1]["accuracy"] + 0.2, f"another number: {told}")
+    step = lines_of(program, "r1s00", "metrics.jsonl")[0]
+    check(step["samples"] == 8 and "samples_per_s" in step and "tokens" not in step, f"{step}")
+    summary = json.loads((program.folder / "runs/r1s00/summary.json").read_text())
+    check(summary["eval_accuracy"] == told[-1]["accuracy"] and summary["eval_samples"] == HELD_OUT,
+          f"the last is in the summary: {summary}")
+
+
+def chooses_by_accuracy(program):
+    told = {line["step"]: line["accuracy"]
+            for line in lines_of(program, "r1s00", "evaluations.jsonl")}
+    best = max(told, key=told.get)  # the first of equal ones
+    facts = program.alone("inspect", "runs/r1s00/checkpoints/step00000012").out
+    check(f"best.accuracy: {told[best]}" in facts or str(told[best]) in facts, "a fact", None)
+    result = trained(program, "best", 2, "checkpoint.load_best_at_end=true", "checkpoint.keep=2")
+    if best < 12:
+        check(f"the best weights are loaded: step {best}" in result.out, "loaded", result)
+    check(result.summary["eval_accuracy"] == told[best], f"the best of {told}", result)
+    steps = sorted(path.name for path in (program.folder / "runs/best/checkpoints").glob("step*"))
+    check(f"step{best:08d}" in steps, f"the best is kept: {steps}, {best}")
+
+
+def goes_on_on_another_rank_count(program):
+    whole = json.loads((program.folder / "runs/r2s30/summary.json").read_text())
+    for ranks, stop in ((2, 5), (4, 8), (1, 12)):
+        result = trained(program, "parts", ranks, "zero.stage=1", f"run.stop_at={stop}")
+    check(result.summary["state_sha256"] == whole["state_sha256"], "the same bytes", result)
+
+
+def is_looked_at(program):
+    for words, found in ((("plan", "labels.toml", "--ranks", "4"), "parameters"),
+                         (("data", "labels.toml"), "a text and its label"),
+                         (("eval", "runs/parts"), f"macro F1 "),
+                         (("eval", "runs/parts"), "nats a sample"),
+                         (("inspect", "runs/parts"), "a head for labels"),
+                         (("export", "runs/parts", "exported"), "step 12"),
+                         (("import-weights", "exported", "imported"), "init_from=imported"),
+                         (("inspect", "exported", "imported"), "29 tensors equal, 0 differ")):
+        result = program.alone(*words)
+        check(result.status == 0 and found in result.out, f"{words}: {found!r}", result)
+    told = lines_of(program, "parts", "evaluations.jsonl")[-1]
+    # The number of threads is a choice of arithmetic: products may split sums by it.
+    data = ("data.train=texts.labels", "data.validation_fraction=0.25", "run.threads=1")
+    for model in ("runs/parts", "exported", "imported"):
+        evaluated = json.loads(program.alone("eval", model, *data, "--json").out)
+        check(all(evaluated[key] == told[key] for key in ("loss_hex", *METRICS, "samples")),
+              f"{model}: {evaluated} and {told}")
+
+
+def tensors_of(path):
+    content = path.read_bytes()
+    size = int.from_bytes(content[:8], "little")
+    header = json.loads(content[8:8 + size])
+    return {name: (entry["shape"], content[8 + size:][slice(*entry["data_offsets"])])
+            for name, entry in header.items() if name != "__metadata__"}
+
+
+def is_exported_with_its_head(program):
+    folders = [program.folder / name for name in ("exported", "runs/parts/model")]
+    first, second = (tensors_of(folder / "model.safetensors") for folder in folders)
+    check(first == second, "the same tensors of a run and of its checkpoint")
+    heads = [name for name in first if name.endswith("score.weight")]
+    check(len(heads) == 1 and first[heads[0]][0] == [3, 64], f"a head of three rows: {heads}")
+
+
+def others_are_refused(program):
+    check_refused(program.alone("plan", "labels.toml", "checkpoint.best_metric=bleu"), 2,
+                  '"bleu" is a number of texts', 'best_metric = "validation_loss"')
+    check_refused(program.alone("plan", "labels.toml", "checkpoint.best_metric=f1"), 2,
+                  '"macro_f1"')
+    check_refused(program.alone("plan", "labels.toml", "data.train=text.txt"), 2,
+                  '"accuracy" is a number of labels', 'best_metric = "validation_loss"')
+    check_refused(program.alone("plan", "labels.toml", "evaluation.generate=true"), 2,
+                  "evaluation.generate")
+    check_refused(program.alone("generate", "runs/parts", "--prompt", "ab"), 2,
+                  "with a head for labels writes no texts")
+    check_refused(program.alone("labels.toml", "run.output=runs/parts", "data.train=text.txt",
+                                "checkpoint.best_metric=perplexity", "run.steps=14"), 3,
+                  "a head for labels there and gpt2 of 2 layers")
+    program.write("odd.labels", "0\tfine\n7\tno label\n")
+    check_refused(program.alone("data", "labels.toml", "data.train=odd.labels"), 3, "line 2")
+
+
+def main():
+    program = Program([sys.argv[3], sys.argv[2]])
+    program.write("labels.toml", INPUT)
+    program.write("texts.labels", "".join(texts()))
+    trains_alike_at_every_stage(program)
+    logs_what_it_measures(program)
+    chooses_by_accuracy(program)
+    goes_on_on_another_rank_count(program)
+    is_looked_at(program)
+    is_exported_with_its_head(program)
+    others_are_refused(program)
+    print("another objective goes all ways")
+
+
+main()
