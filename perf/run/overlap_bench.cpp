@@ -19,6 +19,7 @@
 #include "perf/support/timing.hpp"
 #include "src/machine/timed_steps.hpp"
 #include "src/model/gpt2.hpp"
+#include "tests/support/forward_of.hpp"
 #include "tests/support/thread_group.hpp"
 #include "zero/compile/compile.hpp"
 #include "zero/graph/passes.hpp"
@@ -49,7 +50,7 @@ bool is_collective(const plan::PlanOp& op) { return plan::is_collective(op.kind)
 bool is_transfer(const plan::PlanOp& op) { return plan::is_transfer(op.kind); }
 
 plan::Plan make_plan(const Case& one, bool overlap) {
-  const graph::Graph forward = model::gpt2(
+  const graph::Graph forward = model::forward_of(
       kModel, {.micro = {.samples = 2, .length = 256}, .compute = Dtype::f32, .training = true});
   plan::Request request = one.request;
   request.overlap = overlap;

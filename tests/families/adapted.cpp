@@ -5,6 +5,7 @@
 
 #include "tests/support/adapters.hpp"
 #include "zero/commands/program.hpp"
+#include "zero/model/objective.hpp"
 
 namespace zero {
 namespace {
@@ -30,6 +31,7 @@ std::vector<const model::AlterationKind*> alterations() {
 
 int main(int argc, char** argv) {
   const zero::model::Catalogue plain = zero::model::catalogue();
-  const zero::model::Catalogue altered(plain.families, zero::data_kinds(), zero::alterations());
+  const zero::model::Catalogue altered(plain.families, zero::model::objectives(),
+                                       zero::alterations());
   return zero::commands::run_program(argc, argv, altered);
 }

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "src/model/gpt2.hpp"
+#include "tests/support/forward_of.hpp"
 #include "tests/support/tiny_graph.hpp"
 #include "zero/graph/passes.hpp"
 
@@ -13,8 +14,8 @@ namespace zero::graph {
 namespace {
 
 Graph tiny_gpt2(bool training = true) {
-  return model::gpt2(
-      {.layers = 3, .width = 16, .heads = 2, .vocabulary = 61, .positions = 8},
+  return model::forward_of(
+      model::Gpt2{.layers = 3, .width = 16, .heads = 2, .vocabulary = 61, .positions = 8},
       {.micro = {.samples = 2, .length = 8}, .compute = Dtype::f32, .training = training});
 }
 
