@@ -262,7 +262,8 @@ const Family& t5_family() {
                  // The first T5 checkpoints hold a table that their network lacks.
                  .ends = {".EncDecAttention.relative_attention_bias.weight"},
                  .form = stored_form_of,
-                 .other_heads = {"classification_head.", "classifier.", "qa_outputs.", "v_head."}},
+                 .other_heads = {"lm_head.", "classification_head.", "classifier.", "qa_outputs.",
+                                 "v_head."}},
       .dropouts = {{"dropout_rate", kUsualDropout}},
       .objectives = {"pairs", "spans"},
       .trunk = [](graph::GraphBuilder& out, const Architecture& model,

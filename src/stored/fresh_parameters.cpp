@@ -5,8 +5,8 @@
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
 #include "zero/config/toml.hpp"
+#include "zero/model/objective.hpp"
 #include "zero/model/patterns.hpp"
-#include "zero/model/recipe.hpp"
 #include "zero/stored/model_folder.hpp"
 
 namespace zero::stored {
@@ -33,17 +33,27 @@ std::string pattern_of(const std::string& name, const std::vector<std::string>& 
   return name;
 }
 
+/// Returns the recipe of a training that takes its model's numbers from `model`.
+model::Recipe recipe_of(const RunConfig& training, const model::Architecture& model) {
+  RunConfig config = training;
+  config.model.name.clear();
+  config.model.family = model.family->settings.name;
+  config.model.numbers = model.numbers;
+  return model::recipe_of(config);
+}
+
 }  // namespace
+
+const model::Objective* training_head(const RunConfig& training, const model::Architecture& model) {
+  const model::Objective* objective = recipe_of(training, model).objective;
+  return objective && objective->head ? objective : nullptr;
+}
 
 std::vector<std::string> fresh_parameters(const model::Architecture& model,
                                           const RunConfig* training) {
   std::vector<std::string> fresh;
   if (!training || training->model.reinit.empty()) return fresh;
-  RunConfig config = *training;
-  config.model.name.clear();
-  config.model.family = model.family->settings.name;
-  config.model.numbers = model.numbers;
-  const graph::Graph graph = stored_graph(model::recipe_of(config));
+  const graph::Graph graph = stored_graph(recipe_of(*training, model));
   const std::vector<bool> anew = model::matched(
       model, graph, {.key = kKey, .patterns = training->model.reinit, .whole = "drawn anew"});
   for (size_t p = 0; p < anew.size(); ++p) {

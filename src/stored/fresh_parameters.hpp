@@ -5,9 +5,13 @@
 #include <vector>
 
 #include "zero/config/run_config.hpp"
-#include "zero/model/family.hpp"
+#include "zero/model/recipe.hpp"
 
 namespace zero::stored {
+
+/// Returns the objective of a training that begins with a model of this architecture; null if it
+/// has the family's own head.
+const model::Objective* training_head(const RunConfig& training, const model::Architecture& model);
 
 /// Returns the parameters that match model.reinit, in the model's order. Returns none if `training`
 /// is null. Throws Error(kUsage) as model::matched().

@@ -108,10 +108,7 @@ ModelFolder::ModelFolder(const model::Catalogue& catalogue, const std::string& p
   }
   find_shared();
   match(training != nullptr);
-  for (const model::StoredCopy& copy : description_.model.family->stored.copies) {
-    // A copy in other models of the family may be a parameter of this one.
-    if (!by_parameter_.contains(copy.copy) && !is_anew(copy.original)) match(copy);
-  }
+  match_copies();
 }
 
 ModelFolder::Found ModelFolder::open_files() {

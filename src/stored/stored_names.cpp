@@ -27,6 +27,7 @@ std::string_view short_name(const model::StoredNames& stored, std::string_view n
 }  // namespace
 
 void ModelFolder::expect(const RunConfig* training) {
+  if (training) description_.objective = training_head(*training, description_.model);
   expected_ = stored_parameters(description_.recipe());
   anew_ = fresh_parameters(description_.model, training);
   by_parameter_.clear();
@@ -74,6 +75,21 @@ void ModelFolder::take(const Found& found) {
       const FileTensor* tensor = file->find(name);
       if (tensor && alias.starts_with(wrapper) && known_.contains(without(alias)))
         tensors_.emplace(without(alias), FoundTensor{file.get(), tensor});
+    }
+  }
+}
+
+/// Compares the copies, except those of a head that another objective does without.
+void ModelFolder::match_copies() {
+  const model::StoredNames& stored = description_.model.family->stored;
+  for (const model::StoredCopy& copy : stored.copies) {
+    // A copy in other models of the family may be a parameter of this one.
+    if (by_parameter_.contains(copy.copy) || is_anew(copy.original)) continue;
+    if (!description_.objective || !is_other_head(stored, copy.copy)) {
+      match(copy);
+    } else if (tensors_.contains(copy.copy) &&
+               found_tensor(copy.copy).tensor != found_tensor(copy.original).tensor) {
+      other_heads_.emplace_back(copy.copy);
     }
   }
 }

@@ -156,6 +156,23 @@ def is_exported_with_its_head(program):
     check(len(heads) == 1 and first[heads[0]][0] == [3, 64], f"a head of three rows: {heads}")
 
 
+def begins_on_a_stored_trunk(program):
+    own = ("data.train=text.txt", "checkpoint.best_metric=validation_loss")
+    trained(program, "letters", 2, *own, "zero.stage=3", "run.steps=3")
+    states, source = set(), "model.init_from=runs/letters"
+    check_refused(program.alone("plan", "labels.toml", source), 3,
+                  'write model.reinit = ["score.*"] to draw it anew')
+    for i, (ranks, stage, home) in enumerate(((1, 0, ()), (2, 3, OFFLOADED[0]), (4, 2, ()))):
+        for kind in ("", "/model", "/checkpoints"):
+            result = trained(program, f"trunk{i}{kind[1:]}", ranks, source + kind,
+                             'model.reinit=["score.*"]', f"zero.stage={stage}", *home)
+            states.add(result.summary["state_sha256"])
+    check("drawn anew  1 parameter: score.weight" in result.out, "it is counted", result)
+    check(len(states) == 1, f"one state and not {states}")
+    back = trained(program, "back", 1, *own, "model.init_from=runs/parts/checkpoints")
+    check("passed over 1 tensor of other heads: score.weight" in back.out, "back to texts", back)
+
+
 def others_are_refused(program):
     check_refused(program.alone("plan", "labels.toml", "checkpoint.best_metric=bleu"), 2,
                   '"bleu" is a number of texts', 'best_metric = "validation_loss"')
@@ -184,6 +201,7 @@ def main():
     goes_on_on_another_rank_count(program)
     is_looked_at(program)
     is_exported_with_its_head(program)
+    begins_on_a_stored_trunk(program)
     others_are_refused(program)
     print("another objective goes all ways")
 

@@ -84,6 +84,7 @@ class ModelFolder : public StoredModel {
   std::vector<std::string> faults_of(const StoredParameter& as) const;
   void match(bool may_draw) const;
   void match(const model::StoredCopy& stored) const;
+  void match_copies();
 
   std::string path_, weights_;
   ModelDescription description_;
