@@ -11,6 +11,7 @@
 #include "zero/io/text/tokenizer.hpp"
 #include "zero/launch/launch.hpp"
 #include "zero/model/hub_names.hpp"
+#include "zero/model/objective.hpp"
 #include "zero/stored/stored_model.hpp"
 
 namespace zero::stored {

@@ -12,6 +12,7 @@
 #include "tests/support/models.hpp"
 #include "tests/support/refusal.hpp"
 #include "zero/graph/operations.hpp"
+#include "zero/model/objective.hpp"
 
 namespace zero::model {
 namespace {
@@ -101,7 +102,8 @@ Alteration adding() {
 }
 
 TEST(Recipe, KnowsWhatAnAlterationAdds) {
-  const Recipe plain{model_named("gpt2")}, recipe{plain.model, {adding()}};
+  const Recipe plain{model_named("gpt2")};
+  const Recipe recipe{.model = plain.model, .alterations = {adding()}};
   EXPECT_EQ(parameter_count(plain), 124'439'808);
   EXPECT_EQ(parameter_count(recipe), 124'439'808 + 6);
   EXPECT_EQ(fact(recipe), fact(plain) + ", one more of 6");
@@ -119,7 +121,7 @@ TEST(Recipe, HasTheAlterationsOfItsCatalogue) {
   }};
   std::vector<const AlterationKind*> kinds = alteration_kinds();
   kinds.push_back(&kWide);
-  const Catalogue catalogue({model_named("gpt2").family}, data_kinds(), kinds);
+  const Catalogue catalogue({model_named("gpt2").family}, objectives(), kinds);
   RunConfig config;
   config.model.table = &catalogue.models;
   config.model.name = "gpt2";

@@ -28,10 +28,14 @@ TEST(SavedParts, AreTheWeightTheMasterAndAStateEach) {
   EXPECT_EQ(parts_of(adam, true), (std::vector{SavedPart::weight}));
 }
 
-TEST(SavedParts, OfAFrozenParameterAreTheWeightAlone) {
-  EXPECT_TRUE(is_saved(true, SavedPart::weight));
-  EXPECT_FALSE(is_saved(true, SavedPart::master));
-  EXPECT_TRUE(is_saved(false, SavedPart(1)));
+TEST(SavedParts, OfAFrozenParameterAreTheWeightAloneAndOfABorrowedOneNone) {
+  graph::Parameter parameter;
+  EXPECT_TRUE(is_saved(parameter, SavedPart(1)));
+  parameter.frozen = true;
+  EXPECT_TRUE(is_saved(parameter, SavedPart::weight));
+  EXPECT_FALSE(is_saved(parameter, SavedPart::master));
+  parameter.borrowed = true;
+  EXPECT_FALSE(is_saved(parameter, SavedPart::weight));
 }
 
 TEST(SavedParts, ACopyHasOfASplitMasterItsLowHalf) {

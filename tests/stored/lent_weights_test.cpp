@@ -10,6 +10,9 @@
 #include "tests/support/models.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/small_model.hpp"
+#include "zero/io/interop/safetensors.hpp"
+#include "zero/save/checkpoint_facts.hpp"
+#include "zero/stored/model_folder.hpp"
 
 namespace zero::stored {
 namespace {
@@ -52,8 +55,8 @@ TEST_F(LentWeights, HaveAnotherDigestIfOneBorrowedValueChanges) {
   const std::string fewer = digest(2);
   EXPECT_NE(fewer, before);
   // The table of tokens is the first tensor of the file.
-  const SafetensorsFile file(path() + "/model.safetensors");
-  const SafetensorsTensor* table = file.find("transformer.wte.weight");
+  const TensorFile file = open_safetensors(path() + "/model.safetensors");
+  const FileTensor* table = file.find("transformer.wte.weight");
   ASSERT_TRUE(table);
   testing_support::damage(path() + "/model.safetensors", int64_t(table->begin));
   EXPECT_EQ(digest(2), fewer) << "a weight that is not borrowed";

@@ -175,7 +175,7 @@ TEST(StoredNames, HeadsOfOtherTasksArePassedOverAndNamed) {
 TEST(StoredNames, AHeadMayStandBesideAWrappedTrunk) {
   const std::string head = "classification_head.dense.weight";
   Renamed wrapped;
-  for (const StoredParameter& parameter : stored_parameters(kT5)) {
+  for (const StoredParameter& parameter : stored_parameters({kT5})) {
     for (const std::string& name : parameter.form.names) wrapped[name] = {"transformer." + name};
   }
   wrapped["shared.weight"].push_back(head);

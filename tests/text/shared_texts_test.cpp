@@ -167,10 +167,10 @@ TEST_P(Together, RanksInStepWriteWhatOneWritesAlone) {
   for (const auto& [beams, draws] :
        {std::pair(1, false), std::pair(1, true), std::pair(3, false)}) {
     GenerationOptions options = options_of(beams, draws);
-    TextGenerator alone(model(), options);
+    TextGenerator alone({model()}, options);
     fill(alone);
     options.together = ranks.together;
-    TextGenerator together(model(), options);
+    TextGenerator together({model()}, options);
     fill(together);
     for (const int count : {11, 1}) {
       const auto asked = sources(count);
@@ -258,14 +258,14 @@ TEST(WeightsTogether, TakeLessOfEachRank) {
 
 void expect_same_texts_in_lent_memory(const model::Architecture& model) {
   GenerationOptions options = options_of(3, false);
-  TextGenerator own(model, options);
+  TextGenerator own({model}, options);
   fill(own);
   const auto wanted = own.write(sources(5));
   const int64_t bytes = TextGenerator::bytes({model}, options)[size_t(plan::Tier::device)];
   const Arena arena(bytes + 4096);
   std::ranges::fill(std::span(arena.data(), size_t(arena.bytes())), std::byte{0xFF});
   options.lent = {.arena = &arena, .begin = 4096};
-  TextGenerator lent(model, options);
+  TextGenerator lent({model}, options);
   fill(lent);
   EXPECT_EQ(lent.write(sources(5)), wanted);
   const auto touched = [](std::byte byte) { return byte != std::byte{0xFF}; };
@@ -273,7 +273,7 @@ void expect_same_texts_in_lent_memory(const model::Architecture& model) {
   EXPECT_TRUE(std::ranges::none_of(all.first(4096), touched));
   EXPECT_TRUE(std::ranges::any_of(all.subspan(4096), touched));
   options.lent.begin = 8192;
-  TextGenerator apart(model, options);
+  TextGenerator apart({model}, options);
   fill(apart);
   EXPECT_EQ(apart.write(sources(5)), wanted) << "too small, so it takes its own";
 }
