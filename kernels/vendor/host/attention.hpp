@@ -86,11 +86,15 @@ void for_score_rows(const AttentionExtents& extents, const Visit& visit) {
 struct Head {
   AttentionExtents extents;
   int64_t sample, head;
-  int64_t keys;  ///< keys that are no padding
+  int64_t queries, keys;  ///< those that are no padding
   ScoreRows rows;
 
   Head(const AttentionExtents& of, const int32_t* key_counts, int64_t item)
-      : extents(of), sample(item / of.heads), head(item % of.heads), keys(of.key_length()) {
+      : extents(of),
+        sample(item / of.heads),
+        head(item % of.heads),
+        queries(of.length),
+        keys(of.key_length()) {
     if (key_counts) keys = std::clamp<int64_t>(key_counts[sample], 0, keys);
     rows = {of.length, std::min(round_up(keys, kKeyUnit), of.key_length()), of.causal};
   }
@@ -146,7 +150,8 @@ void zero_rows(const StridedRows& shape, T* to) {
 template <class T, class Scratch>
 void gather_inputs(const Head& head, const AttentionInputs<T>& in, const Scratch& to) {
   const int64_t d = head.extents.head_width, keys = head.of_keys(in.kv_stride);
-  gather_rows({head.extents.length, d, in.q_stride}, in.q + head.of_queries(in.q_stride), to.q);
+  gather_rows({head.queries, d, in.q_stride}, in.q + head.of_queries(in.q_stride), to.q);
+  zero_rows({head.rows.queries - head.queries, d, d}, to.q + head.queries * d);
   gather_rows({head.keys, d, in.kv_stride}, in.k + keys, to.k);
   gather_rows({head.keys, d, in.kv_stride}, in.v + keys, to.v);
   zero_rows({head.rows.keys - head.keys, d, d}, to.k + head.keys * d);

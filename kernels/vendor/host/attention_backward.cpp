@@ -1,274 +1,65 @@
+#include "kernels/vendor/host/attention_backward.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <type_traits>
 
 #include "kernels/support/host_threads.hpp"
-#include "kernels/support/math.hpp"
-#include "kernels/vendor/host/attention.hpp"
 #include "zero/base/error.hpp"
 
 namespace zero::kernels {
 namespace vendor {
 namespace {
 
-/// Keys of a tile: two tiles in fp32 and two in the compute type share a 1 MiB cache.
-constexpr int64_t kKeys = 256;
+/// A bias by diagonal, and its gradient; or none.
+struct BiasTerms {
+  const float* bias;  ///< bias of this head; null: none
+  float* log2_bias;   ///< [diagonals], in units of log 2 and from the last to the first
+  float* dbias;       ///< [diagonals] of this head, last to first
 
-/// The scratch of a thread. Tiles lie transposed, [keys, queries], so all products but one read
-/// their large operand as it lies, and statistics of queries run along the rows.
-template <class C>
-struct BackwardScratch {
-  C *q, *dy;              ///< [length, head_width]
-  C *k, *v;               ///< [keys, head_width], zeros for padding
-  float* dq;              ///< [length, head_width]
-  float *dk, *dv;         ///< [keys, head_width]
-  float* y_dot_dy;        ///< [length]
-  float* log2_sum;        ///< [length], logsumexp in units of log 2
-  float* log2_bias;       ///< [diagonals], in units of log 2 and from the last to the first
-  float *scores, *dp;     ///< [kKeys, kQueries]
-  C *probabilities, *ds;  ///< [kKeys, kQueries]
+  int64_t diagonals;
 
-  BackwardScratch(const AttentionExtents& extents, Slice& slice) {
-    const int64_t queries = extents.length * extents.head_width;
-    const int64_t keys = extents.key_length() * extents.head_width;
-    for (C** array : {&q, &dy}) *array = slice.take<C>(queries);
-    for (C** array : {&k, &v}) *array = slice.take<C>(keys);
-    dq = slice.take<float>(queries);
-    for (float** array : {&dk, &dv}) *array = slice.take<float>(keys);
-    y_dot_dy = slice.take<float>(extents.length);
-    log2_sum = slice.take<float>(extents.length);
-    log2_bias = slice.take<float>(extents.biased ? extents.diagonals() : 0);
-    scores = slice.take<float>(kQueries * kKeys);
-    dp = slice.take<float>(kQueries * kKeys);
-    if constexpr (std::is_same_v<C, float>) {  // in place: a tile less of cache
-      probabilities = scores;
-      ds = dp;
-    } else {
-      probabilities = slice.take<C>(kQueries * kKeys);
-      ds = slice.take<C>(kQueries * kKeys);
-    }
+  void begin_head() const {
+    if (!bias) return;
+    for (int64_t i = 0; i < diagonals; ++i) log2_bias[i] = kLog2E * bias[diagonals - 1 - i];
+    std::fill_n(dbias, diagonals, 0.0f);
   }
-};
+  void begin_queries(int64_t) const {}
+  void add_to_tile(const Tile&, const float*) const {}
+  void take_tile(const Tile&, const float*) const {}
+  void end_queries(int64_t) const {}
+  void end_head() const {}
 
-template <class T, class C>
-struct BackwardHead {
-  Head head;
-  AttentionGradArrays<T> arrays;
-  BackwardScratch<C> scratch;
-  HeadMask mask;
-  float* dbias;  ///< [diagonals] of this head, last to first; null without a bias
-  bool dropout;
-  float scale;
-};
-
-/// Writes multiplier[i][c] of key `key` + i and query tile.query + c: 0 or 1 / (1 - p).
-void mask_four_keys(const HeadMask& mask, const Tile& tile, int64_t key,
-                    float (&multiplier)[4][kQueries]) {
-  for (int64_t c = 0; c < tile.queries; c += WordLanes::kLanes) {
-    const WordLanes words = mask.words_of_queries(tile.query + c, key / 4);
-    for (int i = 0; i < 4; ++i)
-      for (int l = 0; l < WordLanes::kLanes; ++l)
-        multiplier[i][c + l] = words.word[i][l] >= mask.threshold ? mask.multiplier : 0.0f;
-  }
-}
-
-struct GradientRow {
-  const float *scores, *dp;
-  const float* shift;  ///< log2_sum minus the bias
-  const float *y_dot_dy, *multiplier;
-  float* unrounded;  ///< ds in fp32
-  float log2_scale;
-};
-
-struct Gradient {
-  float probability, score;
-};
-
-template <bool kDropout>
-Gradient gradient_of(const GradientRow& row, int64_t c) {
-  const float p = exp2_f32(std::fma(row.log2_scale, row.scores[c], -row.shift[c]));
-  const float kept = kDropout ? row.multiplier[c] : 1.0f;
-  return {.probability = p * kept, .score = p * (row.dp[c] * kept - row.y_dot_dy[c])};
-}
-
-template <bool kDropout, bool kUnrounded, class C>
-void gradient_row(const GradientRow& row, int64_t queries, C* probabilities, C* ds) {
-  int64_t c = 0;
-  for (; c + kRowLanes <= queries; c += kRowLanes) {
-    Lanes probability, score;
-    for (int64_t l = 0; l < kRowLanes; ++l) {
-      const Gradient gradient = gradient_of<kDropout>(row, c + l);
-      probability[l] = gradient.probability;
-      score[l] = gradient.score;
-    }
-    assign_lanes(probabilities + c, probability);
-    assign_lanes(ds + c, score);
-    if constexpr (kUnrounded) std::copy_n(score, kRowLanes, row.unrounded + c);
-  }
-  const int64_t rest = queries - c;
-  if (rest == 0) return;
-  Lanes probability = {}, score = {};
-  for (int64_t l = 0; l < rest; ++l) {
-    const Gradient gradient = gradient_of<kDropout>(row, c + l);
-    probability[l] = gradient.probability;
-    score[l] = gradient.score;
-  }
-  assign_lanes(probabilities + c, probability, rest);
-  assign_lanes(ds + c, score, rest);
-  if constexpr (kUnrounded) std::copy_n(score, rest, row.unrounded + c);
-}
-
-template <bool kUnrounded, class C>
-void gradient_row(bool dropout, const GradientRow& row, int64_t queries, C* probabilities, C* ds) {
-  dropout ? gradient_row<true, kUnrounded>(row, queries, probabilities, ds)
-          : gradient_row<false, kUnrounded>(row, queries, probabilities, ds);
-}
-
-/// Returns the number of queries, at the beginning of a key's row of a tile, that do not see the
-/// key: queries before it, or all of them for padding.
-int64_t hidden_queries(const Head& head, const Tile& tile, int64_t key) {
-  if (key >= head.keys) return tile.queries;
-  return head.extents.causal ? std::clamp<int64_t>(key - tile.query, 0, tile.queries) : 0;
-}
-
-/// Computes one key's row with a bias. Diagonals lie from the last to the first, so along the row.
-template <class T, class C>
-void biased_row(const BackwardHead<T, C>& work, const Tile& tile, int64_t key, GradientRow row) {
-  const BackwardScratch<C>& s = work.scratch;
-  const int64_t at = (key - tile.key) * tile.queries;
-  const int64_t diagonal = work.head.extents.key_length() - 1 - key + tile.query;
-  float shift[kQueries], unrounded[kQueries];
-  for (int64_t c = 0; c < tile.queries; ++c) shift[c] = row.shift[c] - s.log2_bias[diagonal + c];
-  row.shift = shift;
-  row.unrounded = unrounded;
-  gradient_row<true>(work.dropout, row, tile.queries, s.probabilities + at, s.ds + at);
-  float* const dbias = work.dbias + diagonal;
-  for (int64_t c = hidden_queries(work.head, tile, key); c < tile.queries; ++c)
-    dbias[c] += unrounded[c];
-}
-
-/// Writes the probabilities and the gradient of the scaled scores of one tile.
-template <class T, class C>
-void gradient_tile(const BackwardHead<T, C>& work, const Tile& tile) {
-  const BackwardScratch<C>& s = work.scratch;
-  float multiplier[4][kQueries];
-  for (int64_t r = 0; r < tile.keys; ++r) {
-    if (work.dropout && r % 4 == 0) mask_four_keys(work.mask, tile, tile.key + r, multiplier);
-    const int64_t at = r * tile.queries;
-    const GradientRow row{.scores = s.scores + at,
-                          .dp = s.dp + at,
-                          .shift = s.log2_sum + tile.query,
-                          .y_dot_dy = s.y_dot_dy + tile.query,
-                          .multiplier = multiplier[r % 4],
-                          .unrounded = nullptr,
-                          .log2_scale = work.scale * kLog2E};
-    if (work.dbias)
-      biased_row(work, tile, tile.key + r, row);
+  template <class T, class C>
+  void compute_row(const BackwardHead<T, C, BiasTerms>& work, const Tile& tile, int64_t key,
+                   const GradientRow& row) const {
+    const BackwardScratch<C>& s = work.scratch;
+    const int64_t at = (key - tile.key) * tile.queries;
+    if (bias)
+      compute_biased_row(work, tile, key, row);
     else
       gradient_row<false>(work.dropout, row, tile.queries, s.probabilities + at, s.ds + at);
-    const int64_t hidden = hidden_queries(work.head, tile, tile.key + r);
-    std::fill_n(s.probabilities + at, hidden, C(0.0f));
-    std::fill_n(s.ds + at, hidden, C(0.0f));
   }
-}
 
-/// The products of a tile: scores and gradient of probabilities, keys and values, queries.
-struct TileSpecs {
-  GemmSpec scores, keys, queries;
-
-  TileSpecs(const Tile& tile, int64_t d, Dtype compute)
-      : scores(
-            tile_spec({.m = tile.keys, .n = tile.queries, .k = d, .transpose_b = true}, compute)),
-        keys(tile_spec({.m = tile.keys, .n = d, .k = tile.queries, .accumulate = true}, compute)),
-        queries(tile_spec(
-            {.m = tile.queries, .n = d, .k = tile.keys, .transpose_a = true, .accumulate = true},
-            compute)) {}
+ private:
+  /// Computes one key's row with a bias. Diagonals lie from the last to the first, so along the
+  /// row.
+  template <class T, class C>
+  void compute_biased_row(const BackwardHead<T, C, BiasTerms>& work, const Tile& tile, int64_t key,
+                          GradientRow row) const {
+    const BackwardScratch<C>& s = work.scratch;
+    const int64_t at = (key - tile.key) * tile.queries;
+    const int64_t diagonal = work.head.extents.key_length() - 1 - key + tile.query;
+    float shift[kQueries], unrounded[kQueries];
+    for (int64_t c = 0; c < tile.queries; ++c) shift[c] = row.shift[c] - log2_bias[diagonal + c];
+    row.shift = shift;
+    row.unrounded = unrounded;
+    gradient_row<true>(work.dropout, row, tile.queries, s.probabilities + at, s.ds + at);
+    float* const sums = dbias + diagonal;
+    for (int64_t c = hidden_queries(work.head, tile, key); c < tile.queries; ++c)
+      sums[c] += unrounded[c];
+  }
 };
-
-template <class T, class C>
-void backward_tile(const BackwardHead<T, C>& work, const Tile& tile) {
-  const BackwardScratch<C>& s = work.scratch;
-  const int64_t d = work.head.extents.head_width;
-  const int64_t query = tile.query * d, key = tile.key * d;
-  const TileSpecs specs(tile, d, dtype_of<C>());
-  multiply(specs.scores, s.k + key, s.q + query, s.scores);
-  multiply(specs.scores, s.v + key, s.dy + query, s.dp);
-  gradient_tile(work, tile);
-  multiply(specs.keys, s.probabilities, s.dy + query, s.dv + key);
-  multiply(specs.keys, s.ds, s.q + query, s.dk + key);
-  multiply(specs.queries, s.ds, s.k + key, s.dq + query);
-}
-
-/// Writes the dot products of rows of y and dy, each added from its first element to its last. Adds
-/// several rows side by side, since one addition waits for the one before.
-template <class T>
-void dot_rows(const StridedRows& shape, const T* y, const T* dy, float* sums) {
-  constexpr int64_t kSide = 8, kColumns = 64;
-  float products[kSide][kColumns] = {};
-  for (int64_t i = 0; i < shape.rows; i += kSide) {
-    const int64_t rows = std::min(kSide, shape.rows - i);
-    float sum[kSide] = {};
-    for (int64_t first = 0; first < shape.columns; first += kColumns) {
-      const int64_t columns = std::min(kColumns, shape.columns - first);
-      for (int64_t r = 0; r < rows; ++r) {
-        const int64_t at = (i + r) * shape.ld + first;
-        for (int64_t j = 0; j < columns; ++j) products[r][j] = float(dy[at + j]) * float(y[at + j]);
-      }
-      for (int64_t j = 0; j < columns; ++j)
-        for (int64_t r = 0; r < kSide; ++r) sum[r] += products[r][j];
-    }
-    std::copy_n(sum, rows, sums + i);
-  }
-}
-
-/// Gathers the arrays of queries, and the bias.
-template <class T, class C>
-void gather_queries(const BackwardHead<T, C>& work) {
-  const Head& head = work.head;
-  const BackwardScratch<C>& s = work.scratch;
-  const int64_t d = head.extents.head_width, width = head.extents.inner_width();
-  const T* dy = work.arrays.dy + head.of_queries(width);
-  const T* y = work.arrays.y + head.of_queries(width);
-  const StridedRows queries{head.extents.length, d, width};
-  gather_rows(queries, dy, s.dy);
-  dot_rows(queries, y, dy, s.y_dot_dy);
-  for (int64_t i = 0; i < head.extents.length; ++i)
-    s.log2_sum[i] = kLog2E * work.arrays.logsumexp[head.first_row() + i];
-  if (!work.dbias) return;
-  const int64_t last = head.extents.diagonals() - 1;
-  const float* bias = head.diagonals(work.arrays.in.bias);
-  for (int64_t i = 0; i <= last; ++i) s.log2_bias[i] = kLog2E * bias[last - i];
-}
-
-template <class T, class C>
-void scatter(const BackwardHead<T, C>& work) {
-  const Head& head = work.head;
-  const BackwardScratch<C>& s = work.scratch;
-  const AttentionInputs<T>& in = work.arrays.in;
-  const int64_t d = head.extents.head_width, keys = head.of_keys(in.kv_stride);
-  const StridedRows real{head.keys, d, in.kv_stride};
-  const StridedRows padding{head.extents.key_length() - head.keys, d, in.kv_stride};
-  scatter_rows({head.extents.length, d, in.q_stride}, work.scale, s.dq,
-               work.arrays.dq + head.of_queries(in.q_stride));
-  scatter_rows(real, work.scale, s.dk, work.arrays.dk + keys);
-  scatter_rows(real, 1.0f, s.dv, work.arrays.dv + keys);
-  for (T* rows : {work.arrays.dk, work.arrays.dv})
-    zero_rows(padding, rows + keys + head.keys * in.kv_stride);
-}
-
-template <class T, class C>
-void backward_head(const BackwardHead<T, C>& work) {
-  const Head& head = work.head;
-  const BackwardScratch<C>& s = work.scratch;
-  const int64_t d = head.extents.head_width;
-  gather_inputs(head, work.arrays.in, s);
-  gather_queries(work);
-  std::fill_n(s.dq, head.extents.length * d, 0.0f);
-  for (float* sum : {s.dk, s.dv}) std::fill_n(sum, head.rows.keys * d, 0.0f);
-  if (work.dbias) std::fill_n(work.dbias, head.extents.diagonals(), 0.0f);
-  for_tiles(head.rows, kKeys, [&](const Tile& tile) { backward_tile(work, tile); });
-  scatter(work);
-}
 
 /// Writes dbias[head, d] = the sum over samples, in their order, of sums [samples, heads,
 /// diagonals], which lie from the last diagonal to the first.
@@ -293,14 +84,18 @@ void attend_backward(int threads, const AttentionExtents& extents, const Dropout
   on_threads(threads, extents.samples * extents.heads, [&](int thread, int64_t item) {
     Slice slice(scratch + thread * slice_bytes);
     const Head head(extents, arrays.in.key_counts, item);
-    float* const dbias = extents.biased ? sums + item * extents.diagonals() : nullptr;
-    backward_head(BackwardHead<T, C>{.head = head,
-                                     .arrays = arrays,
-                                     .scratch = BackwardScratch<C>(extents, slice),
-                                     .mask = HeadMask(head, site, inputs),
-                                     .dbias = dbias,
-                                     .dropout = site.probability > 0.0f,
-                                     .scale = 1.0f / extents.divisor()});
+    const BackwardScratch<C> own(extents, slice);
+    const BiasTerms terms{.bias = head.diagonals(arrays.in.bias),
+                          .log2_bias = own.log2_bias,
+                          .dbias = extents.biased ? sums + item * extents.diagonals() : nullptr,
+                          .diagonals = extents.diagonals()};
+    backward_head(BackwardHead<T, C, BiasTerms>{.head = head,
+                                                .arrays = arrays,
+                                                .scratch = own,
+                                                .mask = HeadMask(head, site, inputs),
+                                                .terms = terms,
+                                                .dropout = site.probability > 0.0f,
+                                                .scale = 1.0f / extents.divisor()});
   });
   if (extents.biased) add_samples(threads, extents, sums, arrays.dbias);
 }
@@ -309,7 +104,7 @@ void attend_backward(int threads, const AttentionExtents& extents, const Dropout
 
 void prepare_backward(const AttentionExtents& extents, Dtype compute) {
   for_score_rows(extents, [&](const ScoreRows& rows) {
-    for_tiles(rows, kKeys, [&](const Tile& tile) {
+    for_tiles(rows, kBackwardKeys, [&](const Tile& tile) {
       const TileSpecs specs(tile, extents.head_width, compute);
       for (const GemmSpec& spec : {specs.scores, specs.keys, specs.queries})
         prepare_host_gemm(spec, 1);
