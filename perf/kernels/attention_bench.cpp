@@ -11,11 +11,11 @@
 #include <string>
 #include <vector>
 
+#include "perf/support/square_product.hpp"
 #include "perf/support/timing.hpp"
 #include "zero/device/arena.hpp"
 #include "zero/device/stream.hpp"
 #include "zero/kernels/attention.hpp"
-#include "zero/kernels/product.hpp"
 
 namespace zero::kernels {
 namespace {
@@ -32,22 +32,6 @@ double flops_of_two_products(const AttentionExtents& extents) {
   for (int64_t query = 0; query < extents.length; query += 128) pairs += 128.0 * (query + 128);
   return 4.0 * pairs * double(extents.head_width * extents.heads * extents.samples);
 }
-
-/// A product whose rate is the peak.
-template <class T>
-struct SquareProduct {
-  static constexpr int64_t kSide = 2048;
-  static constexpr double kFlops = 2.0 * kSide * kSide * kSide;
-  std::vector<T> a = std::vector<T>(kSide * kSide, T(0.5f));
-  std::vector<T> b = std::vector<T>(kSide * kSide, T(0.25f));
-  std::vector<T> c = std::vector<T>(kSide * kSide);
-
-  void operator()(Stream& stream) {
-    product<T, T>(stream, {.m = kSide, .n = kSide, .k = kSide}, a.data(), b.data(), nullptr,
-                  c.data());
-    stream.wait();
-  }
-};
 
 /// FLOP/s of one round.
 struct Rates {
@@ -80,7 +64,7 @@ double measure(const AttentionExtents& extents, int threads, float dropout) {
          dqkv.data(), dqkv.data() + width, dqkv.data() + 2 * width, scratch.data()});
     stream.wait();
   };
-  SquareProduct<T> square;
+  perf::SquareProduct<T> square;
   const double flops = flops_of_two_products(extents);
   // A processor's clock differs from one second to the next: what is compared lies close together.
   std::vector<Rates> rounds(kRounds);
