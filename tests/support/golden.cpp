@@ -134,6 +134,24 @@ GoldenLamb read_golden_lamb(const nlohmann::json& from) {
   return golden;
 }
 
+GoldenLayer read_golden_layer(const nlohmann::json& from) {
+  const nlohmann::json& config = from.at("config");
+  GoldenLayer golden{.width = config.at("width"),
+                     .heads = config.at("heads"),
+                     .buckets = std::max<int64_t>(config.at("buckets").get<int64_t>(), 0),
+                     .most_distance = config.at("most_distance"),
+                     .length = config.at("length"),
+                     .classes = config.at("classes"),
+                     .counts = config.at("counts"),
+                     .labels = from.at("labels"),
+                     .counted = 0,
+                     .loss = from.at("loss"),
+                     .tensors = {}};
+  golden.counted = std::ranges::count_if(golden.labels, [](int32_t label) { return label >= 0; });
+  for (const auto& tensor : from.at("tensors")) golden.tensors.push_back(read_tensor(tensor));
+  return golden;
+}
+
 /// What `read` makes of tests/golden/<name>.
 template <class Read>
 auto load(const std::string& name, const Read& read) {
@@ -157,6 +175,21 @@ GoldenPairs load_golden_pairs(const std::string& name) {
 
 GoldenLamb load_golden_lamb(const std::string& name) {
   return load(name + ".json", read_golden_lamb);
+}
+
+GoldenLayer load_golden_layer(const std::string& name) {
+  return load(name + ".json", read_golden_layer);
+}
+
+std::vector<GoldenBuckets> load_golden_buckets() {
+  return load("deberta_buckets.json", [](const nlohmann::json& from) {
+    std::vector<GoldenBuckets> tables;
+    for (const auto& table : from.at("tables"))
+      tables.push_back({.buckets = table.at("buckets"),
+                        .most_distance = table.at("most_distance"),
+                        .of_distance = table.at("of_distance")});
+    return tables;
+  });
 }
 
 GoldenLogits load_golden_logits() {

@@ -82,6 +82,29 @@ struct GoldenLogits {
 /// Reads tests/golden/hub. Throws as load_golden().
 GoldenLogits load_golden_logits();
 
+/// One layer of disentangled attention between its input and a head of classes, made by
+/// tools/golden/deberta_golden.py, whose head says what the tensors are.
+struct GoldenLayer {
+  int64_t width, heads, buckets, most_distance, length, classes;
+  std::vector<int32_t> counts;  ///< tokens of each sample
+  std::vector<int32_t> labels;  ///< [samples * length]; -1: padding
+  int64_t counted;
+  double loss;  ///< mean over the counted labels
+  std::vector<GoldenTensor> tensors;
+};
+
+/// Reads tests/golden/<name>.json. Throws as load_golden().
+GoldenLayer load_golden_layer(const std::string& name);
+
+/// The buckets of distances 0 to 1023.
+struct GoldenBuckets {
+  int64_t buckets, most_distance;
+  std::vector<int64_t> of_distance;
+};
+
+/// Reads tests/golden/deberta_buckets.json. Throws as load_golden().
+std::vector<GoldenBuckets> load_golden_buckets();
+
 /// Reads tests/golden/<name>.json. Throws Error(kInput) where it is missing or malformed.
 Golden load_golden(const std::string& name);
 
