@@ -26,7 +26,7 @@ class TriedGraph {
       std::ranges::copy(from, values(parameter.tensor).begin());
     }
     for (const graph::Input& input : graph_.inputs) {
-      if (input.filled_by != graph::FilledBy::data) continue;
+      if (input.filled_by != graph::FilledBy::data || input.ids == 0) continue;
       const std::span<int32_t> ids = naive_.values<int32_t>(input.tensor);
       for (size_t i = 0; i < ids.size(); ++i) ids[i] = int32_t((7 * i + seed) % size_t(input.ids));
       ++seed;

@@ -151,6 +151,7 @@ struct Output {
 };
 inline constexpr const char* kLossOutput = "loss";      ///< the step sums, which include the loss
 inline constexpr const char* kLogitsOutput = "logits";  ///< logits that follow tokens of a chunk
+inline constexpr const char* kScoresOutput = "scores";  ///< logits of a micro-batch's samples
 
 // Inputs of a chunk beside its tokens. kernels::DecodeInputs holds their counts.
 inline constexpr const char* kRowsInput = "rows";             ///< a kernels::ChunkRow for each row

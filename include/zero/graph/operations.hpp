@@ -127,6 +127,66 @@ extern const Operation kRelativeBias, kRelativeBiasGrad;  ///< RelativeBias
 /// Made by pad_heads(): a weight as heads one after the other, each wider or narrower than before.
 extern const Operation kResizeHeads;  ///< its own gradient, too
 
+/// The distances that a table of relative positions tells apart: kernels::DistanceTable.
+struct DistanceRange {
+  int64_t buckets = 0;  ///< rows of a side; 0: each distance has a row
+  int64_t most_distance = 0;
+};
+/// Rows [first, first + count) of a matrix.
+struct RowRange {
+  int64_t first = 0, count = 0;
+};
+/// Returns the rows of a table that texts of `length` tokens read.
+RowRange rows_by_distance(const DistanceRange& range, int64_t length);
+
+struct DisentangledOperands {
+  TensorId q, k, v;  ///< [rows, inner width], heads side by side
+  /// Projections of rows_by_distance(), [count, inner width]: queries meet the keys, and keys the
+  /// queries.
+  TensorId position_keys, position_queries;
+};
+struct DisentangledOptions {
+  int64_t heads;
+  DistanceRange range;
+  float dropout = 0;            ///< probability of dropping attention probabilities
+  TensorId key_counts = kNone;  ///< i32 [samples]: number of tokens before padding
+};
+/// Computes self-attention whose scores have terms of relative position:
+/// kernels::disentangled_attention(). Padding gets zeros.
+TensorId disentangled_attention(GraphBuilder& out, const DisentangledOperands& of,
+                                const DisentangledOptions& options);
+extern const Operation kDisentangledAttention, kDisentangledAttentionGrad;
+
+/// Copies rows of a matrix, which may be a parameter.
+TensorId take_rows(GraphBuilder& out, TensorId table, const RowRange& rows);
+/// Copies the first row of each sample, [samples, width].
+TensorId first_rows(GraphBuilder& out, TensorId x);
+extern const Operation kTakeRows, kTakeRowsGrad;
+
+/// Puts the rows before and behind each row beside it, [rows, 3 width], with zeros at both ends of
+/// a sample. linear() of the result is a convolution over three places.
+TensorId neighbour_rows(GraphBuilder& out, TensorId x);
+extern const Operation kNeighbourRows, kNeighbourRowsGrad;
+
+/// Zeroes the rows of each sample from counts[sample] on; `counts` is i32 [samples].
+TensorId clear_padding(GraphBuilder& out, TensorId x, TensorId counts);
+extern const Operation kClearPadding;  ///< its own gradient, too
+
+struct LabelOperands {
+  TensorId logits;      ///< [samples, classes]
+  TensorId labels;      ///< one a sample
+  bool scores = false;  ///< true: logits are also an output, in fp32: kScoresOutput
+};
+/// Adds the cross entropy of every sample with a label to the step's sums. Labels are i32; -1 does
+/// not count. REQUIRES: the graph is for a micro-batch.
+void class_loss(GraphBuilder& out, const LabelOperands& of);
+extern const Operation kClassLoss, kClassLossGrad;
+
+/// Adds the square of logit - label. Labels are fp32; NaN does not count. REQUIRES: one logit a
+/// sample, and the graph is for a micro-batch.
+void squared_loss(GraphBuilder& out, const LabelOperands& of);
+extern const Operation kSquaredLoss, kSquaredLossGrad;
+
 struct ClassifierOptions {
   int64_t vocabulary = 0;  ///< real classes
   int64_t chunk_rows = 0;  ///< rows whose logits exist at the same time
