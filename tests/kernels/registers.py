@@ -1,7 +1,7 @@
 """Registers and spills of kernels, as nvcc says them, and so how many warps a multiprocessor holds:
 too few of them do not keep memory busy. Compiles sources for Hopper and runs nothing. Ends with
 status 77, skipped, without nvcc, Kokkos' headers for CUDA or, for products, CUTLASS's.
-usage: registers.py [rows | classifier | products]...     by default rows"""
+usage: registers.py [rows | classifier | products | positions]...     by default rows"""
 import os
 import pathlib
 import re
@@ -53,8 +53,12 @@ PRODUCT_BOUNDS = [
     ("FinishGradient", 168, 0, 12),
     ("GemmUniversal", 168, 0, 12),
 ]
+# Disentangled attention waits for memory.
+POSITIONS = ["kernels/vendor/cuda/disentangled.cpp"]
+POSITION_BOUNDS = [(part, 72, 0, 28) for part in
+                   ("AttendText", "QueryGradient", "KeyGradient", "PositionGradient")]
 GROUPS = {"rows": (ROWS, ROW_BOUNDS), "classifier": (CLASSIFIER, CLASSIFIER_BOUNDS),
-          "products": (PRODUCTS, PRODUCT_BOUNDS)}
+          "products": (PRODUCTS, PRODUCT_BOUNDS), "positions": (POSITIONS, POSITION_BOUNDS)}
 REGISTERS_OF_PART = 16384  # of each of a multiprocessor's four parts
 
 
