@@ -43,7 +43,8 @@ struct Rule {
 struct ModelCount {
   std::string_view name;
   Range range;
-  /// Returns the value of "auto" in a model without a name. Null: the key is required.
+  /// Returns the value of "auto" in a model without a name, from the other settings. nullptr: the
+  /// key is required.
   int64_t (*otherwise)(const RunConfig&) = nullptr;
   std::string_view source = {};  ///< key that `otherwise` derives from; "" if none
   /// Words that files write instead of the numbers 1, 2, ..., for a choice between parts. Empty:
@@ -76,11 +77,11 @@ struct ModelFamily {
   std::string_view example_input;  ///< path of an example file
   std::vector<ModelCount> counts;
   std::vector<ModelRate> rates;
-  std::vector<ModelSize> sizes;               ///< smallest first
-  std::vector<Rule> rules;                    ///< on its numbers, alone or with other keys
-  std::vector<std::string_view> blocks;       ///< counts whose sum is the number of blocks
-  const model::Family* functions = nullptr;   ///< for rooms that know families; unused here
-  std::vector<ObjectiveSettings> objectives;  ///< that it can be trained on
+  std::vector<ModelSize> sizes;                    ///< smallest first
+  std::vector<Rule> rules;                         ///< on its numbers, alone or with other keys
+  std::vector<std::string_view> blocks;            ///< counts whose sum is the number of blocks
+  const model::Family* functions = nullptr;        ///< for rooms that know families; unused here
+  std::vector<ObjectiveSettings> objectives = {};  ///< that it can be trained on
   std::vector<const model::AlterationKind*> alterations = {};  ///< unused here
 
   /// Returns the objective of a name, or null.

@@ -64,8 +64,8 @@ struct ObjectiveSettings {
   const OwnKey* key(std::string_view key_name) const;
 };
 
-/// Returns the objective that a configuration trains: the first of the model's family that acts.
-/// Returns null without a table of models.
+/// Returns the objective that a configuration trains: the first of its family whose acts() holds.
+/// Returns nullptr if `config` has no table of models.
 const ObjectiveSettings* objective_of(const RunConfig& config);
 
 /// Returns the names that checkpoint.best_metric takes, for any model of the table.

@@ -32,8 +32,8 @@ enum class Priority : uint8_t {
 /// All other kernels refuse it if there is a device.
 class Stream {
  public:
-  /// REQUIRES: threads >= 1; `place` is device or host; Kokkos runs. Throws Error(kInternal)
-  /// otherwise. The host ignores `priority`.
+  /// Makes a stream on the device, or of host threads. REQUIRES: threads >= 1; `place` is device or
+  /// host; Kokkos runs. Throws Error(kInternal) otherwise. The host ignores `priority`.
   explicit Stream(int threads, Place place = Place::device, Priority priority = Priority::normal);
   ~Stream();
   Stream(const Stream&) = delete;

@@ -37,11 +37,11 @@ extern const Operation kAdd;
 TensorId layernorm(GraphBuilder& out, TensorId x, TensorId weight, TensorId bias, float epsilon);
 extern const Operation kLayernorm, kLayernormGrad;
 
-/// Computes x / sqrt(mean of x^2 + epsilon) weight, for each row of x.
+/// Returns x / sqrt(mean of x^2 + epsilon) weight, for each row of x.
 TensorId rmsnorm(GraphBuilder& out, TensorId x, TensorId weight, float epsilon);
 extern const Operation kRmsnorm, kRmsnormGrad;
 
-/// Computes x weight + bias. `weight` is [in, out]; `bias` may be kNone.
+/// Returns x weight + bias. `weight` is [in, out]; `bias` may be kNone.
 TensorId linear(GraphBuilder& out, TensorId x, TensorId weight, TensorId bias);
 extern const Operation kLinear, kLinearInputGrad, kLinearWeightGrad, kLinearBiasGrad;
 /// Kinds made by fuse(): h = linear with y = gelu(h); linear + residual. In backward, the gradient
@@ -52,15 +52,15 @@ extern const Operation kRowLinear;  ///< rows are independent
 TensorId gelu(GraphBuilder& out, TensorId x);
 extern const Operation kGelu, kGeluGrad;
 
-/// Computes x Phi(x) with the normal distribution Phi; gelu() approximates it by tanh.
+/// Returns x Phi(x) with the normal distribution Phi; gelu() approximates it by tanh.
 TensorId gelu_erf(GraphBuilder& out, TensorId x);
 extern const Operation kGeluErf, kGeluErfGrad;
 
-/// Computes max(x, 0).
+/// Returns max(x, 0).
 TensorId relu(GraphBuilder& out, TensorId x);
 extern const Operation kRelu, kReluGrad;
 
-/// Computes max(x, 0)^2.
+/// Returns max(x, 0)^2.
 TensorId squared_relu(GraphBuilder& out, TensorId x);
 extern const Operation kSquaredRelu, kSquaredReluGrad;
 
@@ -68,7 +68,7 @@ extern const Operation kSquaredRelu, kSquaredReluGrad;
 TensorId clamp_f16(GraphBuilder& out, TensorId x);
 extern const Operation kClamp, kClampGrad;
 
-/// Computes a b elementwise, as for gated activations.
+/// Returns a b elementwise, as for gated activations.
 TensorId multiply(GraphBuilder& out, TensorId a, TensorId b);
 extern const Operation kMultiply;  ///< also its own gradient
 
@@ -99,7 +99,7 @@ struct AttentionOptions {
   /// Heads of keys and of values, each for heads / key_heads heads of queries; 0: as many.
   int64_t key_heads = 0;
 };
-/// Computes self-attention of qkv [rows, 3 * inner width], with the rows of all samples. Throws
+/// Returns self-attention of qkv [rows, 3 * inner width], with the rows of all samples. Throws
 /// Error(kUsage) for fewer heads of keys, which no kernel computes yet. In a chunk, causal
 /// attention has a cache for each text, and other attention is an encoder's, with all rows of a
 /// source. kernels::ChunkRow then gives the key counts.
@@ -151,7 +151,7 @@ struct DisentangledOptions {
   float dropout = 0;            ///< probability of dropping attention probabilities
   TensorId key_counts = kNone;  ///< i32 [samples]: number of tokens before padding
 };
-/// Computes self-attention whose scores have terms of relative position:
+/// Returns self-attention whose scores have terms of relative position:
 /// kernels::disentangled_attention(). Padding gets zeros.
 TensorId disentangled_attention(GraphBuilder& out, const DisentangledOperands& of,
                                 const DisentangledOptions& options);
@@ -220,7 +220,7 @@ struct LogitOptions {
   float scale = 1;
   TensorId bias = kNone;  ///< [rows of table]
 };
-/// Computes logits [texts, vocabulary] in fp32 for the requested rows, as an output. REQUIRES: the
+/// Adds an output, the logits [texts, vocabulary] in fp32 of the requested rows. REQUIRES: the
 /// graph is for a chunk.
 void logits(GraphBuilder& out, TensorId x, TensorId table, const LogitOptions& options);
 void logits(GraphBuilder& out, TensorId x, TensorId table, int64_t vocabulary);

@@ -63,8 +63,8 @@ class UserRequests {
   UserRequests() = default;
   explicit UserRequests(const std::string& folder);
 
-  /// Returns the request, stop if both files are there. Looks at the folder at most twice a second,
-  /// because it may be far away.
+  /// Returns what a file in the folder requests: stop, save or none, stop if both are there. Looks
+  /// at the folder at most twice a second, because it may be far away.
   UserRequest take(Clock::time_point now);
   /// Removes requests that were made to a launch that has ended, and returns their names.
   std::vector<std::string> forget() const;

@@ -30,7 +30,7 @@ class ShardStream;
 /// the same structure.
 class ShardStructure {
  public:
-  /// Makes the structure. Throws Error(kIo).
+  /// Builds the structure of files with these slices, without their data. Throws Error(kIo).
   explicit ShardStructure(std::span<const SlicePlan> slices);
 
  private:

@@ -56,9 +56,9 @@ class Store {
   /// written. Throws Error(kIo), also if it is longer than a reader takes.
   void write_manifest(const std::string& temporary, const Manifest& manifest);
 
-  /// Renames the temporary folder to its final name, moves `latest` and syncs. Called by one rank
-  /// after every rank has synced the folder. The checkpoint is acknowledged on return. On a throw,
-  /// the folder has its temporary name and `latest` its old target.
+  /// Renames the folder `temporary` to the name of its step, moves `latest` and syncs. Called by
+  /// one rank after every rank has synced the folder. The checkpoint is acknowledged on return. On
+  /// a throw, the folder has its temporary name and `latest` its old target.
   void publish(const std::string& temporary, int64_t step);
 
   /// Removes a temporary folder after a failure on any rank. Returns the error text, "" if none.

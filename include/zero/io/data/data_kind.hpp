@@ -51,9 +51,9 @@ struct DataKind {
   /// Returns all files that open() may read, including optional ones.
   std::vector<std::string> (*files)(const DataOptions&);
 
-  /// Opens the files and splits train between samples: the first part is trained on, the rest is
-  /// validation. Throws Error(kInput) if a file is damaged, too short for one sample, or has ids
-  /// beyond the model's vocabulary.
+  /// Returns the data sets of the files that the options name. Splits train between samples: the
+  /// first part is trained on, the rest is validation. Throws Error(kInput) if a file is damaged,
+  /// too short for one sample, or has ids beyond the model's vocabulary.
   DataSets (*open)(const DataOptions&);
 
   /// The keys of [data] that not all kinds have: this kind acts by them.
