@@ -44,10 +44,13 @@ void check_request(const Request& r) {
 /// Checks that homes are only for sharded states. Otherwise every rank would move the same states
 /// or weights.
 void check_homes(const Request& r) {
-  ZERO_REQUIRE(r.optimizer_home == Tier::device || r.stage >= kLeastOffloadStage, "states on ",
-               name_of(r.optimizer_home), " at stage ", r.stage);
-  ZERO_REQUIRE(r.weight_home == Tier::device || r.stage == 3, "weights on ", name_of(r.weight_home),
-               " at stage ", r.stage);
+  // The reader of settings refuses both. A search for a change may ask for them.
+  if (r.optimizer_home != Tier::device && r.stage < kLeastOffloadStage) {
+    refuse(Exit::kUsage, "states on ", name_of(r.optimizer_home), " at stage ", r.stage);
+  }
+  if (r.weight_home != Tier::device && r.stage != 3) {
+    refuse(Exit::kUsage, "weights on ", name_of(r.weight_home), " at stage ", r.stage);
+  }
   ZERO_REQUIRE(r.device_update_share >= 0 && r.device_update_share <= 1, "a share of ",
                r.device_update_share, " is updated on the device: 0 to 1");
   ZERO_REQUIRE(r.staged_units >= 1 && r.optimizer_share >= 0 && r.optimizer_share <= 1,
