@@ -2,7 +2,14 @@
 
 #include <algorithm>
 
+#include "zero/base/error.hpp"
+
 namespace zero::state {
+
+void Evaluation::List::push_back(const Measured& one) {
+  ZERO_REQUIRE(size_ < all_.size(), "an objective of more than ", all_.size(), " metrics");
+  all_[size_++] = one;
+}
 
 void Evaluation::measure(std::span<const Metric> of_objective, MetricSource source,
                          std::span<const int64_t> counts) {

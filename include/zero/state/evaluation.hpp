@@ -1,9 +1,9 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string_view>
-#include <vector>
 
 #include "zero/config/objective_table.hpp"
 
@@ -12,17 +12,31 @@ namespace zero::state {
 /// The result of an evaluation on a validation set.
 struct Evaluation {
   struct Measured {
-    const Metric* metric;
-    double value;
+    const Metric* metric = nullptr;
+    double value = 0;
+  };
+  /// A list of at most 16 metrics. Evaluations between steps allocate nothing.
+  class List {
+   public:
+    /// Throws Error(kInternal) for a 17th metric.
+    void push_back(const Measured& one);
+    const Measured* begin() const { return all_.data(); }
+    const Measured* end() const { return all_.data() + size_; }
+    size_t size() const { return size_; }
+    const Measured& operator[](size_t i) const { return all_[i]; }
+
+   private:
+    std::array<Measured, 16> all_ = {};
+    size_t size_ = 0;
   };
 
   int64_t step = 0;     ///< step whose update made the weights
   double loss = 0;      ///< nats a counted unit; NaN if any is not finite
   int64_t counted = 0;  ///< units whose mean the loss is
   double seconds = 0;
-  const char* counted_by = kByToken;   ///< the unit
-  std::vector<Measured> metrics = {};  ///< in the order of the objective's, if measured
-  int64_t texts = 0;                   ///< texts generated for the set; 0: none
+  const char* counted_by = kByToken;  ///< the unit
+  List metrics = {};                  ///< in the order of the objective's, if measured
+  int64_t texts = 0;                  ///< texts generated for the set; 0: none
   double texts_seconds = 0;
 
   /// Adds the objective's metrics of a source, by its counts.
