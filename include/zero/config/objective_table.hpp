@@ -51,9 +51,9 @@ struct OwnKey {
 struct ObjectiveSettings {
   std::string_view name;  ///< for sentences about its samples
   /// Words behind "a model.name or model.family " for its families, if keys are its own.
-  std::string_view families;
+  std::string_view families = {};
   /// The setting by which it acts among the objectives of a family, with its key; "" if none does.
-  std::string_view setting, setting_key;
+  std::string_view setting = {}, setting_key = {};
   bool (*acts)(const RunConfig&) = nullptr;  ///< nullptr: under every configuration
   std::vector<OwnKey> keys = {};
   std::vector<Metric> metrics = {};
