@@ -27,10 +27,11 @@ struct Tower {
         letters(model.numbers.count("letters")),
         longest(model.numbers.count("longest")),
         source(model.numbers.count("source_length")),
-        drop(float(model.numbers.rate("drop"))) {}
+        drop(float(model.numbers.rate("drop"))),
+        softness(float(model.numbers.rate("softness"))) {}
 
   int64_t floors, width, inner, letters, longest, source;
-  float drop;
+  float drop, softness;
 };
 
 /// Writes the same floors for a micro-batch and for a chunk of a text.
@@ -45,7 +46,7 @@ struct Writer {
   }
   TensorId norm(TensorId x, const std::string& name) {
     return graph::layernorm(out, x, scale, vector(name + ".shift", tower.width, Init::zeros),
-                            1e-3f);
+                            tower.softness);
   }
   TensorId linear(TensorId x, const std::string& name, int64_t in, int64_t extent) {
     const TensorId weight = out.parameter({.name = name + ".matrix", .shape = {in, extent}});
@@ -153,7 +154,8 @@ ModelFamily settings() {
                      {"letters", count, bytes},
                      {"longest", count, length, "data.sequence_length"},
                      {"source_length", count}},
-          .rates = {{"drop", {.high = 1, .below_high = true}, 0.1}},
+          .rates = {{"drop", {.high = 1, .below_high = true}, 0.1},
+                    {"softness", {.high = 1, .above_low = true}, 1e-3, true}},
           .sizes = {{"low", {2, 64, 128, 256, 32, 12}}},
           .rules = {},
           .blocks = {"floors"}};
@@ -166,16 +168,17 @@ ModelNumbers from_hub(const HubConfig& config) {
                      {"letters", config.count("n_letters", 1 << 20)},
                      {"longest", config.count("max_letters", 1 << 20)},
                      {"source_length", config.count("n_source", 1 << 20)}},
-          .rates = {{"drop", config.share_or("drop", 0)}}};
+          .rates = {{"drop", config.share_or("drop", 0)},
+                    {"softness", config.epsilon_or("softness", 1e-3)}}};
 }
 
 std::vector<HubEntry> to_hub(const Architecture& model, std::string_view dtype) {
   const Tower tower(model);
-  return {{"model_type", "\"tower\""},           {"n_floors", text(tower.floors)},
-          {"d_floor", text(tower.width)},        {"d_inner", text(tower.inner)},
-          {"n_letters", text(tower.letters)},    {"max_letters", text(tower.longest)},
-          {"n_source", text(tower.source)},      {"drop", text(tower.drop)},
-          {"torch_dtype", text('"', dtype, '"')}};
+  return {{"model_type", "\"tower\""},        {"n_floors", text(tower.floors)},
+          {"d_floor", text(tower.width)},     {"d_inner", text(tower.inner)},
+          {"n_letters", text(tower.letters)}, {"max_letters", text(tower.longest)},
+          {"n_source", text(tower.source)},   {"drop", text(tower.drop)},
+          {"softness", text(tower.softness)}, {"torch_dtype", text('"', dtype, '"')}};
 }
 
 /// Files hold the matrix upwards as two halves, transposed.

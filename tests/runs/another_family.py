@@ -90,6 +90,27 @@ def is_looked_at(program):
     check(len(losses) == 1, f"one loss of what was exported and imported: {losses}")
 
 
+def has_a_rate_of_the_network(program):
+    """Softness, a term of the tower's norms, is as fixed as a count."""
+    soft = trained(program, "soft", 1, "model.softness=0.5")
+    check("softness 0.5" in program.alone("inspect", "runs/soft").out, "its fact says it")
+    data = ("data.train=text.txt", "data.validation_fraction=0.2", "data.max_validation_samples=5",
+            "run.threads=1")
+    for model in ("runs/soft", "runs/soft/model"):
+        loss = json.loads(program.alone("eval", model, *data, "--json").out)["loss"]
+        check(abs(loss - soft.summary["eval_loss"]) < 1e-12, f"{model}: {loss}", soft)
+    again = ("tower.toml", "run.output=runs/soft", "run.steps=5")
+    check_refused(program.alone(*again), 3, "architecture is", "softness 0.5 there",
+                  "softness 0.001 now")
+    begun = ("run.output=runs/begun", "model.init_from=runs/soft/model", "model.name=")
+    sizes = ("model.family=tower", )
+    check_refused(program.alone("tower.toml", *begun, *sizes, "model.softness=0.25"), 3,
+                  "model.init_from", "softness = 0.5")
+    taken = program.alone("tower.toml", *begun, *sizes, "run.steps=1")
+    check(taken.status == 0, "it comes with the model", taken)
+    check("softness = 0.5" in (program.folder / "runs/begun/effective.toml").read_text(), "taken")
+
+
 def others_are_refused(program):
     check_refused(program.alone("plan", "tower.toml", "model.name=gpt2"), 2, "is no model", "low")
     check_refused(program.alone("plan", "tower.toml", "model.heads=2"), 2, "no such key")
@@ -107,6 +128,7 @@ def main():
     reads_each_input(program)
     goes_on_on_another_rank_count(program)
     is_looked_at(program)
+    has_a_rate_of_the_network(program)
     others_are_refused(program)
     print("another family goes all ways")
 
