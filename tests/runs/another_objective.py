@@ -180,8 +180,8 @@ def others_are_refused(program):
                   '"macro_f1"')
     check_refused(program.alone("plan", "labels.toml", "data.train=text.txt"), 2,
                   '"accuracy" is a number of labels', 'best_metric = "validation_loss"')
-    check_refused(program.alone("plan", "labels.toml", "evaluation.generate=true"), 2,
-                  "evaluation.generate")
+    idle = program.alone("plan", "labels.toml", "evaluation.generate=true")
+    check("evaluation.generate: true has no effect" in idle.err, "labels write no texts", idle)
     check_refused(program.alone("generate", "runs/parts", "--prompt", "ab"), 2,
                   "with a head for labels writes no texts")
     check_refused(program.alone("labels.toml", "run.output=runs/parts", "data.train=text.txt",
