@@ -58,6 +58,12 @@ struct WeightFiles {
 constexpr WeightFiles kWeightFiles[] = {{"model.safetensors", open_safetensors},
                                         {"pytorch_model.bin", open_torch_file}};
 
+/// True if both are one tensor, or entries of one storage, as torch.save has tied weights.
+bool lie_together(const FileTensor& a, const FileTensor& b) {
+  return a.begin == b.begin && a.end == b.end && a.dtype == b.dtype && a.shape == b.shape &&
+         a.strides == b.strides;
+}
+
 std::string described(const FileTensor& tensor) {
   return tensor.dtype + " " + shape_text(tensor.shape);
 }
@@ -191,7 +197,8 @@ void ModelFolder::match(const model::StoredCopy& stored) const {
   const auto copy = tensors_.find(stored.copy);
   if (copy == tensors_.end()) return;
   const FoundTensor& original = found_tensor(stored.original);
-  if (copy->second.tensor == original.tensor) return;
+  if (lie_together(*copy->second.tensor, *original.tensor) && copy->second.file == original.file)
+    return;
   const int64_t numel = original.tensor->numel();
   bool same = copy->second.tensor->shape == original.tensor->shape && copy->second.tensor->usable;
   std::vector<float> a, b;
