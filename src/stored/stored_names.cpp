@@ -19,6 +19,13 @@ bool is_other_head(const model::StoredNames& stored, std::string_view name) {
                              [&](std::string_view begin) { return name.starts_with(begin); });
 }
 
+/// True if a name begins with the same word, up to a dot, as one of `others`.
+bool stands_beside(std::string_view name, const auto& others) {
+  const std::string_view begin = name.substr(0, name.find('.') + 1);
+  return std::ranges::any_of(others,
+                             [&](std::string_view other) { return other.starts_with(begin); });
+}
+
 /// Returns the name without the family's prefix.
 std::string_view short_name(const model::StoredNames& stored, std::string_view name) {
   return name.starts_with(stored.prefix) ? name.substr(stored.prefix.size()) : name;
@@ -59,10 +66,15 @@ void ModelFolder::take(const Found& found) {
     const bool is_wrapped = name.starts_with(wrapper);
     return std::string(short_name(stored, is_wrapped ? name.substr(wrapper.size()) : name));
   };
+  // The names of a copied head are another task's if a head of an objective is read.
+  std::vector<std::string> own_names;
+  for (const StoredParameter& as : expected_)
+    own_names.insert(own_names.end(), as.form.names.begin(), as.form.names.end());
+  if (!description_.objective) own_names.insert(own_names.end(), known_.begin(), known_.end());
   for (const auto& [name, entry] : found) {
     const std::string own = without(name);
     if (is_buffer(stored, own)) continue;
-    if (is_other_head(stored, own) && !known_.contains(own)) {
+    if (is_other_head(stored, own) && !known_.contains(own) && !stands_beside(own, own_names)) {
       other_heads_.push_back(own);
       continue;
     }

@@ -172,6 +172,14 @@ TEST(StoredNames, HeadsOfOtherTasksArePassedOverAndNamed) {
       << "in another family's list";
 }
 
+TEST(StoredNames, ATensorBesideTheHeadThatIsReadIsNotPassedOver) {
+  const std::string bias = "lm_head.bias";
+  const StoredUnder gpt2(kGpt2, {{"ln_f.bias", {"ln_f.bias", bias}}});
+  EXPECT_THAT(gpt2.refusal(), HasSubstr(bias + ": expected nothing"));
+  const StoredUnder t5(kT5, {{"shared.weight", {"shared.weight", bias}}});
+  EXPECT_THAT(t5.refusal(), HasSubstr(bias + ": expected nothing"));
+}
+
 TEST(StoredNames, AHeadMayStandBesideAWrappedTrunk) {
   const std::string head = "classification_head.dense.weight";
   Renamed wrapped;
