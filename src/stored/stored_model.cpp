@@ -142,7 +142,7 @@ std::string find_model(const model::Catalogue& catalogue, const std::string& fol
   if (save::holds_checkpoints(folder)) return save::StoredCheckpoint(folder).folder();
   refuse(Exit::kInput, folder, ": holds no trained model: neither config.json nor model/ nor ",
          "checkpoints - name a run, train with export.at_end=true, or name a folder with a ",
-         catalogue.titles(), "'s config.json and model.safetensors");
+         catalogue.titles(), "'s config.json and model.safetensors or pytorch_model.bin");
 }
 
 std::unique_ptr<StoredModel> open_model(const model::Catalogue& catalogue, const std::string& found,

@@ -77,7 +77,7 @@ class Trainer {
     Saver* saver = nullptr;              ///< null = nothing is saved
     DataCursor done = {};                ///< steps that the engine's state has taken
     launch::UserRequests requests = {};  ///< requests on rank 0
-    /// Returns the scores of answers to the validation set after a step; empty if not asked for.
+    /// Answers the validation set and adds the scores to an evaluation; empty if not asked for.
     /// Collective.
     std::function<void(state::Evaluation&)> answers = {};
   };
