@@ -133,11 +133,11 @@ check_kernels_of_memory() {
     'Adam*:Lamb*:Lion*:Sgd*:Element*:Split*:Grad*:Sum*Squares*:Square*:Pend*:Clear*:Decide*:Update*'
   check_memory "elementwise kernels" 120 \
     'LayerNorm*:Rms*:Dropout*:StackedSum*:TreeSum*:SumGroups*:ResizeHeads*:Embedding*:Initial*'
-  check_memory "the classifier" 120 'Classifier*'
+  check_memory "the classifier" 120 'Classifier*:LabelLoss*:SampleRows*'
   check_memory "the loops that kernels share" 120 \
     'MapEl*:Conversion*:Rows.*:Column*:Softmax*:HeldRows*:SegmentTable*:NormBlock*'
   check_memory "own attention" 120 \
-    'OwnAttention*:Cached*:WriteDropout*:RelativeBias*:AttentionLengths*:AttentionPadding*'
+    'OwnAttention*:Cached*:WriteDropout*:RelativeBias*:AttentionLengths*:AttentionPadding*:Disent*'
   check_memory "products" 180 \
     'Product*:RowProduct*:TableProduct*:FusedProduct*:GeluProducts*' 'ProductBlocks.*'
 }

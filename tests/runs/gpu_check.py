@@ -42,8 +42,9 @@ link_cuda_libraries "$place/bundle"
 """
 # Suites of kernels that start no work on a device, and one whose products take too long there.
 NOT_SANITIZED = {"AlgorithmCache", "AttentionBiasBlock", "AttentionBlock", "AttentionDropout",
-                 "AttentionProblem", "ChunksOfColumns", "CopyOnHost", "EpilogueRules", "ExpF32",
-                 "ExpNear", "FastestWay", "FirstEqual", "GuessDecision", "HotTimes", "LaggedBlock",
+                 "AttentionProblem", "ChunksOfColumns", "CopyOnHost", "DistanceBucket",
+                 "DistanceRows", "EpilogueRules", "ExpF32", "ExpNear", "FastestWay",
+                 "FillDiagonals", "FirstEqual", "GuessDecision", "HotTimes", "LaggedBlock",
                  "LogF32", "MadeOnce", "NormForward", "NormGrad", "NormGradShape", "NormalF32",
                  "ProductBlocks", "RelativeBucket", "RowChunks", "SumRowsAtOnce", "Tiles",
                  "TokenSegments", "TreeOf", "WeightPanels"}
