@@ -317,13 +317,13 @@ TEST(Descriptions, NameTheObjectiveOfAnotherHead) {
   std::vector<const model::Objective*> all = model::objectives();
   all.push_back(&objective);
   const model::Catalogue catalogue({&model::gpt2_family()}, all);
-  const std::string config =
-      description_json({.model = model_named("gpt2"), .objective = &objective});
+  const std::string config = description_json(
+      {.model = model_named("gpt2"), .objective = &objective, .sequence_length = 4});
   EXPECT_EQ(parse_description(catalogue, config, "here").objective, &objective);
   const auto parse = [&] { parse_description(testing_support::catalogue(), config, "here"); };
   EXPECT_THAT(refusal_of(Exit::kInput, parse),
               HasSubstr("zeroapp.objective is \"labels\": only an objective that a GPT-2 learns"));
-  const std::string own = description_json({.model = model_named("gpt2")});
+  const std::string own = description_json({.model = model_named("gpt2"), .sequence_length = 4});
   EXPECT_EQ(own.find("objective"), own.npos);
 }
 
