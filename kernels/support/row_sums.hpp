@@ -95,7 +95,7 @@ struct ColumnChunks {
   StridedRows<T> of;
   float* partial;  ///< [chunks, columns], written
 
-  KOKKOS_FUNCTION RowChunks chunks() const { return {of.rows}; }
+  KOKKOS_FUNCTION RowChunks chunks() const { return RowChunks{of.rows}; }
   KOKKOS_FUNCTION int64_t items() const { return chunks().count() * of.columns; }
 
   KOKKOS_FUNCTION void operator()(int64_t item) const {
