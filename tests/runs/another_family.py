@@ -104,8 +104,9 @@ def has_a_rate_of_the_network(program):
                   "softness 0.001 now")
     begun = ("run.output=runs/begun", "model.init_from=runs/soft/model", "model.name=")
     sizes = ("model.family=tower", )
-    check_refused(program.alone("tower.toml", *begun, *sizes, "model.softness=0.25"), 3,
-                  "model.init_from", "softness = 0.5")
+    other = program.alone("tower.toml", *begun, *sizes, "model.softness=0.25")
+    check_refused(other, 3, "model.init_from")
+    check("softness = 0.5  (command line: 0.25)" in other.err, "it says both", other)
     taken = program.alone("tower.toml", *begun, *sizes, "run.steps=1")
     check(taken.status == 0, "it comes with the model", taken)
     check("softness = 0.5" in (program.folder / "runs/begun/effective.toml").read_text(), "taken")
