@@ -62,7 +62,7 @@ void require_model_folder(const model::Catalogue& catalogue, const std::string& 
   refuse(Exit::kInput, folder, ": holds no config.json; ",
          stored ? text("what it holds are checkpoints: begin with them by model.init_from=", folder)
                 : text("name a folder with a ", catalogue.titles(),
-                       "'s config.json and model.safetensors"));
+                       "'s config.json and model.safetensors or pytorch_model.bin"));
 }
 
 }  // namespace
