@@ -11,7 +11,7 @@ namespace {
 
 const std::string kOfClasses = "zero::class_loss", kOfSquares = "zero::squared_loss";
 
-/// What both losses share: one sample a row.
+/// A base of both losses, with a sample in each row.
 template <class T, class Label>
 struct LabelRows {
   int64_t classes;

@@ -31,7 +31,7 @@ struct DisentangledPlaces {
   }
 };
 
-/// One sample of a call, in either direction.
+/// A sample of a call, in either direction.
 template <class T>
 struct TextSample {
   int64_t sample, length, heads, head_width, rows;

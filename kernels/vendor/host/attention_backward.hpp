@@ -50,7 +50,7 @@ struct BackwardScratch {
   }
 };
 
-/// One head. Terms adds to scores, computes the rows of their gradient, and takes what it needs of
+/// A head. Terms adds to scores, computes the rows of their gradient, and takes what it needs of
 /// finished tiles.
 template <class T, class C, class Terms>
 struct BackwardHead {

@@ -44,7 +44,7 @@ struct OnlineSoftmax {
   float sum = 0.0f;
 };
 
-/// One head. Terms adds to scores: to a tile when its product is made, and to a row at its softmax.
+/// A head. Terms adds to scores: to a tile when its product is made, and to a row at its softmax.
 template <class T, class C, class Terms>
 struct ForwardHead {
   Head head;

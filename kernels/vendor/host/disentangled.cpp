@@ -34,7 +34,7 @@ int64_t sums_numel(const PositionCall& call) {
   return 2 * call.groups() * call.extents.heads * call.head_numel();
 }
 
-/// What both directions share beside the arrays.
+/// A call in either direction, without its arrays.
 struct Pass {
   PositionCall call;
   Diagonals diagonals;

@@ -14,7 +14,7 @@ namespace zero::kernels::vendor {
 /// Items of work that a gradient is divided into, at least, so that many threads share it.
 inline constexpr int64_t kItems = 32;
 
-/// What all heads of a call share.
+/// A call, as all of its heads see it.
 struct PositionCall {
   DisentangledExtents extents;
   AttentionExtents plain;
@@ -103,7 +103,7 @@ struct PositionScratch {
   }
 };
 
-/// One head, and the rows of the table that its tokens read.
+/// A head, with the rows of the table that its tokens read.
 template <class C>
 struct HeadPositions {
   const PositionCall* call;

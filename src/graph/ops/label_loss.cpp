@@ -12,7 +12,7 @@ struct LabelIn {
   S sums;  ///< updated
 };
 
-/// What a loss and its gradient share. Loss names the kernel.
+/// The part that a loss shares with its gradient. Loss names the kernel.
 template <class Loss>
 struct Forward {
   template <class S>
