@@ -4,10 +4,9 @@ main hands them in: argv[3] is such a program, families/adapted.cpp. Only they a
 and exported. All other weights stay in the folder that the run begins with."""
 import json
 import shutil
-import struct
 import sys
 
-from program import Program, check, check_refused
+from program import Program, check, check_refused, read_safetensors
 
 INPUT = """
 train_batch_size = 8
@@ -53,12 +52,8 @@ def trained(program, name, ranks, *settings):
 
 def tensors(path):
     """The bytes of each tensor of an exported model, with its shape."""
-    data = path.read_bytes()
-    begin = 8 + struct.unpack("<Q", data[:8])[0]
-    header = json.loads(data[8:begin])
-    return {tensor: (tuple(row["shape"]), data[begin + row["data_offsets"][0]:
-                                               begin + row["data_offsets"][1]])
-            for tensor, row in header.items() if tensor != "__metadata__"}
+    rows, content = read_safetensors(path)
+    return {tensor: (tuple(row["shape"]), content[tensor]) for tensor, row in rows.items()}
 
 
 def trains_alike_everywhere(program):

@@ -7,7 +7,7 @@ import json
 import random
 import sys
 
-from program import Program, check, check_refused
+from program import Program, check, check_refused, read_safetensors
 
 INPUT = """
 train_batch_size = 8
@@ -141,11 +141,8 @@ def is_looked_at(program):
 
 
 def tensors_of(path):
-    content = path.read_bytes()
-    size = int.from_bytes(content[:8], "little")
-    header = json.loads(content[8:8 + size])
-    return {name: (entry["shape"], content[8 + size:][slice(*entry["data_offsets"])])
-            for name, entry in header.items() if name != "__metadata__"}
+    rows, content = read_safetensors(path)
+    return {name: (row["shape"], content[name]) for name, row in rows.items()}
 
 
 def is_exported_with_its_head(program):

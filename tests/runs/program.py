@@ -233,6 +233,16 @@ def advised_change(refused):
     return change.split(" (")[0].split() if found else None
 
 
+def read_safetensors(path):
+    """The rows of the header, by tensor, and the bytes of each tensor."""
+    data = path.read_bytes()
+    begin = 8 + int.from_bytes(data[:8], "little")
+    rows = json.loads(data[8:begin])
+    rows.pop("__metadata__", None)
+    return rows, {tensor: data[begin:][slice(*row["data_offsets"])]
+                  for tensor, row in rows.items()}
+
+
 def check_refused(result, status, *words):
     """It ended with this status and one error line, which holds the words."""
     what = f"status {status} with {words}"

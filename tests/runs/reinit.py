@@ -6,7 +6,7 @@ import json
 import shutil
 import struct
 
-from program import Program, check, check_refused
+from program import Program, check, check_refused, read_safetensors
 
 INPUT = """
 train_batch_size = 8
@@ -56,18 +56,8 @@ def trained(program, name, ranks, *settings):
     return result
 
 
-def read(path):
-    """The header and the bytes of each tensor of a file."""
-    data = path.read_bytes()
-    begin = 8 + struct.unpack("<Q", data[:8])[0]
-    header = json.loads(data[8:begin])
-    header.pop("__metadata__", None)
-    return header, {tensor: data[begin + row["data_offsets"][0]:begin + row["data_offsets"][1]]
-                    for tensor, row in header.items()}
-
-
 def tensors(program, name):
-    return read(program.folder / f"runs/{name}/model/model.safetensors")[1]
+    return read_safetensors(program.folder / f"runs/{name}/model/model.safetensors")[1]
 
 
 def drawn_as_from_nothing(program):
@@ -90,7 +80,7 @@ def altered(program, name, change):
     """A folder of the source's model, whose tensors `change` has changed."""
     folder = program.folder / name
     shutil.copytree(program.folder / "runs/source/model", folder)
-    header, content = read(folder / "model.safetensors")
+    header, content = read_safetensors(folder / "model.safetensors")
     shapes = {tensor: row["shape"] for tensor, row in header.items()}
     change(shapes)
     made, data = {}, b""
