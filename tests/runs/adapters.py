@@ -6,7 +6,7 @@ import json
 import shutil
 import sys
 
-from program import Program, check, check_refused, read_safetensors
+from program import FOUR_STEPS, Program, check, check_refused, read_safetensors
 
 INPUT = """
 train_batch_size = 8
@@ -22,16 +22,7 @@ train = "text.txt"
 validation_fraction = 0.2
 max_validation_samples = 5
 sequence_length = 16
-[run]
-steps = 4
-threads = 1
-[optimizer]
-lr = 1e-2
-[numerics]
-reproducible = true
-[export]
-at_end = true
-"""
+""" + FOUR_STEPS
 BASE = "model.init_from=runs/base/model"
 OFFLOADED = ("zero.offload_optimizer.device=cpu", "zero.offload_param.device=nvme",
              "zero.offload_param.nvme_path=.")
