@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "io/checkpoint/open_plain.hpp"
+#include "io/checkpoint/folder_files.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
 #include "zero/io/checkpoint/shard_file.hpp"

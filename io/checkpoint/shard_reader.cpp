@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "io/checkpoint/open_plain.hpp"
+#include "io/checkpoint/folder_files.hpp"
 #include "zero/base/digests.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"

@@ -8,8 +8,8 @@
 #include <cstring>
 #include <utility>
 
+#include "io/checkpoint/folder_files.hpp"
 #include "io/checkpoint/hdf5.hpp"
-#include "io/checkpoint/open_plain.hpp"
 #include "zero/base/error.hpp"
 #include "zero/io/checkpoint/blocks.hpp"
 #include "zero/io/checkpoint/shard_file.hpp"

@@ -15,8 +15,8 @@
 #include <filesystem>
 #include <system_error>
 
+#include "io/checkpoint/folder_files.hpp"
 #include "io/checkpoint/manifest_rules.hpp"
-#include "io/checkpoint/open_plain.hpp"
 #include "io/checkpoint/step_folders.hpp"
 #include "zero/base/error.hpp"
 #include "zero/io/checkpoint/shard_file.hpp"

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "src/advise/room.hpp"
+#include "src/advise/memory_needs.hpp"
 #include "zero/advise/cheapest_change.hpp"
 #include "zero/advise/plan_report.hpp"
 #include "zero/base/error.hpp"

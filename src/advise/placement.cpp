@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "src/advise/room.hpp"
+#include "src/advise/memory_needs.hpp"
 #include "src/advise/speculation.hpp"
 #include "zero/advise/cheapest_change.hpp"
 #include "zero/advise/plan_report.hpp"

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "src/advise/room.hpp"
+#include "src/advise/memory_needs.hpp"
 #include "src/advise/zero_formula.hpp"
 #include "zero/base/text.hpp"
 #include "zero/state/disk.hpp"

@@ -4,7 +4,7 @@
 #include <optional>
 #include <utility>
 
-#include "src/commands/settings.hpp"
+#include "src/commands/command_settings.hpp"
 #include "src/commands/user_text.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"

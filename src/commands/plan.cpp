@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "src/commands/settings.hpp"
+#include "src/commands/command_settings.hpp"
 #include "zero/advise/cheapest_change.hpp"
 #include "zero/advise/machine_file.hpp"
 #include "zero/advise/placement.hpp"

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "src/run/bound_op.hpp"
-#include "src/run/segments.hpp"
+#include "src/run/lane_segments.hpp"
 #include "zero/run/executor.hpp"
 
 namespace zero::run {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "src/save/frozen_disk.hpp"
-#include "src/save/piece_reader.hpp"
+#include "src/save/slice_reader.hpp"
 #include "zero/base/align.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/process.hpp"
@@ -52,7 +52,7 @@ Place place_of_copies(const plan::Plan& plan, std::span<const setup::SavedPart> 
 }  // namespace
 
 LivePayload::LivePayload(state::StateView view, std::span<const setup::SavedPart> parts,
-                         PieceReader& reader)
+                         SliceReader& reader)
     : view_(std::move(view)),
       pieces_(state::pieces_of(state::saved_slices(*view_.plan, view_.rank, parts))),
       reader_(reader) {}

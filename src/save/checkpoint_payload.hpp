@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "src/save/piece_reader.hpp"
+#include "src/save/slice_reader.hpp"
 #include "zero/device/arena.hpp"
 #include "zero/io/checkpoint/shard_file.hpp"
 #include "zero/state/checkpoint_layout.hpp"
@@ -30,7 +30,7 @@ class Payload {
 class LivePayload final : public Payload {
  public:
   /// REQUIRES: `reader` outlives it, and reads for nobody else meanwhile.
-  LivePayload(state::StateView view, std::span<const setup::SavedPart> parts, PieceReader& reader);
+  LivePayload(state::StateView view, std::span<const setup::SavedPart> parts, SliceReader& reader);
   size_t pieces() const override { return pieces_.size(); }
   int64_t numel() const override;
   std::span<const std::byte> piece(size_t index) override;
@@ -43,7 +43,7 @@ class LivePayload final : public Payload {
 
   state::StateView view_;
   std::vector<state::SavedSlice> pieces_;
-  PieceReader& reader_;
+  SliceReader& reader_;
 };
 
 /// A payload from a copy of the state in memory, and from a frozen disk. Training may go on.
@@ -80,7 +80,7 @@ class PayloadCopy final : public Payload {
   int threads_;
   state::StateView frozen_ = {};
   std::vector<KeptSlice> kept_;
-  PieceReader reader_;
+  SliceReader reader_;
 };
 
 }  // namespace zero::save

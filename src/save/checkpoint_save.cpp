@@ -219,7 +219,7 @@ void KeptOfSaves::take_memory(const plan::Plan& plan, std::span<const setup::Sav
   staging.emplace(checkpoint::kStagingBytes);
   staging->touch(1);
   reader.emplace(run::host_place(plan));
-  if (PieceReader::is_needed(plan, parts)) reader->take_memory();
+  if (SliceReader::is_needed(plan, parts)) reader->take_memory();
 }
 
 std::string save_checkpoint(const SaveOrder& order, const launch::Peers& peers, Payload& payload,

@@ -8,7 +8,7 @@
 
 #include "src/save/checkpoint_payload.hpp"
 #include "src/save/frozen_disk.hpp"
-#include "src/save/piece_reader.hpp"
+#include "src/save/slice_reader.hpp"
 #include "zero/launch/peers.hpp"
 #include "zero/launch/session.hpp"
 #include "zero/launch/watchdog.hpp"
@@ -19,7 +19,7 @@ namespace zero::save {
 /// The objects that a save leaves to later saves of the same parts in a run.
 struct KeptOfSaves {
   std::optional<Arena> staging;                         ///< kStagingBytes
-  std::optional<PieceReader> reader;                    ///< reads the state itself
+  std::optional<SliceReader> reader;                    ///< reads the state itself
   std::optional<checkpoint::ShardStructure> structure;  ///< for this rank's files
   std::optional<checkpoint::DigestForm> digests;        ///< for all ranks' files
   std::optional<checkpoint::Manifest> described;        ///< on rank 0: without places and files

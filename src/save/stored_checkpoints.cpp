@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "src/save/fact_rules.hpp"
-#include "src/save/streaks.hpp"
+#include "src/save/skipped_streaks.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/path.hpp"
 #include "zero/base/text.hpp"

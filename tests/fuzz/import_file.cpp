@@ -3,7 +3,7 @@
 
 #include <unistd.h>
 
-#include "src/config/import/source.hpp"
+#include "src/config/import/nested_file.hpp"
 #include "tests/fuzz/imported.hpp"
 #include "tests/support/temp_file.hpp"
 

@@ -16,7 +16,7 @@ zero_fuzz_target(torch_file FILES io/interop/json.cpp io/interop/tensor_file.cpp
 zero_fuzz_target(manifest FILES io/checkpoint/manifest*.cpp io/interop/json.cpp
                  LINKS zero_io SEEDS tests/fuzz/seeds/manifest)
 zero_fuzz_target(shard FILES io/checkpoint/manifest*.cpp io/checkpoint/shard_reader.cpp
-                       io/checkpoint/blocks.cpp io/checkpoint/open_plain.cpp io/interop/json.cpp
+                       io/checkpoint/blocks.cpp io/checkpoint/folder_files.cpp io/interop/json.cpp
                  LINKS zero_io SEEDS tests/fuzz/seeds/shard)
 zero_fuzz_target(pairs FILES io/data/pair_file.cpp io/data/data_file.cpp io/interop/json.cpp
                  LINKS zero_io SEEDS tests/fuzz/seeds/pairs)

@@ -27,7 +27,7 @@ TEST(PayloadCopy, HasOfFrozenUnitsTheirWeights) {
   rank.fill(1);
   FrozenDisk frozen(made.plan, parts);
   PayloadCopy copy(made.plan, parts);
-  PieceReader reader;
+  SliceReader reader;
   LivePayload live(rank.view(), parts, reader);
   frozen.freeze(rank.disk());
   copy.copy(live, frozen.view(1, rethrown));
@@ -82,7 +82,7 @@ TEST(LivePayload, ReadsADeviceThatTheHostMayNotTouch) {
     far.read_far = [&](int32_t buffer, int64_t offset, std::span<std::byte> out) {
       std::ranges::copy(near.bytes(buffer).subspan(size_t(offset), out.size()), out.begin());
     };
-    PieceReader of_near, of_far(Place::pinned);
+    SliceReader of_near, of_far(Place::pinned);
     LivePayload expected(near, parts, of_near), found(far, parts, of_far);
     EXPECT_EQ(pieces_of(found), pieces_of(expected)) << name_of(compute);
   }

@@ -12,7 +12,7 @@
 
 #include "src/save/checkpoint_check.hpp"
 #include "src/save/checkpoint_payload.hpp"
-#include "src/save/piece_reader.hpp"
+#include "src/save/slice_reader.hpp"
 #include "tests/support/held_state.hpp"
 #include "tests/support/models.hpp"
 #include "tests/support/rank_states.hpp"
@@ -114,7 +114,7 @@ TEST(CheckpointPayload, OfACopyIsWhatTheStateWas) {
     for (size_t b = 0; b < made.plan.buffers.size(); ++b) {
       for (std::byte& byte : view.bytes(int32_t(b))) byte = std::byte(++value & 0x3f);
     }
-    PieceReader reader;
+    SliceReader reader;
     LivePayload live(view, setup::saved_parts(made.plan, false), reader);
     PayloadCopy copy(made.plan, setup::saved_parts(made.plan, false));
     copy.copy(live);
@@ -163,7 +163,7 @@ TEST(CheckpointPayload, FilesHoldItsPieces) {
     for (size_t b = 0; b < made.plan.buffers.size(); ++b) {
       for (std::byte& byte : held.view().bytes(int32_t(b))) byte = std::byte(++value % 61);
     }
-    PieceReader reader;
+    SliceReader reader;
     LivePayload live(held.view(), setup::saved_parts(made.plan, false), reader);
     require_written(made.plan, live, live);
     PayloadCopy copy(made.plan, setup::saved_parts(made.plan, false));

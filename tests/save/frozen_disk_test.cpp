@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "src/save/checkpoint_payload.hpp"
-#include "src/save/piece_reader.hpp"
+#include "src/save/slice_reader.hpp"
 #include "tests/support/rank_with_disk.hpp"
 #include "tests/support/refusal.hpp"
 #include "zero/base/align.hpp"
@@ -68,7 +68,7 @@ TEST(FrozenDisk, GivesASaveWhatItFoundWhateverIsWrittenMeanwhile) {
       PayloadCopy copy(made.plan, setup::saved_parts(made.plan, false));
       for (const uint32_t save : {1, 2, 3}) {
         rank.fill(save);
-        PieceReader reader;
+        SliceReader reader;
         LivePayload live(rank.view(), setup::saved_parts(made.plan, false), reader);
         const auto found = pieces_of(live);
         frozen.freeze(rank.disk());

@@ -11,7 +11,7 @@
 
 #include "src/save/checkpoint_check.hpp"
 #include "src/save/checkpoint_payload.hpp"
-#include "src/save/piece_reader.hpp"
+#include "src/save/slice_reader.hpp"
 #include "tests/support/held_state.hpp"
 #include "zero/io/checkpoint/store.hpp"
 #include "zero/state/checkpoint_layout.hpp"
@@ -68,7 +68,7 @@ class RankStates {
     manifest.step = 1;
     manifest.ranks = int32_t(held_.size());
     std::vector<std::vector<int64_t>> offsets;
-    save::PieceReader reader;
+    save::SliceReader reader;
     for (int rank = 0; rank < manifest.ranks; ++rank) {
       save::LivePayload live(held_[size_t(rank)]->view(), setup::saved_parts(plan_, false), reader);
       checkpoint::ShardWriter file(folder.descriptor(), checkpoint::rank_file_name(rank),

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "src/config/import/files.hpp"
-#include "src/config/import/source.hpp"
+#include "src/config/import/nested_file.hpp"
 #include "src/config/import/translation.hpp"
 
 namespace zero {

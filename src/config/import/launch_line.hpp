@@ -3,7 +3,7 @@
 #include <span>
 #include <string>
 
-#include "src/config/import/source.hpp"
+#include "src/config/import/nested_file.hpp"
 
 namespace zero {
 

@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <array>
 
+#include "src/config/import/nested_file.hpp"
 #include "src/config/import/rules.hpp"
-#include "src/config/import/source.hpp"
 #include "src/config/optimizer_rows.hpp"
 
 namespace zero {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "src/config/import/source.hpp"
+#include "src/config/import/nested_file.hpp"
 
 namespace zero {
 

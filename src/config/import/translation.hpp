@@ -9,8 +9,8 @@
 
 #include "src/config/fields.hpp"
 #include "src/config/import/launch_line.hpp"
+#include "src/config/import/nested_file.hpp"
 #include "src/config/import/rules.hpp"
-#include "src/config/import/source.hpp"
 #include "zero/config/import_deepspeed.hpp"
 
 namespace zero {

@@ -1,7 +1,7 @@
 #include <utility>
 
+#include "src/config/import/nested_file.hpp"
 #include "src/config/import/rules.hpp"
-#include "src/config/import/source.hpp"
 
 namespace zero {
 namespace {

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "src/config/import/source.hpp"
+#include "src/config/import/nested_file.hpp"
 #include "tests/support/damaged_text.hpp"
 #include "zero/base/error.hpp"
 

@@ -1,4 +1,4 @@
-#include "src/run/segments.hpp"
+#include "src/run/lane_segments.hpp"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "src/config/import/source.hpp"
+#include "src/config/import/nested_file.hpp"
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 // Ranks: 1
 
-#include "src/config/import/source.hpp"
+#include "src/config/import/nested_file.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

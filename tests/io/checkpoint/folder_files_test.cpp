@@ -1,5 +1,5 @@
 // Ranks: 1
-#include "io/checkpoint/open_plain.hpp"
+#include "io/checkpoint/folder_files.hpp"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>

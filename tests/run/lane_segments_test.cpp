@@ -1,5 +1,5 @@
 // Ranks: 1
-#include "src/run/segments.hpp"
+#include "src/run/lane_segments.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "io/checkpoint/open_plain.hpp"
+#include "io/checkpoint/folder_files.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>

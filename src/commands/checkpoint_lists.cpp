@@ -1,4 +1,4 @@
-#include "src/commands/checkpoints.hpp"
+#include "src/commands/checkpoint_lists.hpp"
 
 #include <algorithm>
 #include <cstdio>

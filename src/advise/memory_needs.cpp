@@ -1,4 +1,4 @@
-#include "src/advise/room.hpp"
+#include "src/advise/memory_needs.hpp"
 
 #include <algorithm>
 #include <numeric>

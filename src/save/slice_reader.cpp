@@ -1,4 +1,4 @@
-#include "src/save/piece_reader.hpp"
+#include "src/save/slice_reader.hpp"
 
 #include <algorithm>
 
@@ -34,7 +34,7 @@ Arena take_arena(int64_t bytes, Place place, int threads) {
   return Arena(bytes);
 }
 
-bool PieceReader::is_needed(const plan::Plan& plan, std::span<const setup::SavedPart> parts) {
+bool SliceReader::is_needed(const plan::Plan& plan, std::span<const setup::SavedPart> parts) {
   return std::ranges::any_of(state::saved_slices(plan, 0, parts),
                              [&](const state::SavedSlice& slice) {
                                return setup::is_split(plan, slice.part) ||
@@ -42,16 +42,16 @@ bool PieceReader::is_needed(const plan::Plan& plan, std::span<const setup::Saved
                              });
 }
 
-void PieceReader::take_memory() { memory_ = take_arena(setup::kJoinRoomBytes, place_); }
+void SliceReader::take_memory() { memory_ = take_arena(setup::kJoinRoomBytes, place_); }
 
-std::span<std::byte> PieceReader::room(int64_t begin, int64_t bytes) {
+std::span<std::byte> SliceReader::room(int64_t begin, int64_t bytes) {
   if (!memory_.data()) take_memory();
   ZERO_REQUIRE(begin + bytes <= memory_.bytes(), "a piece of ", bytes, " bytes at ", begin, " in ",
                memory_.bytes());
   return {memory_.data() + begin, size_t(bytes)};
 }
 
-std::span<const std::byte> PieceReader::read(const state::StateView& view,
+std::span<const std::byte> SliceReader::read(const state::StateView& view,
                                              const state::SavedSlice& piece) {
   const std::span<const std::byte> there = state::piece_in_memory(view, piece);
   if (!there.empty()) return there;
@@ -61,7 +61,7 @@ std::span<const std::byte> PieceReader::read(const state::StateView& view,
   return to;
 }
 
-std::span<const std::byte> PieceReader::join(const state::StateView& view,
+std::span<const std::byte> SliceReader::join(const state::StateView& view,
                                              const state::HeldSlice& held,
                                              std::span<const std::byte> weight,
                                              std::span<const std::byte> low) {

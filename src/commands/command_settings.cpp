@@ -1,4 +1,4 @@
-#include "src/commands/settings.hpp"
+#include "src/commands/command_settings.hpp"
 
 #include "zero/base/error.hpp"
 

@@ -14,10 +14,10 @@ Arena take_arena(int64_t bytes, Place place, int threads = 1);
 
 /// A reader of pieces into its own memory, which it takes for the first piece that does not lie in
 /// the view.
-class PieceReader {
+class SliceReader {
  public:
   /// Reads into memory of `place`. A device copies faster into `pinned`.
-  explicit PieceReader(Place place = Place::host) : place_(place) {}
+  explicit SliceReader(Place place = Place::host) : place_(place) {}
   /// True if some piece of these parts cannot be read in place.
   static bool is_needed(const plan::Plan& plan, std::span<const setup::SavedPart> parts);
   /// Takes the memory ahead of the first piece. Throws Error(kDoesNotFit).

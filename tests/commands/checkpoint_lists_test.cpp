@@ -1,5 +1,5 @@
 // Ranks: 1
-#include "src/commands/checkpoints.hpp"
+#include "src/commands/checkpoint_lists.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
