@@ -50,6 +50,20 @@ bool sync_file(const OpenFile& file) {
   return fsync(file.descriptor()) == 0 || errno == EINVAL;
 }
 
+void replace_own(const std::string& path, std::string_view content) {
+  const std::string next = path + ".tmp";
+  int reason = 0;
+  {
+    const OpenFile file = make_own(next);
+    reason = file ? write_all(file, content) : errno;
+    if (reason == 0 && !sync_file(file)) reason = errno;
+  }
+  if (reason == 0 && std::rename(next.c_str(), path.c_str()) != 0) reason = errno;
+  if (reason == 0) return;
+  if (reason != EISDIR) unlink(next.c_str());
+  refuse(Exit::kIo, path, ": could not be written: ", std::strerror(reason));
+}
+
 int64_t bytes_of(const OpenFile& file) {
   struct stat status {};
   return fstat(file.descriptor(), &status) == 0 ? int64_t(status.st_size) : 0;

@@ -4,7 +4,7 @@
 #include "src/commands/commands.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/path.hpp"
-#include "zero/launch/files.hpp"
+#include "zero/save/missing_folder.hpp"
 #include "zero/save/stored_checkpoints.hpp"
 #include "zero/stored/model_folder.hpp"
 #include "zero/stored/stored_model.hpp"
@@ -57,7 +57,7 @@ void write(const CheckpointModel& model, const ModelWriter::Options& options) {
 
 void require_model_folder(const model::Catalogue& catalogue, const std::string& folder) {
   if (is_there(folder + "/config.json")) return;
-  if (!is_folder(folder)) refuse(Exit::kInput, launch::no_folder_text(folder));
+  if (!is_folder(folder)) refuse(Exit::kInput, save::no_folder_text(folder));
   const bool stored = save::holds_checkpoints(folder);
   refuse(Exit::kInput, folder, ": holds no config.json; ",
          stored ? text("what it holds are checkpoints: begin with them by model.init_from=", folder)

@@ -4,8 +4,8 @@
 #include <cstdio>
 
 #include "src/commands/commands.hpp"
+#include "zero/launch/console.hpp"
 #include "zero/launch/failure.hpp"
-#include "zero/launch/files.hpp"
 #include "zero/launch/launch.hpp"
 #include "zero/launch/process.hpp"
 #include "zero/launch/thread_room.hpp"

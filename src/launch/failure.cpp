@@ -13,7 +13,6 @@
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
 #include "zero/io/files/open_file.hpp"
-#include "zero/launch/files.hpp"
 
 namespace zero::launch {
 namespace {

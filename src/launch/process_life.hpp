@@ -6,7 +6,6 @@
 #include <cstdint>
 
 #include "zero/io/files/open_file.hpp"
-#include "zero/launch/files.hpp"
 
 namespace zero::launch {
 

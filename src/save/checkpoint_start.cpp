@@ -15,10 +15,10 @@
 #include "zero/io/checkpoint/shard_file.hpp"
 #include "zero/io/files/input_file.hpp"
 #include "zero/io/files/open_file.hpp"
-#include "zero/launch/files.hpp"
 #include "zero/model/objective.hpp"
 #include "zero/save/checkpoint_facts.hpp"
 #include "zero/save/checkpointer.hpp"
+#include "zero/save/missing_folder.hpp"
 #include "zero/save/stored_checkpoints.hpp"
 #include "zero/state/checkpoint_layout.hpp"
 
@@ -100,8 +100,7 @@ std::optional<Start> Checkpointer::find_start() {
       place = find_checkpoints(wanted.resume_from, Exit::kNoCheckpoint);
       if (other_) return;
       if (!is_folder(place.root, Exit::kNoCheckpoint)) {
-        refuse(Exit::kNoCheckpoint,
-               "checkpoint.resume_from: ", launch::no_folder_text(wanted.resume_from));
+        refuse(Exit::kNoCheckpoint, "checkpoint.resume_from: ", no_folder_text(wanted.resume_from));
       }
       other_ = std::make_unique<Store>(Store::Options{.root = place.root});
     });

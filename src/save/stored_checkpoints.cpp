@@ -11,9 +11,9 @@
 #include "zero/base/path.hpp"
 #include "zero/base/text.hpp"
 #include "zero/io/checkpoint/shard_file.hpp"
-#include "zero/launch/files.hpp"
 #include "zero/save/checkpoint_facts.hpp"
 #include "zero/save/checkpointer.hpp"
+#include "zero/save/missing_folder.hpp"
 
 namespace zero::save {
 namespace {
@@ -168,7 +168,7 @@ bool holds_checkpoints(const std::string& folder) {
 StoredCheckpoint::StoredCheckpoint(const std::string& folder) {
   const CheckpointFolder place = find_checkpoints(folder);
   if (!is_folder(place.step ? folder : place.root)) {
-    refuse(Exit::kInput, launch::no_folder_text(folder));
+    refuse(Exit::kInput, no_folder_text(folder));
   }
   store_ = std::make_unique<Store>(Store::Options{.root = place.root});
   if (place.step) {
@@ -210,7 +210,7 @@ Survey survey_checkpoints(const std::string& folder, SurveyDepth depth,
                           const std::function<void(const StepSurvey&)>& on_step) {
   const CheckpointFolder place = find_checkpoints(folder);
   if (!is_folder(place.step ? folder : place.root)) {
-    refuse(Exit::kInput, launch::no_folder_text(folder));
+    refuse(Exit::kInput, no_folder_text(folder));
   }
   const Store store({.root = place.root});
   const std::vector<int64_t> steps = place.step ? std::vector{*place.step} : store.steps();

@@ -9,8 +9,8 @@
 #include "zero/config/generation.hpp"
 #include "zero/config/read_config.hpp"
 #include "zero/config/toml.hpp"
-#include "zero/launch/files.hpp"
 #include "zero/save/checkpoint_facts.hpp"
+#include "zero/save/missing_folder.hpp"
 #include "zero/state/state_view.hpp"
 #include "zero/stored/model_folder.hpp"
 
@@ -138,7 +138,7 @@ std::string find_model(const model::Catalogue& catalogue, const std::string& fol
   for (const std::string& place : {folder, folder + "/model"}) {
     if (is_there(place + "/config.json")) return place;
   }
-  if (!is_there(folder)) refuse(Exit::kInput, launch::no_folder_text(folder));
+  if (!is_there(folder)) refuse(Exit::kInput, save::no_folder_text(folder));
   if (save::holds_checkpoints(folder)) return save::StoredCheckpoint(folder).folder();
   refuse(Exit::kInput, folder, ": holds no trained model: neither config.json nor model/ nor ",
          "checkpoints - name a run, train with export.at_end=true, or name a folder with a ",

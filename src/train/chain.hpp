@@ -18,7 +18,7 @@
 #include "zero/advise/placement.hpp"
 #include "zero/advise/plan_report.hpp"
 #include "zero/config/read_config.hpp"
-#include "zero/launch/files.hpp"
+#include "zero/launch/console.hpp"
 #include "zero/launch/stop.hpp"
 #include "zero/save/checkpointer.hpp"
 #include "zero/stored/stored_model.hpp"

@@ -6,7 +6,7 @@
 #include "zero/base/text.hpp"
 #include "zero/config/read_config.hpp"
 #include "zero/device/device.hpp"
-#include "zero/launch/files.hpp"
+#include "zero/launch/launch_record.hpp"
 #include "zero/model/patterns.hpp"
 #include "zero/train/batch_loader.hpp"
 

@@ -9,7 +9,7 @@
 #include "src/train/trainer.hpp"
 #include "zero/io/files/lock_file.hpp"
 #include "zero/io/files/open_file.hpp"
-#include "zero/launch/files.hpp"
+#include "zero/launch/console.hpp"
 
 namespace zero::train {
 
@@ -41,7 +41,7 @@ class RunFolder {
   /// moves what its end left, such as model/, to old-<n>/. Throws Error(kIo).
   void go_on();
 
-  /// Writes a file of the run as launch::write_file() does. Throws Error(kIo).
+  /// Writes a file of the run as replace_own() does. Throws Error(kIo).
   void write(const std::string& name, const std::string& content) const;
 
   /// Writes a file in the folder generated/, which is made. Throws Error(kIo), also if generated/

@@ -12,7 +12,7 @@
 #include "zero/io/files/lock_file.hpp"
 #include "zero/io/files/open_file.hpp"
 #include "zero/io/files/own_file.hpp"
-#include "zero/launch/files.hpp"
+#include "zero/launch/launch_record.hpp"
 
 namespace zero::train {
 namespace {
@@ -65,7 +65,7 @@ void RunFolder::will_make(const std::string& folder, const char* lock) {
 }
 
 void RunFolder::write(const std::string& name, const std::string& content) const {
-  launch::write_file(path_ + "/" + name, content);
+  replace_own(path_ + "/" + name, content);
 }
 
 void RunFolder::write_generated(const std::string& name, const std::string& content) const {
@@ -73,7 +73,7 @@ void RunFolder::write_generated(const std::string& name, const std::string& cont
   if (mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST) refuse_path(folder, errno);
   std::error_code error;
   if (!fs::is_directory(fs::symlink_status(folder, error))) refuse_path(folder, ENOTDIR);
-  launch::write_file(folder + "/" + name, content);
+  replace_own(folder + "/" + name, content);
 }
 
 void RunFolder::try_disk() const {

@@ -9,7 +9,7 @@
 
 #include "src/train/run_files.hpp"
 #include "zero/base/error.hpp"
-#include "zero/launch/files.hpp"
+#include "zero/launch/launch_record.hpp"
 
 namespace zero::train {
 namespace {

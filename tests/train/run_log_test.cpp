@@ -10,7 +10,8 @@
 #include "src/train/run_files.hpp"
 #include "tests/support/content_of.hpp"
 #include "zero/base/error.hpp"
-#include "zero/launch/files.hpp"
+#include "zero/io/files/own_file.hpp"
+#include "zero/launch/console.hpp"
 
 namespace zero::train {
 namespace {
@@ -228,11 +229,11 @@ TEST_F(RunLogTest, KeepsEvaluationsOfStepsThatAreDoneAndEachOnce) {
 
 TEST_F(RunLogTest, TakesNoLineThatNoRunHasWrittenAndFollowsNoLink) {
   const std::string path = folder_ + "/metrics.jsonl";
-  launch::write_file(path, "{\"step\": 1, " + std::string(1 << 20, ' '));
+  replace_own(path, "{\"step\": 1, " + std::string(1 << 20, ' '));
   launch::Console console(false);
   { const RunLog log(console, folder_, {.steps = 9, .last = 9, .done = 3}); }
   EXPECT_EQ(content_of(path), "");
-  launch::write_file(folder_ + "/theirs", "theirs");
+  replace_own(folder_ + "/theirs", "theirs");
   std::filesystem::remove(path);
   std::filesystem::create_symlink("theirs", path);
   EXPECT_THROW(RunLog(console, folder_, {.steps = 9, .last = 9}), Error);

@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "tests/support/content_of.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/small_checkpoint.hpp"
 #include "zero/base/error.hpp"
@@ -27,6 +28,7 @@ using checkpoint::Store;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using testing_support::content_of;
 using testing_support::refusal_of;
 
 class OwnFiles : public ::testing::Test {
@@ -157,6 +159,47 @@ TEST_F(Permissions, LetAGroupSaveInOneFolder) {
   EXPECT_EQ(saves(0770, 65501, 5), "saved");
   fs::permissions(root(), fs::perms(0750));
   EXPECT_THAT(saves(0770, 65502, 6), HasSubstr("denied")) << "not where the owner forbids it";
+}
+
+std::string in_temp(const char* name) { return ::testing::TempDir() + "zeroapp-" + name; }
+
+TEST(ReplaceOwn, ReplacesTheContentAndLeavesNothingBeside) {
+  const std::string path = in_temp("write-file");
+  replace_own(path, "a long first text");
+  replace_own(path, "second");
+  EXPECT_EQ(content_of(path), "second");
+  EXPECT_FALSE(std::filesystem::exists(path + ".tmp"));
+}
+
+TEST(ReplaceOwn, WritesThroughNoLinkWhereverOneLies) {
+  const std::string path = in_temp("linked-file"), theirs = in_temp("theirs");
+  for (const std::string& link : {path + ".tmp", path}) {
+    replace_own(theirs, "theirs");
+    std::filesystem::remove(link);
+    std::filesystem::create_symlink(theirs, link);
+    replace_own(path, "ours");
+    EXPECT_EQ(content_of(path), "ours") << link;
+    EXPECT_FALSE(std::filesystem::is_symlink(path)) << link;
+    EXPECT_EQ(content_of(theirs), "theirs") << link;
+  }
+}
+
+TEST(ReplaceOwn, RemovesNoFolder) {
+  const std::string path = in_temp("beside-a-folder");
+  std::filesystem::create_directories(path + ".tmp");
+  EXPECT_THROW(replace_own(path, "x"), Error);
+  EXPECT_TRUE(std::filesystem::is_directory(path + ".tmp"));
+}
+
+TEST(ReplaceOwn, NamesThePathAndTheReason) {
+  try {
+    replace_own("/no/such/folder/file", "x");
+    FAIL() << "there is no such folder";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.exit(), Exit::kIo);
+    EXPECT_STREQ(error.what(),
+                 "/no/such/folder/file: could not be written: No such file or directory");
+  }
 }
 
 }  // namespace

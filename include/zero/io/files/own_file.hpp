@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "zero/io/files/open_file.hpp"
 
@@ -21,6 +22,10 @@ OpenFile make_own(const std::string& path);
 
 /// True if the file is on disk, or if its file system has no disk. Else errno has the reason.
 bool sync_file(const OpenFile& file);
+
+/// Replaces the content of a file. A reader finds the old or the new content. Throws Error(kIo)
+/// with path and reason.
+void replace_own(const std::string& path, std::string_view content);
 
 /// Returns the content of a regular file of at most `most` bytes. Returns none if the file is
 /// missing, not regular or longer.
