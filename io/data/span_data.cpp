@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <memory>
 
+#include "io/data/field_file.hpp"
 #include "io/data/id_file.hpp"
-#include "io/data/pair_file.hpp"
 #include "io/data/span_corruption.hpp"
 #include "io/data/token_source.hpp"
 #include "io/data/two_texts.hpp"
@@ -55,7 +55,7 @@ class SpanOpener {
 
  private:
   std::unique_ptr<TokenSource> opened(const std::string& path) const {
-    if (names_pairs(path)) {
+    if (names_fields(path)) {
       refuse_settings({"data.noise_density", "data.train", "data.validation"}, path,
                       " is a file of pairs by its name, and spans are taken out of a text; write ",
                       "data.noise_density = 0 to learn the pairs, or the path of a text");

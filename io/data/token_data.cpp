@@ -4,8 +4,8 @@
 #include <memory>
 #include <utility>
 
+#include "io/data/field_file.hpp"
 #include "io/data/id_file.hpp"
-#include "io/data/pair_file.hpp"
 #include "io/data/synthetic.hpp"
 #include "io/data/token_source.hpp"
 #include "zero/base/error.hpp"
@@ -48,7 +48,7 @@ std::unique_ptr<Dataset> windows_of(const TokenSource& source,
 
 /// Returns a question to the user if a file of records was named as a text, else "".
 std::string doubt_of(const std::string& path, const TokenSource& source) {
-  if (!names_pairs(path) && !path.ends_with(".parquet")) return "";
+  if (!names_fields(path) && !path.ends_with(".parquet")) return "";
   if (!source.format().starts_with("UTF-8 text")) return "";
   return text("is ", path, " a text? All of it is learnt, names of fields and quotes too; else ",
               "write its texts alone into a file");
