@@ -170,21 +170,6 @@ TEST(EncodedPairs, TellTargetsAsTheFileHasThemAndCountEmptyOnes) {
   EXPECT_EQ(samples.target_text(0), "longer than four");
 }
 
-TEST(IdRows, HoldIdsBeyondSixteenBits) {
-  for (const int64_t vocabulary : {65536, 65537, 1 << 20}) {
-    IdRows rows(vocabulary);
-    const std::vector<int32_t> ids = {0, 65535, int32_t(vocabulary) - 1};
-    rows.add({});
-    rows.add(ids);
-    std::vector<int32_t> out(4, 7);
-    EXPECT_EQ(rows.copy(0, out), 0);
-    EXPECT_EQ(rows.copy(1, out), 3);
-    EXPECT_THAT(out, ElementsAre(ids[0], ids[1], ids[2], 7));
-    EXPECT_EQ(rows.bytes(), 3 * 8 + 3 * (vocabulary > 65536 ? 4 : 2));
-    EXPECT_THROW(rows.copy(1, std::span(out).first(2)), Error);
-  }
-}
-
 /// 3 of the 8 pairs have 2 tokens on either side, the others 4 and 5.
 const char* const kMixed =
     "en\tro\na\tb\nabc\tabcd\nbcd\tbcde\nb\tc\ncde\tcdef\nc\td\ndef\tdefg\n"
