@@ -206,6 +206,9 @@ class BpeTokenizer : public Tokenizer {
                 .bos = id_of("bos_token"),
                 .eos = id_of("eos_token"),
                 .unk = id_of("unk_token"),
+                .cls = id_of("cls_token"),
+                .sep = id_of("sep_token"),
+                .mask = id_of("mask_token"),
                 .decoder_start = settings.decoder_start};
   }
 

@@ -8,6 +8,7 @@
 #include "zero/base/error.hpp"
 #include "zero/base/keyed_hash.hpp"
 #include "zero/io/files/input_file.hpp"
+#include "zero/io/interop/json.hpp"
 
 namespace zero {
 namespace {
@@ -27,23 +28,41 @@ std::map<int32_t, AddedToken> sentinels_behind(int32_t pieces, int64_t count) {
   return tokens;
 }
 
-/// Adds the defaults of Transformers' class for such files.
-void add_defaults(const SentencePieceModel& model, TokenizerSettings& settings) {
-  std::map<int32_t, AddedToken> added = sentinels_behind(model.size(), settings.extra_ids);
-  for (const auto& [id, token] : settings.added) added[id] = token;
-  settings.added = std::move(added);
-  for (const auto& [role, name] :
-       {std::pair("eos_token", "</s>"), {"unk_token", "<unk>"}, {"pad_token", "<pad>"}}) {
+/// Names the roles that no file names.
+void name_roles(std::initializer_list<std::pair<const char*, const char*>> roles,
+                TokenizerSettings& settings) {
+  for (const auto& [role, name] : roles) {
     if (settings.text_of(role).empty())
       settings.named.push_back({.role = role, .token = {.text = name}});
   }
 }
 
-/// A SentencePiece unigram model with special tokens and sentinels. It makes ids as T5Tokenizer
-/// with legacy = true: each stretch between special tokens is a text of its own.
+using AddDefaults = void (*)(const SentencePieceModel& model, TokenizerSettings& settings);
+
+/// Adds the defaults of T5Tokenizer.
+void add_sentinel_defaults(const SentencePieceModel& model, TokenizerSettings& settings) {
+  std::map<int32_t, AddedToken> added = sentinels_behind(model.size(), settings.extra_ids);
+  for (const auto& [id, token] : settings.added) added[id] = token;
+  settings.added = std::move(added);
+  name_roles({{"eos_token", "</s>"}, {"unk_token", "<unk>"}, {"pad_token", "<pad>"}}, settings);
+}
+
+/// Gives the mask of DebertaV2Tokenizer an id behind the pieces.
+void add_mask(const SentencePieceModel& model, TokenizerSettings& settings) {
+  const std::string mask = settings.text_of("mask_token");
+  const auto is_mask = [&](const auto& entry) { return entry.second.text == mask; };
+  if (model.find(mask) || std::ranges::any_of(settings.added, is_mask)) return;
+  int32_t id = model.size();
+  while (settings.added.contains(id)) ++id;
+  settings.added[id] = {.text = mask, .id = id};
+}
+
+/// A SentencePiece unigram model with special tokens. It makes ids as T5Tokenizer with legacy =
+/// true and DebertaV2Tokenizer of Transformers 4: each stretch between special tokens is a text of
+/// its own.
 class PieceTokenizer : public Tokenizer {
  public:
-  PieceTokenizer(const std::string& path, TokenizerSettings settings) {
+  PieceTokenizer(const std::string& path, TokenizerSettings settings, AddDefaults add_defaults) {
     const std::string content = read_whole(path, kMostBytes);
     model_ = open_sentencepiece(content, path);
     const uint32_t crc = crc32(reinterpret_cast<const uint8_t*>(content.data()), content.size());
@@ -112,6 +131,9 @@ class PieceTokenizer : public Tokenizer {
                 .bos = id_of(settings.text_of("bos_token")),
                 .eos = id_of(settings.text_of("eos_token")),
                 .unk = id_of(settings.text_of("unk_token")),
+                .cls = id_of(settings.text_of("cls_token")),
+                .sep = id_of(settings.text_of("sep_token")),
+                .mask = id_of(settings.text_of("mask_token")),
                 .decoder_start = settings.decoder_start,
                 .first_sentinel = id_of(sentinel(0))};
     if (special_.first_sentinel == SpecialIds::kNone) return;
@@ -127,16 +149,50 @@ class PieceTokenizer : public Tokenizer {
   uint64_t fingerprint_ = 0;
 };
 
+constexpr std::string_view kFramedClass = "DebertaV2Tokenizer";
+
+bool is_framed(const std::string& path, const TokenizerSettings& settings) {
+  return is_spm_file(path) || settings.tokenizer_class.starts_with(kFramedClass);
+}
+
+std::unique_ptr<Tokenizer> open_framed(const std::string& path, TokenizerSettings settings,
+                                       const std::string& folder) {
+  const std::string file = folder + "/tokenizer_config.json: ";
+  const std::string& found = settings.tokenizer_class;
+  if (!found.empty() && !found.starts_with(kFramedClass)) {
+    refuse(Exit::kInput, file, "tokenizer_class: ", shown(found), " beside ", kSpmFile,
+           " is not supported; that file is of ", kFramedClass, ", and a T5Tokenizer has a ",
+           "spiece.model");
+  }
+  for (const auto& [key, value] : {std::pair("do_lower_case", settings.lower_case),
+                                   {"split_by_punct", settings.split_by_punct}}) {
+    if (!value) continue;
+    refuse(Exit::kInput, file, key, ": true is not supported: write false, as the published ",
+           "models have it");
+  }
+  settings.extra_ids = 0;  // has no sentinels
+  name_roles({{"cls_token", "[CLS]"},
+              {"sep_token", "[SEP]"},
+              {"bos_token", "[CLS]"},
+              {"eos_token", "[SEP]"},
+              {"pad_token", "[PAD]"},
+              {"unk_token", "[UNK]"},
+              {"mask_token", "[MASK]"}},
+             settings);
+  return std::make_unique<PieceTokenizer>(path, std::move(settings), add_mask);
+}
+
 }  // namespace
 
 std::unique_ptr<Tokenizer> open_pieces(const std::string& path, const std::string& folder) {
   TokenizerSettings settings;
   if (!folder.empty()) settings = read_tokenizer_settings(folder);
+  if (is_framed(path, settings)) return open_framed(path, std::move(settings), folder);
   if (!settings.legacy) {
     refuse(Exit::kInput, folder, "/tokenizer_config.json: legacy: false is not supported: write ",
            "true, as the published models have it");
   }
-  return std::make_unique<PieceTokenizer>(path, std::move(settings));
+  return std::make_unique<PieceTokenizer>(path, std::move(settings), add_sentinel_defaults);
 }
 
 }  // namespace zero

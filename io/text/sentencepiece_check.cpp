@@ -226,7 +226,8 @@ void require_hashes(const File& file, const std::vector<SentencePieceFile::Piece
 
 SentencePieceFile check_sentencepiece(std::string_view content, const std::string& path) {
   const File file{.content = content, .path = path};
-  if (content.empty()) refuse(Exit::kInput, path, ": is empty; it should be a spiece.model");
+  if (content.empty())
+    refuse(Exit::kInput, path, ": is empty; it should be a model of SentencePiece");
   SentencePieceFile out;
   out.is_blank[' '] = true;
   Field field;

@@ -1,6 +1,7 @@
 #include "zero/io/text/tokenizer.hpp"
 
 #include <array>
+#include <filesystem>
 
 #include "io/text/tokenizers.hpp"
 #include "zero/base/error.hpp"
@@ -10,9 +11,11 @@ namespace zero {
 namespace {
 
 constexpr const char* kPieces = "spiece.model";
+constexpr std::array kPieceFiles = {kPieces, kSpmFile};
 /// Names under which Transformers looks for the files of a tokenizer.
-constexpr std::array<const char*, 7> kFiles = {"vocab.json",
+constexpr std::array<const char*, 8> kFiles = {"vocab.json",
                                                kPieces,
+                                               kSpmFile,
                                                "merges.txt",
                                                "tokenizer.json",
                                                "tokenizer_config.json",
@@ -44,18 +47,32 @@ class ByteTokenizer : public Tokenizer {
 
 bool is_file(const std::string& path) { return is_there(path) && !is_folder(path); }
 
-bool holds_pieces(const std::string& folder) { return is_there(folder + "/" + kPieces); }
+/// Returns the name of the folder's model of SentencePiece, "" without one.
+std::string pieces_in(const std::string& folder) {
+  for (const char* name : kPieceFiles) {
+    if (is_there(folder + "/" + name)) return name;
+  }
+  return "";
+}
+bool holds_pieces(const std::string& folder) { return !pieces_in(folder).empty(); }
 bool holds_bpe(const std::string& folder) {
   return is_there(folder + "/vocab.json") && is_there(folder + "/merges.txt");
 }
 
-/// True if other files of a tokenizer name sentinels, which belong to SentencePiece here.
-bool knows_sentinels(const std::string& folder) {
+bool mentions(const std::string& path, std::string_view word) {
+  const FileStart start = read_start(path, size_t(1) << 20);
+  return start.reason == 0 && start.bytes.find(word) != std::string::npos;
+}
+
+/// Returns the model that other files of a tokenizer belong to, "" if they name none. Sentinels
+/// belong to SentencePiece here.
+std::string missing_pieces(const std::string& folder) {
   for (const char* name : {"tokenizer_config.json", "special_tokens_map.json"}) {
-    const FileStart start = read_start(folder + "/" + name, size_t(1) << 20);
-    if (start.reason == 0 && start.bytes.find("extra_id") != std::string::npos) return true;
+    const std::string path = folder + "/" + name;
+    if (mentions(path, "extra_id")) return kPieces;
+    if (mentions(path, "\"DebertaV2Tokenizer")) return kSpmFile;
   }
-  return false;
+  return "";
 }
 
 /// Refuses a tokenizer.json without other files. Files made from it may give other ids, because
@@ -64,8 +81,9 @@ bool knows_sentinels(const std::string& folder) {
   const std::string path = folder + "/tokenizer.json";
   const FileStart start = read_start(path, size_t(64) << 20);
   if (start.bytes.find("\"Unigram\"") != std::string::npos) {
-    refuse(Exit::kInput, path, ": is not read; put the spiece.model that the model comes with ",
-           "beside it");
+    const bool is_framed = start.bytes.find("\"[CLS]\"") != std::string::npos;
+    refuse(Exit::kInput, path, ": is not read; put the ", is_framed ? kSpmFile : kPieces,
+           " that the model comes with beside it");
   }
   refuse(Exit::kInput, path, ": is not read; put the vocab.json and merges.txt that the model ",
          "comes with beside it");
@@ -73,17 +91,20 @@ bool knows_sentinels(const std::string& folder) {
 
 /// Throws Error(kInput) unless the folder has one tokenizer.
 void require_one_kind(const std::string& folder) {
-  if (holds_pieces(folder) && holds_bpe(folder)) {
-    refuse(Exit::kInput, folder, ": holds two tokenizers, spiece.model, and vocab.json with ",
-           "merges.txt; remove the one that the model does not have, or write data.tokenizer = ",
-           folder, "/spiece.model");
+  const std::string pieces = pieces_in(folder);
+  const bool has_both = pieces == kPieces && is_there(folder + "/" + kSpmFile);
+  if (!pieces.empty() && (has_both || holds_bpe(folder))) {
+    refuse(Exit::kInput, folder, ": holds two tokenizers, ", pieces, ", and ",
+           has_both ? kSpmFile : "vocab.json with merges.txt",
+           "; remove the one that the model does not have, or write data.tokenizer = ", folder, "/",
+           pieces);
   }
-  if (!holds_pieces(folder) && !holds_bpe(folder) && knows_sentinels(folder)) {
-    refuse(Exit::kInput, folder, ": holds no spiece.model, which its other files belong to; take ",
+  if (!pieces.empty() || holds_bpe(folder)) return;
+  if (const std::string missing = missing_pieces(folder); !missing.empty()) {
+    refuse(Exit::kInput, folder, ": holds no ", missing, ", which its other files belong to; take ",
            "it from where the model comes from");
   }
-  if (!holds_pieces(folder) && !holds_bpe(folder) && is_there(folder + "/tokenizer.json"))
-    refuse_json(folder);
+  if (is_there(folder + "/tokenizer.json")) refuse_json(folder);
 }
 
 }  // namespace
@@ -94,8 +115,12 @@ void require_token(std::span<const int32_t> ids, size_t i, int64_t vocab_size) {
          "; name the one that the tokens were made with");
 }
 
+bool is_spm_file(const std::string& path) {
+  return std::filesystem::path(path).filename() == kSpmFile;
+}
+
 bool names_pieces(const std::string& name) {
-  return name != "bytes" && (is_file(name) || is_there(name + "/" + kPieces));
+  return name != "bytes" && (is_file(name) || holds_pieces(name));
 }
 
 std::unique_ptr<Tokenizer> open_tokenizer(const std::string& name) {
@@ -103,12 +128,12 @@ std::unique_ptr<Tokenizer> open_tokenizer(const std::string& name) {
   if (is_folder(name)) require_one_kind(name);
   if (!names_pieces(name)) return open_bpe(name);
   if (is_file(name)) return open_pieces(name, "");
-  return open_pieces(name + "/" + kPieces, name);
+  return open_pieces(name + "/" + pieces_in(name), name);
 }
 
 std::vector<TokenizerFile> tokenizer_files(const std::string& name) {
   if (name.empty() || name == "bytes") return {};
-  if (is_file(name)) return {{.path = name, .name = kPieces}};
+  if (is_file(name)) return {{.path = name, .name = is_spm_file(name) ? kSpmFile : kPieces}};
   std::vector<TokenizerFile> files;
   for (const char* file : kFiles) {
     const std::string path = name + "/" + file;

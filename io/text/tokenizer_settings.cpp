@@ -98,6 +98,9 @@ class ConfigReader : public Reader {
     if (path.size() != 1 || std::holds_alternative<std::nullptr_t>(value)) return;
     if (key == "add_prefix_space") out_.prefix_space = as<bool>(path, value, "boolean");
     if (key == "legacy") out_.legacy = as<bool>(path, value, "boolean");
+    if (key == "tokenizer_class") out_.tokenizer_class = as<std::string>(path, value, "text");
+    if (key == "do_lower_case") out_.lower_case = as<bool>(path, value, "boolean");
+    if (key == "split_by_punct") out_.split_by_punct = as<bool>(path, value, "boolean");
     if (key == "extra_ids") {
       out_.extra_ids = as<int64_t>(path, value, "integer");
       if (out_.extra_ids < 0 || out_.extra_ids >= kMostIds)

@@ -17,6 +17,13 @@ namespace zero {
 
 /// Opens a byte-level BPE from a folder with vocab.json and merges.txt. Throws as open_tokenizer().
 std::unique_ptr<Tokenizer> open_bpe(const std::string& folder);
+/// The name of a SentencePiece model with the special tokens of DebertaV2Tokenizer. Other names
+/// mean those of T5Tokenizer, unless tokenizer_config.json says the first class.
+inline constexpr const char* kSpmFile = "spm.model";
+
+/// True for the path of a file of that name.
+bool is_spm_file(const std::string& path);
+
 /// Opens the SentencePiece model `path` with settings in `folder`, "" for none. Throws as
 /// open_tokenizer().
 std::unique_ptr<Tokenizer> open_pieces(const std::string& path, const std::string& folder);
@@ -40,6 +47,9 @@ struct TokenizerSettings {
   std::map<int32_t, AddedToken> added;  ///< by id
   bool prefix_space = false;            ///< add_prefix_space
   bool legacy = true;
+  std::string tokenizer_class = {};  ///< class in Transformers; "" if no file names it
+  bool lower_case = false;           ///< do_lower_case
+  bool split_by_punct = false;
   int64_t extra_ids = 100;
   int32_t decoder_start = SpecialIds::kNone;
 

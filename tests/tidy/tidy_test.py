@@ -244,6 +244,9 @@ class Rules(unittest.TestCase):
         for path in ("src/model/gpt2.cpp", "include/zero/model/family.hpp", "tests/run/a_test.cpp",
                      "src/run/README.md"):
             self.assertEqual(found_in(words.forbidden_words, {path: "// a GPT-2"}), [], path)
+        for name, found in (("DebertaV2Tokenizer", []), ("deberta", ["src/run/a.cpp:1"])):
+            self.assertEqual(found_in(words.forbidden_words, {"src/run/a.cpp": f"// {name}"}),
+                             found)
 
     def test_a_column_has_its_name_where_families_and_kinds_of_data_are(self):
         for path, found in (("src/model/a.cpp", []), ("io/data/a.cpp", []),

@@ -59,7 +59,7 @@ WORDS = (
          product_but_ends, True),
     Word(r"(std|(?<!\w))::(abort|terminate)\b", "abort: throw Error", product, True),
     Word(r"(?<!operator )\bnew\b\s*[\w:(\[]", "raw new: values and unique_ptr", product, True),
-    Word(r"(?i)gpt-?2|deberta|blenderbot|(?<![a-z0-9])(t5|llama)(?![a-z0-9])",
+    Word(r"(?i)gpt-?2|deberta(?!v2tokenizer)|blenderbot|(?<![a-z0-9])(t5|llama)(?![a-z0-9])",
          "a family of models: say it by model::Architecture", product_but_models),
     Word(r'"(tokens|targets)"', "a column of a kind of data: go through the list of inputs",
          product_but_samples),

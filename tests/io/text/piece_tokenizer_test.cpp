@@ -230,6 +230,66 @@ TEST_F(PieceTokenizer, ReadsAnyDamageOrRefusesItAsInput) {
   EXPECT_GT(refused, 50);
 }
 
+/// The folder of a model of DeBERTa's, whose file is spm.model.
+std::string deberta_folder() {
+  return (testing_support::tree_folder() / "tests/golden/spm").string();
+}
+
+constexpr int32_t kDebertaPieceCount = 300;
+
+TEST_F(PieceTokenizer, OfADebertaIsSentencePieceBetweenItsSpecialTokens) {
+  const auto pieces = open_tokenizer(deberta_folder());
+  const auto alone = open_tokenizer(deberta_folder() + "/spm.model");
+  std::ifstream file(deberta_folder() + "/texts.json");
+  const nlohmann::json rows = nlohmann::json::parse(file);
+  ASSERT_EQ(rows.size(), 250u);
+  for (const auto& row : rows) {
+    const std::vector<int32_t> ids = row[1];
+    ASSERT_EQ(pieces->encode(row[0].get<std::string>()), ids) << row[0];
+    ASSERT_EQ(alone->encode(row[0].get<std::string>()), ids) << row[0];
+  }
+  EXPECT_EQ(pieces->encode("\u00a0\ufb01\u3000\u2460"), pieces->encode("fi 1"))
+      << "by the model's own map of characters";
+}
+
+TEST_F(PieceTokenizer, OfADebertaHasItsMaskBehindThePiecesAndNoSentinels) {
+  const auto pieces = open_tokenizer(deberta_folder());
+  const SpecialIds special = pieces->special_ids();
+  EXPECT_THAT((std::array{special.pad, special.cls, special.sep, special.unk, special.mask}),
+              ElementsAre(0, 1, 2, 3, kDebertaPieceCount));
+  EXPECT_EQ(special.sentinels, 0);
+  EXPECT_EQ(special.first_sentinel, SpecialIds::kNone);
+  EXPECT_EQ(pieces->vocab_size(), kDebertaPieceCount + 1);
+  EXPECT_THAT(pieces->encode("[CLS][SEP] [MASK]"), ElementsAre(1, 2, kDebertaPieceCount));
+  const std::vector<int32_t> ids = {1, 2, kDebertaPieceCount};
+  EXPECT_EQ(pieces->decode(ids), "[CLS] [SEP] [MASK]");
+  EXPECT_EQ(pieces->decode(ids, SpecialTokens::kSkipped), "");
+  EXPECT_EQ(open_tokenizer(golden_folder())->special_ids().cls, SpecialIds::kNone);
+}
+
+TEST_F(PieceTokenizer, OfADebertaFollowsTheSettingsOfItsFolder) {
+  const TokenizerFolder folder("deberta", deberta_folder());
+  const uint64_t first = open_tokenizer(folder.path())->fingerprint();
+  folder.write("tokenizer_config.json",
+               R"({"tokenizer_class": "DebertaV2TokenizerFast", "cls_token": "[SEP]"})");
+  folder.write("added_tokens.json", R"({"[MASK]": 305})");
+  const auto pieces = open_tokenizer(folder.path());
+  EXPECT_EQ(pieces->special_ids().cls, 2);
+  EXPECT_EQ(pieces->special_ids().mask, 305);
+  EXPECT_NE(pieces->fingerprint(), first);
+  const auto refusal = [&](const char* settings) {
+    folder.write("tokenizer_config.json", settings);
+    return refusal_of(Exit::kInput, [&] { open_tokenizer(folder.path()); });
+  };
+  EXPECT_THAT(
+      refusal(R"({"do_lower_case": true})"),
+      HasSubstr("tokenizer_config.json: do_lower_case: true is not supported: write false"));
+  EXPECT_THAT(refusal(R"({"split_by_punct": true})"), HasSubstr("split_by_punct: true is not"));
+  EXPECT_THAT(refusal(R"({"tokenizer_class": "T5Tokenizer"})"),
+              HasSubstr("tokenizer_class: T5Tokenizer beside spm.model is not supported"));
+  EXPECT_EQ(refusal(R"({"tokenizer_class": "DebertaV2Tokenizer", "legacy": false})"), "");
+}
+
 TEST(TokenizerFiles, AreThoseThatTransformersLooksFor) {
   EXPECT_TRUE(tokenizer_files("bytes").empty());
   EXPECT_TRUE(tokenizer_files("").empty());
@@ -248,6 +308,11 @@ TEST(TokenizerFiles, AreThoseThatTransformersLooksFor) {
   folder.write("spiece.model", "");
   folder.remove("merges.txt");
   EXPECT_TRUE(holds_tokenizer(folder.path()));
+  const TokenizerFolder deberta("deberta-files");
+  deberta.write("spm.model", "");
+  EXPECT_TRUE(holds_tokenizer(deberta.path()));
+  EXPECT_EQ(tokenizer_files(deberta.path())[0].name, "spm.model");
+  EXPECT_EQ(tokenizer_files(deberta.path() + "/spm.model")[0].name, "spm.model");
 }
 
 TEST(TokenizerFiles, OfTwoTokenizersAreRefusedAndOfNoneNameTheOneThatIsMissing) {
@@ -273,6 +338,22 @@ TEST(TokenizerFiles, OfTwoTokenizersAreRefusedAndOfNoneNameTheOneThatIsMissing) 
   for (const char* name : {"spiece.model", "vocab.json", "merges.txt"}) folder.write(name, "");
   EXPECT_THAT(refusal(folder.path()), HasSubstr("holds two tokenizers"));
   EXPECT_THAT(refusal(folder.path()), HasSubstr("kinds/spiece.model"));
+  for (const char* name : {"vocab.json", "merges.txt"}) folder.remove(name);
+  folder.write("spm.model", "");
+  EXPECT_THAT(refusal(folder.path()), HasSubstr("two tokenizers, spiece.model, and spm.model;"));
+}
+
+TEST(TokenizerFiles, OfADebertaWithoutItsModelNameIt) {
+  const auto refusal = [](const std::string& name) {
+    return refusal_of(Exit::kInput, [&] { open_tokenizer(name); });
+  };
+  const TokenizerFolder folder("no-spm");
+  folder.write("tokenizer.json", R"({"model": {"type": "Unigram", "vocab": [["[CLS]", 0]]}})");
+  EXPECT_THAT(
+      refusal(folder.path()),
+      HasSubstr("tokenizer.json: is not read; put the spm.model that the model comes with"));
+  folder.write("tokenizer_config.json", R"({"tokenizer_class": "DebertaV2Tokenizer"})");
+  EXPECT_THAT(refusal(folder.path()), HasSubstr("holds no spm.model, which its other files"));
 }
 
 }  // namespace

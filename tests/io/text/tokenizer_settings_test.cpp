@@ -61,6 +61,16 @@ TEST(TokenizerSettings, ReadRolesAsTextsAndAsObjects) {
   EXPECT_EQ(all, "E <mask>< A B C> ");
 }
 
+TEST(TokenizerSettings, ReadTheClassAndItsRulesOfEncoding) {
+  const TokenizerFolder own("class");
+  own.write("tokenizer_config.json", R"({"tokenizer_class": "DebertaV2Tokenizer",
+      "do_lower_case": true, "split_by_punct": true})");
+  const TokenizerSettings found = read_tokenizer_settings(own.path());
+  EXPECT_EQ(found.tokenizer_class, "DebertaV2Tokenizer");
+  EXPECT_TRUE(found.lower_case && found.split_by_punct);
+  EXPECT_THAT(refusal_of_config(R"({"do_lower_case": "no"})"), HasSubstr("is no boolean"));
+}
+
 TEST(TokenizerSettings, ReadAddedTokensByIdOrElseByName) {
   const TokenizerFolder own("added");
   own.write("added_tokens.json", R"({"<mask>": 12})");

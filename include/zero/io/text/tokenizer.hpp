@@ -13,6 +13,8 @@ namespace zero {
 struct SpecialIds {
   static constexpr int32_t kNone = -1;
   int32_t pad = kNone, bos = kNone, eos = kNone, unk = kNone;
+  int32_t cls = kNone, sep = kNone;  ///< in front of a sample to classify; behind each of its texts
+  int32_t mask = kNone;
   int32_t decoder_start = kNone;   ///< decoder_start_token_id in a config.json beside the files
   int32_t first_sentinel = kNone;  ///< id of <extra_id_0>; <extra_id_k> has first_sentinel - k
   int32_t sentinels = 0;           ///< count of sentinels
@@ -53,10 +55,11 @@ class Tokenizer {
 };
 
 /// Opens the tokenizer that data.tokenizer names. "bytes" makes a token of each byte. A folder with
-/// vocab.json and merges.txt is a byte-level BPE (Radford et al. 2019). A folder with spiece.model,
-/// or such a file, is SentencePiece's unigram model (Kudo 2018). Reads tokenizer_config.json,
-/// special_tokens_map.json and added_tokens.json in the folder as Transformers does. Throws
-/// Error(kInput) naming the file, the place and how such files are made.
+/// vocab.json and merges.txt is a byte-level BPE (Radford et al. 2019). A folder with spiece.model
+/// or spm.model, or such a file, is SentencePiece's unigram model (Kudo 2018). It has the special
+/// tokens of T5Tokenizer, or under the name spm.model those of DebertaV2Tokenizer. Reads
+/// tokenizer_config.json, special_tokens_map.json and added_tokens.json in the folder as
+/// Transformers does. Throws Error(kInput) naming the file, the place and how such files are made.
 std::unique_ptr<Tokenizer> open_tokenizer(const std::string& name);
 
 /// A file of a tokenizer, and its name in a model folder.
