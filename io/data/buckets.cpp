@@ -12,8 +12,15 @@ namespace {
 constexpr int64_t kNothing = std::numeric_limits<int64_t>::max();
 
 int64_t step_of(int64_t longest, int64_t unit) {
-  return round_up(ceil_div(longest, LengthHistogram::kLevels), unit);
+  return std::max(unit, round_up(ceil_div(longest, LengthHistogram::kLevels), unit));
 }
+
+/// Returns the levels up to a length. Samples without a source have one level of it.
+int64_t levels_of(int64_t longest, int64_t step) {
+  return std::max<int64_t>(1, ceil_div(longest, step));
+}
+
+int64_t level_of(int64_t length, int64_t step) { return std::max<int64_t>(0, length - 1) / step; }
 
 /// The least padded tokens of the samples covered by a place, if its pair is the last, and the
 /// place of the pair before.
@@ -78,15 +85,17 @@ LengthHistogram::LengthHistogram(const LengthPair& longest, int64_t unit)
     : longest_(longest),
       source_step_(step_of(longest.source, unit)),
       target_step_(step_of(longest.target, unit)),
-      sources_(ceil_div(longest.source, source_step_)),
-      targets_(ceil_div(longest.target, target_step_)),
+      sources_(levels_of(longest.source, source_step_)),
+      targets_(levels_of(longest.target, target_step_)),
       counts_(size_t(sources_ * targets_)) {}
 
 void LengthHistogram::add(const LengthPair& sample) {
-  ZERO_REQUIRE(longest_.covers(sample) && sample.source >= 1 && sample.target >= 1, "a sample of ",
+  const bool has_source = sample.source >= 1 || longest_.source == 0;
+  ZERO_REQUIRE(longest_.covers(sample) && has_source && sample.target >= 1, "a sample of ",
                sample.source, " and ", sample.target, " tokens where at most ", longest_.source,
                " and ", longest_.target, " are");
-  const int64_t i = (sample.source - 1) / source_step_, j = (sample.target - 1) / target_step_;
+  const int64_t i = level_of(sample.source, source_step_);
+  const int64_t j = level_of(sample.target, target_step_);
   ++counts_[size_t(i * targets_ + j)];
   ++samples_;
 }

@@ -15,7 +15,7 @@ namespace zero {
 inline constexpr int64_t kLengthUnit = 8;
 
 /// A histogram of sample lengths on a grid of multiples of a step. It has at most kLevels on either
-/// side, to bound the time of choosing.
+/// side, to bound the time of choosing. Samples of one text have a source of 0 tokens.
 class LengthHistogram {
  public:
   static constexpr int64_t kLevels = 64;

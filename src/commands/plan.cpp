@@ -178,13 +178,13 @@ std::string length_text(const RunConfig& config) {
 }
 
 /// Returns a line on the lengths of forms, which are seldom written.
-std::string forms_text(const DataConfig& data) {
-  if (data.length_buckets == "none") return "";
-  const bool chooses = chooses_lengths(data);
+std::string forms_text(const RunConfig& config) {
+  if (config.data.length_buckets == "none") return "";
+  const bool chooses = chooses_lengths(config.data);
   return text(
       "lengths     ",
-      chooses ? "chosen from the data, as zeroapp data INPUT shows" : to_text(form_lengths(data)),
-      "; bytes and time are those of ", to_text({longest_lengths(data)}), "\n");
+      chooses ? "chosen from the data, as zeroapp data INPUT shows" : to_text(form_lengths(config)),
+      "; bytes and time are those of ", to_text({longest_lengths(config)}), "\n");
 }
 
 }  // namespace
@@ -218,7 +218,7 @@ int plan(const CommandLine& line) {
     advise::add_largest_choice(input.config, limit, placement);
     std::fputs(placement.text().c_str(), stdout);
     std::fputs(length_text(config).c_str(), stdout);
-    std::fputs(forms_text(config.data).c_str(), stdout);
+    std::fputs(forms_text(config).c_str(), stdout);
   }
   print_report(report, line.json);
   std::fflush(stdout);

@@ -4,6 +4,7 @@
 
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
+#include "zero/config/objective_table.hpp"
 
 namespace zero {
 namespace {
@@ -93,10 +94,13 @@ namespace {
 const char* const kKey = "data.length_buckets";
 
 [[noreturn]] void refuse_word(const std::string& word, const LengthPair& longest) {
-  const LengthPair half{.source = std::max<int64_t>(1, longest.source / 2),
+  const bool has_sources = longest.source > 0;
+  const LengthPair half{.source = has_sources ? std::max<int64_t>(1, longest.source / 2) : 0,
                         .target = std::max<int64_t>(1, longest.target / 2)};
-  refuse_settings({kKey}, "\"", word, "\" is no list of pairs of lengths; write \"none\", ",
-                  "\"auto\", or sources by targets, as \"", to_text({half, longest}), "\"");
+  refuse_settings({kKey}, "\"", word, "\" is no list of ", has_sources ? "pairs of " : "",
+                  "lengths; write \"none\", \"auto\", or ",
+                  has_sources ? "sources by targets" : "lengths", ", as \"",
+                  to_text({half, longest}), "\"");
 }
 
 bool read_number(std::string_view& rest, int64_t& number) {
@@ -112,7 +116,8 @@ bool take(std::string_view& rest, std::string_view word) {
   return true;
 }
 
-bool read_form(std::string_view& rest, LengthPair& form) {
+bool read_form(std::string_view& rest, bool has_source, LengthPair& form) {
+  if (!has_source) return read_number(rest, form.target);
   return read_number(rest, form.source) && take(rest, "x") && read_number(rest, form.target);
 }
 
@@ -120,7 +125,7 @@ std::vector<LengthPair> forms_in(const std::string& word, const LengthPair& long
   std::vector<LengthPair> forms;
   for (std::string_view rest = word;;) {
     LengthPair form;
-    if (!read_form(rest, form)) refuse_word(word, longest);
+    if (!read_form(rest, longest.source > 0, form)) refuse_word(word, longest);
     forms.push_back(form);
     if (rest.empty()) return forms;
     if (!take(rest, ", ") && !take(rest, ",")) refuse_word(word, longest);
@@ -131,28 +136,37 @@ void require_rising(const std::vector<LengthPair>& forms, const LengthPair& long
   for (size_t i = 1; i < forms.size(); ++i) {
     if (forms[i].covers(forms[i - 1]) && !(forms[i] == forms[i - 1])) continue;
     const bool is_beyond = i + 1 == forms.size();
-    refuse_settings({kKey, "data.source_length", "data.sequence_length"}, to_text({forms[i - 1]}),
-                    is_beyond ? " is beyond the most that samples have, "
-                              : " is not covered by the pair behind it, ",
-                    to_text({forms[i]}), "; write pairs that grow up to ", to_text({longest}));
+    const std::string one = longest.source > 0 ? "pair" : "length";
+    std::vector<std::string> keys = {kKey, "data.source_length", "data.sequence_length"};
+    if (longest.source == 0) keys.erase(keys.begin() + 1);
+    refuse_settings(keys, to_text({forms[i - 1]}),
+                    is_beyond ? text(" is beyond the most that samples have, ")
+                              : text(" is not covered by the ", one, " behind it, "),
+                    to_text({forms[i]}), "; write ", one, "s that grow up to ", to_text({longest}));
   }
 }
 
 }  // namespace
 
-LengthPair longest_lengths(const DataConfig& data) {
+LengthPair longest_lengths(const RunConfig& config) {
+  const DataConfig& data = config.data;
+  const ObjectiveSettings* objective = objective_of(config);
+  if (objective && !objective->key("data.source_length"))
+    return {.source = 0, .target = data.sequence_length};
   return {.source = data.source_length > 0 ? data.source_length : data.sequence_length,
           .target = data.sequence_length};
 }
 
-std::vector<LengthPair> form_lengths(const DataConfig& data) {
+std::vector<LengthPair> form_lengths(const RunConfig& config) {
+  const DataConfig& data = config.data;
   if (data.length_buckets == "none" || chooses_lengths(data)) return {};
-  const LengthPair longest = longest_lengths(data);
+  const LengthPair longest = longest_lengths(config);
   std::vector<LengthPair> forms = forms_in(data.length_buckets, longest);
   if (!(forms.back() == longest)) forms.push_back(longest);
   require_rising(forms, longest);
   if (forms.size() > kMostForms) {
-    refuse_settings({kKey}, "these are ", forms.size(), " pairs of lengths, with ",
+    refuse_settings({kKey}, "these are ", forms.size(),
+                    longest.source > 0 ? " pairs of lengths, with " : " lengths, with ",
                     to_text({longest}), ", and the most are ", kMostForms, "; write fewer");
   }
   return forms;
@@ -161,7 +175,8 @@ std::vector<LengthPair> form_lengths(const DataConfig& data) {
 std::string to_text(const std::vector<LengthPair>& forms) {
   std::string words;
   for (const LengthPair& form : forms) {
-    words += text(words.empty() ? "" : ", ", form.source, "x", form.target);
+    words += words.empty() ? "" : ", ";
+    words += form.source > 0 ? text(form.source, "x", form.target) : text(form.target);
   }
   return words;
 }

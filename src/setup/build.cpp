@@ -266,7 +266,7 @@ Build build_evaluation(const RunConfig& config, const World& world) {
 
 void add_forms(const RunConfig& config, const World& world, Build& build) {
   require_lengths_stay(config);
-  const std::vector<LengthPair> forms = form_lengths(config.data);
+  const std::vector<LengthPair> forms = form_lengths(config);
   std::array<std::vector<graph::Graph>, 2> shorter;
   for (size_t i = 0; i + 1 < forms.size(); ++i) {
     const RunConfig form = of_lengths(config, forms[i]);
@@ -280,8 +280,8 @@ void add_forms(const RunConfig& config, const World& world, Build& build) {
 void order_by_length(RunConfig& config, const BatchSizes& batch, DataSets& sets) {
   DataConfig& data = config.data;
   if (data.length_buckets == "none") return;
-  const LengthPair longest = longest_lengths(data);
-  std::vector<LengthPair> forms = form_lengths(data);
+  const LengthPair longest = longest_lengths(config);
+  std::vector<LengthPair> forms = form_lengths(config);
   if (forms.empty()) forms = choose_form_lengths(*sets.train, longest, int64_t(kMostForms));
   data.length_buckets = to_text(forms);
   sets.train->group(forms, batch.micro);

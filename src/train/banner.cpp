@@ -40,9 +40,8 @@ std::string device_lines(launch::Session& session) {
 std::string shares_text(const Dataset& data, const PaddingReport& report) {
   std::string words;
   for (size_t i = 0; i < report.shares.size(); ++i) {
-    const LengthPair& form = data.form_lengths()[i];
     words += text(words.empty() ? "" : ", ", format("%.1f %% ", 100 * report.shares[i]), "of ",
-                  form.source, "x", form.target);
+                  to_text({data.form_lengths()[i]}));
   }
   return words;
 }
@@ -83,7 +82,8 @@ std::string lengths_text(const DataSets& sets, int64_t micro) {
   const PaddingReport report = padding_of(*sets.train, micro);
   return text("lengths     ", shares_text(*sets.train, report),
               format("; %.1f %% of tokens are padding, ", 100 * report.padding),
-              format("%.1f %% with one pair\n", 100 * report.padding_of_longest));
+              format("%.1f %% with ", 100 * report.padding_of_longest),
+              sets.train->form_lengths()[0].source > 0 ? "one pair\n" : "one length\n");
 }
 
 std::string banner(const std::string& version, launch::Session& session, const setup::Build& build,

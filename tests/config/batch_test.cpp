@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/support/models.hpp"
 #include "zero/base/error.hpp"
 
 namespace zero {
@@ -59,12 +60,12 @@ TEST(ResolveBatch, RefusesMoreThanAStepCounts) {
   EXPECT_THAT(large, HasSubstr("a micro-batch of 2147483648 samples, and the most are 1000000"));
 }
 
-DataConfig lengths(int64_t source, int64_t target, const std::string& buckets) {
-  DataConfig data;
-  data.source_length = source;
-  data.sequence_length = target;
-  data.length_buckets = buckets;
-  return data;
+RunConfig lengths(int64_t source, int64_t target, const std::string& buckets) {
+  RunConfig config;
+  config.data.source_length = source;
+  config.data.sequence_length = target;
+  config.data.length_buckets = buckets;
+  return config;
 }
 
 std::string refused(const std::string& buckets) {
@@ -94,6 +95,29 @@ TEST(LengthPairs, RefuseWhatIsNoListAndNameOne) {
   EXPECT_THAT(refused("32x16, 32x16"), HasSubstr("not covered"));
   EXPECT_THAT(refused("129x1"), HasSubstr("129x1 is beyond the most that samples have, 128x64"));
   EXPECT_THAT(refused("1x1, 2x2, 3x3, 4x4"), HasSubstr("5 pairs of lengths, with 128x64"));
+}
+
+/// The lengths of samples of one text: the objective of this family has no sources.
+std::string of_one_text(const std::string& buckets) {
+  RunConfig config = testing_support::unset_config();
+  config.data = lengths(0, 64, buckets).data;
+  try {
+    return to_text(form_lengths(config));
+  } catch (const SettingsError& error) {
+    return error.what();
+  }
+}
+
+TEST(LengthPairs, OfSamplesOfOneTextAreLengthsAlone) {
+  using ::testing::HasSubstr;
+  EXPECT_EQ(of_one_text("16, 32"), "16, 32, 64");
+  EXPECT_EQ(of_one_text("16,64"), "16, 64");
+  EXPECT_THAT(of_one_text("32x64"), HasSubstr("\"32x64\" is no list of lengths; write \"none\", "
+                                              "\"auto\", or lengths, as \"32, 64\""));
+  EXPECT_THAT(of_one_text("32, 16"), HasSubstr("32 is not covered by the length behind it, 16; "
+                                               "write lengths that grow up to 64"));
+  EXPECT_THAT(of_one_text("65"), HasSubstr("65 is beyond the most that samples have, 64"));
+  EXPECT_THAT(of_one_text("1, 2, 3, 4"), HasSubstr("these are 5 lengths, with 64"));
 }
 
 }  // namespace

@@ -36,7 +36,8 @@ class Shape {
   int rank_ = 0;
 };
 
-/// The lengths of a sample's two texts in tokens, as they are or padded.
+/// The lengths of a sample's two texts in tokens, as they are or padded. A sample of one text has a
+/// source of 0 tokens.
 struct LengthPair {
   int64_t source = 0, target = 0;
 

@@ -22,14 +22,15 @@ BatchSizes resolve_batch(const RunConfig& config, int64_t ranks);
 /// Maximum number of forms. Every micro-batch is padded to the lengths of one form.
 inline constexpr size_t kMostForms = 4;
 
-/// Returns the most tokens that a source and a target may have.
-LengthPair longest_lengths(const DataConfig& data);
+/// Returns the most tokens that a source and a target may have. The source is 0 if the samples of
+/// the objective have none.
+LengthPair longest_lengths(const RunConfig& config);
 
 /// Returns the lengths of each form that data.length_buckets lists, shortest first. The last is
 /// always longest_lengths(), even if the key omits it. Empty for "none" and "auto". Throws
 /// SettingsError if the key holds no such list.
-std::vector<LengthPair> form_lengths(const DataConfig& data);
-/// Returns the lengths as the key writes them: "32x16, 128x64".
+std::vector<LengthPair> form_lengths(const RunConfig& config);
+/// Returns the lengths as the key writes them: "32x16, 128x64", or "64, 128" without sources.
 std::string to_text(const std::vector<LengthPair>& forms);
 
 /// True if the program chooses the lengths from the data.

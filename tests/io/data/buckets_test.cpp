@@ -56,6 +56,19 @@ TEST(LengthPairs, AreAsFewAsPadToTheFewestTokens) {
   EXPECT_THAT(choose_form_lengths(histogram, 4), ElementsAre(LengthPair{16, 16}));
 }
 
+TEST(LengthPairs, OfSamplesOfOneTextAreLengthsAlone) {
+  LengthHistogram histogram({.source = 0, .target = 64}, 8);
+  for (int i = 0; i < 50; ++i) histogram.add({.target = 12});
+  for (int i = 0; i < 20; ++i) histogram.add({.target = 30});
+  histogram.add({.target = 64});
+  EXPECT_EQ(histogram.sources(), 1);
+  EXPECT_THAT(choose_form_lengths(histogram, 4),
+              ElementsAre(LengthPair{0, 16}, LengthPair{0, 32}, LengthPair{0, 64}));
+  EXPECT_THAT(choose_form_lengths(histogram, 2), ElementsAre(LengthPair{0, 16}, LengthPair{0, 64}))
+      << "50 x 16 + 21 x 64, not 70 x 32 + 64";
+  EXPECT_EQ(pair_of(choose_form_lengths(histogram, 4), {.target = 17}), 1);
+}
+
 TEST(LengthPairs, PadToTheFewestTokensOfAllThatThereAre) {
   std::mt19937 random(1);
   for (int round = 0; round < 60; ++round) {
