@@ -1,6 +1,7 @@
 #include "zero/io/data/dataset.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "io/data/buckets.hpp"
@@ -88,6 +89,8 @@ std::vector<ShownIds> Dataset::shown(int64_t position) const {
   }
   return shown;
 }
+
+double Dataset::label(int64_t) const { return std::nan(""); }
 
 std::optional<std::string> Dataset::target_text(int64_t) const { return std::nullopt; }
 

@@ -60,12 +60,23 @@ SpecialIds known_ids(const DataOptions& options, const Tokenizer& tokenizer) {
   return ids;
 }
 
+int32_t pad_id_of(const DataOptions& options, const SpecialIds& known) {
+  return id_of("data.pad_id", options.data.pad_id, known.pad, options.ids.pad, options);
+}
+
+void require_vocabulary(const DataOptions& options, const Tokenizer& tokenizer) {
+  if (tokenizer.vocab_size() <= options.vocab_size) return;
+  refuse_settings({"data.tokenizer", "model.vocab_size"}, "the tokenizer knows ",
+                  tokenizer.vocab_size(), " tokens, the model ", options.vocab_size,
+                  "; write model.vocab_size = ", tokenizer.vocab_size(), " or more");
+}
+
 PairForm form_of(const DataOptions& options, const SpecialIds& known) {
   const DataConfig& data = options.data;
   const ModelIds& of_model = options.ids;
   return {.source_length = source_length(options),
           .target_length = data.sequence_length,
-          .pad = id_of("data.pad_id", data.pad_id, known.pad, of_model.pad, options),
+          .pad = pad_id_of(options, known),
           .end = id_of("data.eos_id", data.eos_id, known.eos, of_model.end, options),
           .start = id_of("data.decoder_start_id", data.decoder_start_id, known.decoder_start,
                          of_model.start, options)};

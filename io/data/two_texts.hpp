@@ -14,6 +14,12 @@ namespace zero {
 /// hold.
 SpecialIds known_ids(const DataOptions& options, const Tokenizer& tokenizer);
 
+/// Returns the id of padding. Throws as form_of().
+int32_t pad_id_of(const DataOptions& options, const SpecialIds& known);
+
+/// Throws SettingsError if the tokenizer knows more tokens than the model.
+void require_vocabulary(const DataOptions& options, const Tokenizer& tokenizer);
+
 /// Returns the form of samples, with ids of the input file, else the known ones. Throws
 /// SettingsError if an id is unknown, beyond the vocabulary or another than config.json's.
 PairForm form_of(const DataOptions& options, const SpecialIds& known);

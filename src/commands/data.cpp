@@ -242,7 +242,7 @@ void View::show_sample(const SamplePosition& at) const {
                  {"rank", at.rank}, {"position", at.position},
                  {"epoch", epoch},  {"sample", sample}};
     for (const ShownIds& column : columns) {
-      json[column.name] = column.ids;
+      json[column.name] = column.words.empty() ? Json(column.ids) : Json(column.words);
       const std::string key = columns.size() > 1 ? column.name + "_text" : "text";
       if (tokenizer_ && column.is_text) json[key] = text_of(column.ids);
     }
@@ -254,7 +254,8 @@ void View::show_sample(const SamplePosition& at) const {
               (long long)epoch, (long long)sample);
   for (const ShownIds& column : columns) {
     const std::string name = columns.size() > 1 ? " " + column.name : "";
-    std::printf("   %s%s\n", name.c_str(), ends_of(column.ids).c_str());
+    const std::string ids = column.words.empty() ? ends_of(column.ids) : " " + column.words;
+    std::printf("   %s%s\n", name.c_str(), ids.c_str());
     if (tokenizer_ && column.is_text)
       std::printf("    %s\n", escaped_text(text_of(column.ids), kTextWidth).c_str());
   }

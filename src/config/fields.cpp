@@ -123,13 +123,17 @@ void objective_fields(Table& table, DataConfig& c) {
       "data.sequence_length";
   table.choice("too_long", c.too_long, {"cut", "refuse"});
   table.word("length_buckets", c.length_buckets).note =
-      "none, auto, or at most four pairs of lengths, sources by targets";
+      "none, auto, or at most four pairs of lengths, sources by targets; of texts with a label "
+      "lengths alone";
   table.integer("pad_id", c.pad_id, id);
   table.integer("eos_id", c.eos_id, id);
   table.integer("decoder_start_id", c.decoder_start_id, id);
   table.real("noise_density", c.noise_density, {.high = 1, .below_high = true});
   table.real("mean_noise_span_length", c.mean_noise_span_length, {.low = 1, .high = 1e6});
   table.integer("sentinel_id", c.sentinel_id, id);
+  table.words("labels", c.labels);
+  table.words("text_fields", c.text_fields);
+  table.word("label_field", c.label_field);
 }
 
 void run_fields(Table& table, SessionConfig& c) {

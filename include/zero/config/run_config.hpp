@@ -59,8 +59,8 @@ struct DataConfig {
   std::string train;               ///< required: a text or token file, or "synthetic"
   std::string validation;          ///< file of the same kind; "" = none
   double validation_fraction = 0;  ///< share held out from the end of `train`; 0 <= f < 1
-  /// "bytes": one token per byte, 256 in all. Otherwise a folder with vocab.json, merges.txt or
-  /// spiece.model.
+  /// "bytes": one token per byte, 256 in all. Otherwise a folder with vocab.json, merges.txt, or
+  /// spiece.model or spm.model.
   std::string tokenizer = "bytes";
   int64_t sequence_length = 1024;      ///< tokens that a sample predicts
   int64_t max_train_samples = 0;       ///< samples used, from the first; 0 = all
@@ -75,6 +75,7 @@ struct DataConfig {
   TooLong too_long = TooLong::cut;  ///< treatment of longer texts
   /// Pairs of lengths that micro-batches are padded to. "none": one pair. "auto": chosen from the
   /// data. Or up to four pairs of source x target, "32x16, 128x64": form_lengths() in batch.hpp.
+  /// Texts with a label have one length: "64, 128".
   std::string length_buckets = "none";
   int64_t pad_id = -1;                  ///< token that fills short samples; -1: the tokenizer's
   int64_t eos_id = -1;                  ///< token that ends a text; -1: the tokenizer's
@@ -82,6 +83,12 @@ struct DataConfig {
   double noise_density = 0;             ///< share of masked tokens; 0 = files hold pairs
   double mean_noise_span_length = 3.0;  ///< mean tokens of a masked span
   int64_t sentinel_id = -1;  ///< token of the first span; -1: <extra_id_0>, or the last id
+
+  // Keys for models that learn labels of texts.
+  /// Names of classes in the order of the model's scores; empty: the labels in `train`, sorted.
+  std::vector<std::string> labels = {};
+  std::vector<std::string> text_fields = {};  ///< fields of one or two texts; empty: known names
+  std::string label_field;                    ///< field of the label; "": a known name
 
   bool operator==(const DataConfig&) const = default;
 };

@@ -19,6 +19,7 @@ struct DataSets {
   std::unique_ptr<Dataset> train;       ///< shuffled
   std::unique_ptr<Dataset> validation;  ///< in order, with its tail; null if not asked for
   bool synthetic = false;
+  std::vector<std::string> classes = {};  ///< names of classes by number; none of other kinds
   std::string remark = {};  ///< note for people about what is not trained on as the files have it
 
   /// Reads all sources once and combines their fingerprints. Throws as DataSource::fingerprint.
@@ -70,6 +71,10 @@ const DataKind& pair_data();
 /// Returns the kind of texts of which data.noise_density is taken out and becomes the target
 /// (span_corruption.hpp). Columns: pair_form.hpp.
 const DataKind& span_data();
+
+/// Returns the kind of one or two texts with a label (label_file.hpp): a class, or a real number if
+/// the model's count "labels" is 1. Columns: label_form.hpp.
+const DataKind& label_data();
 
 /// Returns the number of samples of data.train that are trained on. validation_fraction holds out
 /// the others. Leaves at least one sample on either side, else throws Error(kInput).

@@ -35,7 +35,8 @@ std::span<T> values_in(std::span<std::byte> column) {
 struct ShownIds {
   std::string name;
   std::vector<int32_t> ids;
-  bool is_text = false;  ///< true if a tokenizer can decode them
+  bool is_text = false;    ///< true if a tokenizer can decode them
+  std::string words = {};  ///< shown in place of ids
 };
 
 class BucketOrder;
@@ -81,6 +82,9 @@ class Dataset {
   /// Returns the number of counted targets in `count` samples from `position` on. It divides a
   /// step's loss; every rank computes it for all ranks without reading data.
   int64_t counted(int64_t position, int64_t count) const;
+
+  /// Returns the label of the sample at a position: a class or a real number. NaN without one.
+  virtual double label(int64_t position) const;
 
   /// Returns a description of a sample for people: "32 + 1 tokens".
   virtual std::string form() const = 0;

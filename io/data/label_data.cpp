@@ -1,0 +1,222 @@
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "io/data/encoded_labels.hpp"
+#include "io/data/sample_files.hpp"
+#include "io/data/synthetic.hpp"
+#include "io/data/two_texts.hpp"
+#include "zero/base/error.hpp"
+#include "zero/base/text.hpp"
+#include "zero/io/data/data_kind.hpp"
+
+namespace zero {
+namespace {
+
+constexpr const char *kTrain = "data.train", *kSynthetic = "synthetic";
+
+int64_t labels_of(const DataOptions& options) {
+  const auto found = options.model.find("labels");
+  ZERO_REQUIRE(found != options.model.end() && found->second >= 1,
+               "labelled texts for a model without a count of labels");
+  return found->second;
+}
+
+bool is_real(const DataOptions& options) { return labels_of(options) == 1; }
+
+LabelForm form_of_columns(const DataOptions& options) {
+  return {.length = options.data.sequence_length, .is_real = is_real(options)};
+}
+
+std::vector<DataColumn> columns(const DataOptions& options) {
+  return form_of_columns(options).columns();
+}
+
+int32_t id_of_role(const DataOptions& options, int32_t id, const char* role, const char* place) {
+  if (id >= 0) return id;
+  refuse_settings({"data.tokenizer"}, "the tokenizer ", options.data.tokenizer, " names no ", role,
+                  " token, which stands ", place, "; take the one that the model comes with, or ",
+                  "write \"bytes\"");
+}
+
+/// Returns the form of samples. For bytes, cls and sep are control characters that texts seldom
+/// hold.
+LabelForm form_of(const DataOptions& options, const Tokenizer& tokenizer) {
+  SpecialIds known = known_ids(options, tokenizer);
+  LabelForm form = form_of_columns(options);
+  form.pad = pad_id_of(options, known);
+  if (options.data.tokenizer == "bytes") {
+    known.cls = form.pad == 1 ? 2 : 1;
+    known.sep = form.pad == 0 || form.pad > 2 ? 2 : 3;
+  }
+  form.cls = id_of_role(options, known.cls, "cls", "in front of each sample");
+  form.sep = id_of_role(options, known.sep, "sep", "behind each text");
+  return form;
+}
+
+/// Throws SettingsError unless the model has a label for each class. `key` is the key that the
+/// classes come from.
+void require_count(const DataOptions& options, const std::vector<std::string>& classes,
+                   const char* key) {
+  const int64_t labels = labels_of(options), count = int64_t(classes.size());
+  if (count == labels) return;
+  const bool may_lack = count < labels && key == kTrain;
+  std::string advice = text("write model.labels = ", count);
+  if (may_lack) advice += ", or all classes as data.labels";
+  if (count == 1) advice = "write all classes as data.labels";
+  refuse_settings({"model.labels", key}, key, " has ",
+                  count == 1 ? "the class " : text("the ", count, " classes "),
+                  classes_text(classes), " and the model ", counted(labels, "label"), "; ", advice);
+}
+
+void require_names(const DataOptions& options) {
+  const DataConfig& data = options.data;
+  const auto is_empty = [](const std::string& name) { return name.empty(); };
+  if (data.text_fields.size() > 2 || std::ranges::any_of(data.text_fields, is_empty)) {
+    refuse_settings({"data.text_fields"}, "a sample has one text or two, each in a field with a ",
+                    "name; write [\"NAME\"] or [\"FIRST\", \"SECOND\"]");
+  }
+  if (!data.labels.empty() && is_real(options)) {
+    refuse_settings({"data.labels", "model.labels"}, "a model of model.labels = 1 learns real ",
+                    "numbers and no classes; remove data.labels, or write model.labels = ",
+                    std::max<size_t>(data.labels.size(), 2));
+  }
+  for (auto name = data.labels.begin(); name != data.labels.end(); ++name) {
+    if (std::find(data.labels.begin(), name, *name) == name) continue;
+    refuse_settings({"data.labels"}, "\"", *name, "\" stands there twice; write each class once");
+  }
+}
+
+/// Returns the reader of the labels of data.train, and so of all files.
+LabelReader reader_for(const DataOptions& options, const LabelFile& train) {
+  const std::vector<std::string>& written = options.data.labels;
+  if (is_real(options)) return {};
+  const std::vector<std::string> classes = written.empty() ? classes_in(train) : written;
+  require_count(options, classes, written.empty() ? kTrain : "data.labels");
+  return {classes, !written.empty()};
+}
+
+/// An opener of labelled texts in a file, and in one more file for validation.
+class LabelOpener {
+ public:
+  LabelOpener(const DataOptions& options, std::shared_ptr<const Tokenizer> tokenizer)
+      : options_(options),
+        tokenizer_(std::move(tokenizer)),
+        form_(form_of(options, *tokenizer_)),
+        train_(file(options.data.train)),
+        reader_(reader_for(options, *train_)) {}
+
+  std::unique_ptr<EncodedLabels> opened(const std::string& path) const {
+    const auto own = path == options_.data.train ? train_ : file(path);
+    const size_t texts = own->fields().texts.size(), wanted = train_->fields().texts.size();
+    if (texts != wanted) {
+      refuse(Exit::kInput, path, ": has ", counted(int64_t(texts), "text"), " in a sample, and ",
+             options_.data.train, " ", wanted, "; write data.text_fields, the names in both");
+    }
+    const bool refuses = options_.data.too_long == TooLong::refuse;
+    return std::make_unique<EncodedLabels>(
+        own, reader_, EncodedLabels::Options{.form = form_, .refuse_long = refuses}, tokenizer_);
+  }
+  std::unique_ptr<Dataset> samples(EncodedLabels& source, int64_t first, int64_t count,
+                                   std::optional<uint64_t> seed) const {
+    return std::make_unique<LabelSamples>(source, form_, source.add(first, count), count, seed);
+  }
+  std::string remark(const EncodedLabels& source) const {
+    std::string words;
+    if (source.cut() > 0)
+      words = text(counted(source.cut(), "sample"), " cut to ", counted(form_.length, "token"));
+    if (const int64_t blank = source.file().blank_lines(); blank > 0)
+      words += text(words.empty() ? "" : ", ", blank_lines_text(blank));
+    return words;
+  }
+  const std::vector<std::string>& classes() const { return reader_.classes(); }
+
+ private:
+  std::shared_ptr<const LabelFile> file(const std::string& path) const {
+    return std::make_shared<LabelFile>(
+        path, LabelFields{.texts = options_.data.text_fields, .label = options_.data.label_field});
+  }
+
+  const DataOptions& options_;
+  std::shared_ptr<const Tokenizer> tokenizer_;
+  LabelForm form_;
+  std::shared_ptr<const LabelFile> train_;
+  LabelReader reader_;
+};
+
+/// A set of samples of random ids, all of the longest length, to measure speed. Views the source of
+/// ids, which must outlive it.
+class SyntheticLabels : public LabelDataset {
+ public:
+  struct Drawn {
+    std::vector<std::string> classes = {};
+    int64_t samples = 0;
+    uint64_t seed = 0;
+  };
+  SyntheticLabels(const TokenSource& source, const LabelForm& form, const Drawn& drawn)
+      : LabelDataset(form, drawn.classes, drawn.samples, drawn.seed),
+        source_(source),
+        labels_(std::max<int64_t>(int64_t(drawn.classes.size()), 2)) {}
+  LengthPair lengths(int64_t) const override { return {.target = form_.length}; }
+
+ private:
+  int64_t copy_ids(int64_t sample, std::span<int32_t> out) const override {
+    const auto ids = out.first(size_t(form_.length));
+    source_.read(sample * form_.length, ids);
+    return form_.length;
+  }
+  double label_of(int64_t sample) const override { return double(sample % labels_); }
+
+  const TokenSource& source_;
+  int64_t labels_;
+};
+
+/// Returns the names in data.labels, else "0", "1", ...
+std::vector<std::string> classes_of_synthetic(const DataOptions& options) {
+  std::vector<std::string> classes = options.data.labels;
+  for (int64_t i = 0; options.data.labels.empty() && i < labels_of(options); ++i)
+    classes.push_back(std::to_string(i));
+  require_count(options, classes, "data.labels");
+  return classes;
+}
+
+DataSets open_synthetic(const DataOptions& options, const Tokenizer& tokenizer) {
+  const LabelForm form = form_of(options, tokenizer);
+  const int64_t samples = synthetic_samples(options.data.max_train_samples);
+  auto source =
+      std::make_unique<SyntheticTokens>(options.seed, samples * form.length, options.vocab_size);
+  DataSets sets;
+  if (!form.is_real) sets.classes = classes_of_synthetic(options);
+  sets.train = std::make_unique<SyntheticLabels>(
+      *source, form,
+      SyntheticLabels::Drawn{.classes = sets.classes, .samples = samples, .seed = options.seed});
+  sets.train_source = std::move(source);
+  sets.synthetic = true;
+  return sets;
+}
+
+DataSets open(const DataOptions& options) {
+  require_names(options);
+  const std::shared_ptr<const Tokenizer> tokenizer = open_tokenizer(options.data.tokenizer);
+  require_vocabulary(options, *tokenizer);
+  if (options.data.train == kSynthetic) return open_synthetic(options, *tokenizer);
+  const LabelOpener opener(options, tokenizer);
+  DataSets sets = open_sample_files(options, opener);
+  sets.classes = opener.classes();
+  return sets;
+}
+
+}  // namespace
+
+const DataKind& label_data() {
+  static const DataKind kLabels{.name = "labels",
+                                .columns = columns,
+                                .files = token_data().files,
+                                .open = open,
+                                .keys = {"data.labels", "data.text_fields", "data.label_field",
+                                         "data.pad_id", "data.too_long", "data.length_buckets"}};
+  return kLabels;
+}
+
+}  // namespace zero

@@ -1,0 +1,121 @@
+#include "io/data/label_reader.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <optional>
+#include <set>
+
+#include "zero/base/error.hpp"
+#include "zero/base/text.hpp"
+
+namespace zero {
+namespace {
+
+/// Returns the finite number that a whole text is, or none.
+template <class T>
+std::optional<T> number_in(const std::string& text) {
+  T value{};
+  const char* last = text.data() + text.size();
+  const auto [end, error] = std::from_chars(text.data(), last, value);
+  if (text.empty() || error != std::errc() || end != last) return std::nullopt;
+  return std::isfinite(double(value)) ? std::optional(value) : std::nullopt;
+}
+
+/// Returns the name of a class, "" for null.
+std::string name_of(const JsonScalar& label, const std::string& place) {
+  if (const auto* word = std::get_if<std::string>(&label)) return *word;
+  if (const auto* whole = std::get_if<int64_t>(&label)) return std::to_string(*whole);
+  if (const auto* flag = std::get_if<bool>(&label)) return *flag ? "true" : "false";
+  if (const auto* real = std::get_if<double>(&label)) {
+    refuse(Exit::kInput, place, ": the label ", *real, " is no class; write words or whole ",
+           "numbers, or model.labels = 1 to learn real numbers");
+  }
+  return "";
+}
+
+bool is_missing(const std::string& name) { return name.empty() || name == "-" || name == "-1"; }
+
+[[noreturn]] void refuse_missing(const std::string& name, const std::string& place) {
+  refuse(Exit::kInput, place, ": the label \"", name, "\" says that there is none, as in files ",
+         "whose labels are kept secret; leave the line out",
+         name.empty() ? "" : ", or write data.labels with this name among the classes");
+}
+
+bool comes_before(const std::string& a, const std::string& b) {
+  const auto first = number_in<double>(a), second = number_in<double>(b);
+  if (first && second && *first != *second) return *first < *second;
+  if (first.has_value() != second.has_value()) return first.has_value();
+  return a < b;
+}
+
+double real_of(const JsonScalar& label, const std::string& place) {
+  double value = std::nan("");
+  if (const auto* word = std::get_if<std::string>(&label)) {
+    const auto found = number_in<double>(*word);
+    if (!found) {
+      refuse(Exit::kInput, place, ": the label \"", shown(*word), "\" is no number; a model of ",
+             "model.labels = 1 learns real numbers, so write the count of the classes there");
+    }
+    value = *found;
+  } else if (const auto* whole = std::get_if<int64_t>(&label)) {
+    value = double(*whole);
+  } else if (const auto* real = std::get_if<double>(&label)) {
+    value = *real;
+  } else if (const auto* flag = std::get_if<bool>(&label)) {
+    value = *flag ? 1 : 0;
+  } else {
+    refuse_missing("", place);
+  }
+  if (std::isfinite(float(value))) return value;
+  refuse(Exit::kInput, place, ": the label ", value, " is not finite in fp32; leave the line out");
+}
+
+}  // namespace
+
+LabelReader::LabelReader(std::vector<std::string> classes, bool are_written)
+    : classes_(std::move(classes)), are_written_(are_written) {
+  ZERO_REQUIRE(!classes_.empty(), "no classes");
+  takes_indices_ = are_written_ && std::ranges::none_of(classes_, [](const std::string& name) {
+                     return number_in<double>(name).has_value();
+                   });
+}
+
+double LabelReader::read(const JsonScalar& label, const std::string& place) const {
+  return is_real() ? real_of(label, place) : class_of(name_of(label, place), place);
+}
+
+double LabelReader::class_of(const std::string& name, const std::string& place) const {
+  const auto found = std::ranges::find(classes_, name);
+  if (found != classes_.end()) return double(found - classes_.begin());
+  if (is_missing(name)) refuse_missing(name, place);
+  const auto index = number_in<int64_t>(name);
+  if (takes_indices_ && index && *index >= 0 && *index < int64_t(classes_.size()))
+    return double(*index);
+  refuse(Exit::kInput, place, ": the label \"", shown(name), "\" is none of ",
+         are_written_ ? "data.labels, " : "the classes of data.train, ", classes_text(classes_),
+         are_written_ ? "; add it there" : "; write all classes as data.labels",
+         ", or leave the line out");
+}
+
+std::vector<std::string> classes_in(const LabelFile& file) {
+  std::set<std::string> found;
+  for (int64_t record = 0; record < file.records(); ++record) {
+    const std::string place = file.place(record), name = name_of(file.read(record).label, place);
+    if (is_missing(name)) refuse_missing(name, place);
+    found.insert(name);
+  }
+  std::vector<std::string> classes(found.begin(), found.end());
+  std::ranges::sort(classes, comes_before);
+  return classes;
+}
+
+std::string classes_text(const std::vector<std::string>& classes) {
+  constexpr size_t kMostNamed = 8;
+  std::string words;
+  for (size_t i = 0; i < std::min(classes.size(), kMostNamed); ++i)
+    words += (i > 0 ? ", " : "") + shown(classes[i]);
+  return words + (classes.size() > kMostNamed ? ", ..." : "");
+}
+
+}  // namespace zero

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "io/data/label_file.hpp"
+
+namespace zero {
+
+/// A reader of the labels of records: of classes, or of real numbers for a regression.
+class LabelReader {
+ public:
+  /// Makes a reader of real numbers.
+  LabelReader() = default;
+  /// Makes a reader of classes, in the order of the model's scores. If `are_written`, they are the
+  /// names in data.labels, else those of data.train.
+  LabelReader(std::vector<std::string> classes, bool are_written);
+
+  /// Returns the class or number of a label. A whole number i is class i if the classes are words
+  /// of data.labels, as in Hugging Face's columns. Throws Error(kInput) with `place` if there is
+  /// no such class, the number is not finite, or the label is missing: null, "", "-" or -1. Such a
+  /// name in data.labels is a class, and -1 a real number.
+  double read(const JsonScalar& label, const std::string& place) const;
+
+  bool is_real() const { return classes_.empty(); }
+  const std::vector<std::string>& classes() const { return classes_; }
+
+ private:
+  double class_of(const std::string& name, const std::string& place) const;
+
+  std::vector<std::string> classes_;
+  bool are_written_ = false, takes_indices_ = false;
+};
+
+/// Returns the different labels of a file, sorted: numbers by value, then words by their bytes.
+/// Throws as LabelReader::read() if a label is missing or no class.
+std::vector<std::string> classes_in(const LabelFile& file);
+
+/// Returns the names for a message, "a, b, c", but at most eight.
+std::string classes_text(const std::vector<std::string>& classes);
+
+}  // namespace zero

@@ -1,0 +1,196 @@
+// Ranks: 1
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/support/refusal.hpp"
+#include "tests/support/temp_file.hpp"
+#include "tests/support/tree_folder.hpp"
+#include "zero/io/data/data_kind.hpp"
+#include "zero/io/data/dataset.hpp"
+
+namespace zero {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing_support::refusal_of;
+using testing_support::TempFile;
+
+/// Ten records with the texts a, b, ... and labels x and y in turn, and a z at the end.
+std::string ten_lines() {
+  std::string out = "text,label\n";
+  for (int i = 0; i < 10; ++i)
+    out += std::string(1, char('a' + i)) + (i == 9 ? ",z\n" : i % 2 ? ",x\n" : ",y\n");
+  return out;
+}
+
+DataOptions options_of(const std::string& train, int64_t labels = 3) {
+  return {.data = {.train = train, .sequence_length = 8},
+          .seed = 1,
+          .vocab_size = 256,
+          .model = {{"labels", labels}}};
+}
+
+std::string refusal(const DataOptions& options, Exit exit = Exit::kUsage) {
+  return refusal_of(exit, [&] { label_data().open(options); });
+}
+
+/// The letter and the label of each sample in its order.
+std::string shown(const Dataset& data) {
+  std::string out;
+  for (int64_t i = 0; i < data.samples(); ++i) {
+    const std::vector<ShownIds> sample = data.shown(i);
+    EXPECT_EQ(sample[0].ids.size(), 3u);
+    out += char(sample[0].ids[1]) + sample[1].words + " ";
+  }
+  return out;
+}
+
+TEST(LabelData, TakesTheClassesFromAllOfTheTrainingFile) {
+  const TempFile file("t.csv", ten_lines());
+  DataOptions options = options_of(file.path());
+  options.data.validation_fraction = 0.3;
+  options.data.max_train_samples = 2;
+  const DataSets sets = label_data().open(options);
+  EXPECT_THAT(sets.classes, ElementsAre("x", "y", "z"));
+  EXPECT_EQ(shown(*sets.validation), "hx iy jz ");
+  EXPECT_EQ(sets.train->samples(), 2);
+  EXPECT_EQ(sets.train->counted(0, 2), 2);
+  options.data.max_train_samples = 0;
+  std::string trained = shown(*label_data().open(options).train);
+  EXPECT_NE(trained, "ay bx cy dx ey fx gy ") << "shuffled";
+  std::ranges::sort(trained);
+  std::string in_order = "ay bx cy dx ey fx gy ";
+  std::ranges::sort(in_order);
+  EXPECT_EQ(trained, in_order);
+}
+
+TEST(LabelData, TakesTheValidationFromAFileOfOtherNames) {
+  const TempFile file("t.csv", ten_lines()),
+      other("v.jsonl", "{\"sentence\": \"q\", \"gold_label\": \"z\"}\n");
+  DataOptions options = options_of(file.path());
+  options.data.validation = other.path();
+  const DataSets sets = label_data().open(options);
+  EXPECT_EQ(shown(*sets.validation), "qz ");
+  EXPECT_EQ(sets.validation->label(0), 2);
+  EXPECT_NE(sets.fingerprint(), label_data().open(options_of(file.path())).fingerprint());
+  other.write("{\"sentence\": \"q\", \"label\": \"w\"}\n");
+  EXPECT_THAT(refusal(options, Exit::kInput),
+              HasSubstr("v.jsonl: line 1: the label \"w\" is none of the classes of data.train, "
+                        "x, y, z; write all classes as data.labels"));
+  other.write("{\"sentence\": \"q\", \"label\": -1}\n");
+  EXPECT_THAT(refusal(options, Exit::kInput),
+              HasSubstr("line 1: the label \"-1\" says that there"));
+  other.write("{\"sentence1\": \"q\", \"sentence2\": \"q\", \"label\": \"x\"}\n");
+  EXPECT_THAT(refusal(options, Exit::kInput), HasSubstr("has 2 texts in a sample, and "));
+}
+
+TEST(LabelData, RefusesAnotherCountOfClassesThanTheModels) {
+  const TempFile file("t.csv", ten_lines()), one("o.csv", "text,label\na,x\n");
+  EXPECT_THAT(refusal(options_of(file.path(), 2)),
+              HasSubstr("data.train has the 3 classes x, y, z and the model 2 labels; write "
+                        "model.labels = 3"));
+  EXPECT_THAT(refusal(options_of(file.path(), 4)),
+              HasSubstr("and the model 4 labels; write model.labels = 3, or all classes as "
+                        "data.labels"));
+  EXPECT_THAT(refusal(options_of(one.path(), 2)),
+              HasSubstr("data.train has the class x and the model 2 labels; write all classes as "
+                        "data.labels"));
+  DataOptions options = options_of(one.path(), 3);
+  options.data.labels = {"x", "y"};
+  EXPECT_THAT(refusal(options), HasSubstr("data.labels has the 2 classes x, y and the model 3 "
+                                          "labels; write model.labels = 2"));
+  options.model["labels"] = 2;
+  EXPECT_THAT(label_data().open(options).classes, ElementsAre("x", "y"));
+}
+
+TEST(LabelData, LearnsRealNumbersIfTheModelHasOneLabel) {
+  const TempFile file("s.tsv", "sentence1\tsentence2\tscore\na\tb\t3.8\nc\td\t0\n");
+  DataOptions options = options_of(file.path(), 1);
+  options.data.validation = file.path();
+  const DataSets sets = label_data().open(options);
+  EXPECT_THAT(sets.classes, IsEmpty());
+  EXPECT_EQ(sets.validation->label(0), 3.8);
+  EXPECT_EQ(label_data().columns(options)[2], (DataColumn{"labels", Dtype::f32, 1}));
+  EXPECT_EQ(label_data().columns(options_of("", 2))[2], (DataColumn{"labels", Dtype::i32, 1}));
+  options.data.labels = {"a"};
+  EXPECT_THAT(refusal(options), HasSubstr("a model of model.labels = 1 learns real numbers and no "
+                                          "classes; remove data.labels"));
+}
+
+TEST(LabelData, TakesSpecialIdsOfATokenizerAndOwnOnesForBytes) {
+  const std::string golden = (testing_support::tree_folder() / "tests/golden/").string();
+  const TempFile file("t.csv", ten_lines());
+  DataOptions options = options_of(file.path());
+  EXPECT_THAT(label_data().open(options).train->shown(0)[0].ids,
+              ElementsAre(1, testing::Ge('a'), 2));
+  options.ids.pad = 1;
+  EXPECT_THAT(label_data().open(options).train->shown(0)[0].ids,
+              ElementsAre(2, testing::Ge('a'), 3));
+  options.ids.pad = 2;
+  EXPECT_THAT(label_data().open(options).train->shown(0)[0].ids,
+              ElementsAre(1, testing::Ge('a'), 3));
+  options = options_of(file.path());
+  options.vocab_size = 900;
+  options.data.tokenizer = golden + "bpe";
+  options.data.pad_id = 0;
+  EXPECT_THAT(refusal(options),
+              AllOf(HasSubstr("names no cls token, which stands in front of each sample; take the "
+                              "one that the model comes with, or write \"bytes\"")));
+  options.data.pad_id = 1;
+  options.ids.pad = 0;
+  EXPECT_THAT(refusal(options), HasSubstr("data.pad_id"));
+  options = options_of(file.path());
+  options.vocab_size = 200;
+  EXPECT_THAT(refusal(options), HasSubstr("write model.vocab_size = 256 or more"));
+}
+
+TEST(LabelData, SaysHowManySamplesWereCut) {
+  const TempFile file("t.csv", ten_lines() + "a long text,x\n\n");
+  DataOptions options = options_of(file.path());
+  EXPECT_EQ(label_data().open(options).remark,
+            "in training 1 sample cut to 8 tokens, 1 blank line at the end is passed over");
+  options.data.too_long = TooLong::refuse;
+  EXPECT_THAT(refusal(options, Exit::kInput),
+              HasSubstr("t.csv: line 12: the sample has 13 tokens"));
+}
+
+TEST(LabelData, RefusesKeysThatNameNothing) {
+  const TempFile file("t.csv", ten_lines());
+  DataOptions options = options_of(file.path());
+  options.data.text_fields = {"a", "b", "c"};
+  EXPECT_THAT(refusal(options), HasSubstr("data.text_fields: a sample has one text or two"));
+  options.data.text_fields = {""};
+  EXPECT_THAT(refusal(options), HasSubstr("data.text_fields: a sample has one text or two"));
+  options.data.text_fields = {};
+  options.data.labels = {"x", "y", "x"};
+  EXPECT_THAT(refusal(options), HasSubstr("data.labels: \"x\" stands there twice"));
+}
+
+TEST(LabelData, MakesSyntheticSamplesThatSaySo) {
+  DataOptions options = options_of("synthetic", 3);
+  options.data.max_train_samples = 6;
+  const DataSets sets = label_data().open(options);
+  EXPECT_TRUE(sets.synthetic);
+  EXPECT_THAT(sets.classes, ElementsAre("0", "1", "2"));
+  EXPECT_EQ(sets.train->samples(), 6);
+  EXPECT_EQ(sets.train->shown(0)[0].ids.size(), 8u);
+  double sum = 0;
+  for (int64_t i = 0; i < 6; ++i) sum += sets.train->label(i);
+  EXPECT_EQ(sum, 6) << "each class twice";
+  options.data.labels = {"a", "b"};
+  EXPECT_THAT(refusal(options), HasSubstr("write model.labels = 2"));
+}
+
+TEST(LabelData, NamesAllFilesThatItReads) {
+  EXPECT_THAT(label_data().files({.data = {.train = "a.tsv", .validation = "b.csv"}}),
+              ElementsAre("a.tsv", "b.csv"));
+}
+
+}  // namespace
+}  // namespace zero

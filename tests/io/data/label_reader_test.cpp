@@ -1,0 +1,96 @@
+// Ranks: 1
+
+#include "io/data/label_reader.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/support/refusal.hpp"
+#include "tests/support/temp_file.hpp"
+
+namespace zero {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing_support::refusal_of;
+using testing_support::TempFile;
+
+std::vector<std::string> classes_of(const std::string& labels) {
+  std::string content = "text,label\n";
+  for (const char label : labels) content += "a," + std::string(1, label) + "\n";
+  const TempFile file("c.csv", content);
+  return classes_in(LabelFile(file.path(), {}));
+}
+
+std::string refusal(const LabelReader& reader, const JsonScalar& label) {
+  return refusal_of(Exit::kInput, [&] { reader.read(label, "f: line 2"); });
+}
+
+TEST(LabelReader, SortsNumbersByValueInFrontOfWords) {
+  EXPECT_THAT(classes_of("bcabba"), ElementsAre("a", "b", "c"));
+  const TempFile file("n.jsonl",
+                      "{\"text\": \"\", \"label\": 10}\n{\"text\": \"\", \"label\": \"b\"}\n"
+                      "{\"text\": \"\", \"label\": 9}\n{\"text\": \"\", \"label\": -3}\n"
+                      "{\"text\": \"\", \"label\": \"9\"}\n{\"text\": \"\", \"label\": \"nan\"}\n"
+                      "{\"text\": \"\", \"label\": true}\n");
+  EXPECT_THAT(classes_in(LabelFile(file.path(), {})),
+              ElementsAre("-3", "9", "10", "b", "nan", "true"))
+      << "9 and \"9\" are one class";
+}
+
+TEST(LabelReader, GivesClassesTheirPlaces) {
+  const LabelReader of_train({"no", "yes"}, false), written({"no", "yes"}, true);
+  EXPECT_EQ(of_train.read("yes", ""), 1);
+  EXPECT_EQ(written.read("no", ""), 0);
+  EXPECT_EQ(written.read(int64_t(1), ""), 1) << "a column of classes of Hugging Face";
+  EXPECT_EQ(written.read("1", ""), 1) << "likewise in a table";
+  EXPECT_THAT(refusal(of_train, int64_t(1)),
+              HasSubstr("f: line 2: the label \"1\" is none of the classes of data.train, no, yes; "
+                        "write all classes as data.labels, or leave"));
+  EXPECT_THAT(refusal(written, int64_t(2)),
+              HasSubstr("the label \"2\" is none of data.labels, no, yes; add it there, or"));
+  EXPECT_THAT(refusal(written, "maybe"), HasSubstr("none of data.labels, no, yes"));
+  const LabelReader numbers({"1", "0"}, true);
+  EXPECT_EQ(numbers.read(int64_t(0), ""), 1) << "a name, as there are numbers among them";
+  EXPECT_EQ(numbers.read(int64_t(1), ""), 0);
+}
+
+TEST(LabelReader, RefusesMissingLabelsUnlessTheyAreWritten) {
+  const LabelReader reader({"0", "1"}, false);
+  for (const JsonScalar& label : {JsonScalar(nullptr), JsonScalar(""), JsonScalar("-"),
+                                  JsonScalar(int64_t(-1)), JsonScalar("-1")}) {
+    EXPECT_THAT(refusal(reader, label), HasSubstr("f: line 2: the label \""));
+    EXPECT_THAT(refusal(reader, label), HasSubstr("says that there is none"));
+  }
+  EXPECT_EQ(LabelReader({"-1", "0", "1"}, true).read(int64_t(-1), ""), 0);
+  EXPECT_THAT(refusal_of(Exit::kInput, [] { classes_of("ab-"); }),
+              HasSubstr("c.csv: line 4: the label \"-\" says that there is none"));
+}
+
+TEST(LabelReader, ReadsRealNumbersThatAreFinite) {
+  const LabelReader reader;
+  EXPECT_TRUE(reader.is_real());
+  EXPECT_EQ(reader.read("3.8", ""), 3.8);
+  EXPECT_EQ(reader.read(2.5, ""), 2.5);
+  EXPECT_EQ(reader.read(int64_t(-1), ""), -1) << "a number like any other";
+  for (const JsonScalar& label : {JsonScalar("good"), JsonScalar("nan"), JsonScalar("")}) {
+    EXPECT_THAT(refusal(reader, label), HasSubstr("is no number; a model of model.labels = 1"));
+  }
+  EXPECT_THAT(refusal(reader, 1e300), HasSubstr("is not finite in fp32"));
+  EXPECT_THAT(refusal(reader, nullptr), HasSubstr("says that there is none"));
+  EXPECT_THAT(
+      refusal(LabelReader({"a", "b"}, true), 0.5),
+      HasSubstr("the label 0.5 is no class; write words or whole numbers, or model.labels"));
+}
+
+TEST(LabelReader, NamesAFewClasses) {
+  EXPECT_EQ(classes_text({"a", "b"}), "a, b");
+  EXPECT_EQ(classes_text({"1", "2", "3", "4", "5", "6", "7", "8", "9"}),
+            "1, 2, 3, 4, 5, 6, 7, 8, ...");
+}
+
+}  // namespace
+}  // namespace zero
