@@ -107,6 +107,10 @@ target_include_directories(bpe_ids PRIVATE ${PROJECT_SOURCE_DIR})
 add_executable(text_ids runs/text_ids.cpp)
 target_link_libraries(text_ids PRIVATE zero_io)
 target_include_directories(text_ids PRIVATE ${PROJECT_SOURCE_DIR})
+# That of runs/class_ids.py, likewise.
+add_executable(class_ids runs/class_ids.cpp)
+target_link_libraries(class_ids PRIVATE zero_io)
+target_include_directories(class_ids PRIVATE ${PROJECT_SOURCE_DIR})
 
 # Digests of files that runs/hostile.py has forged.
 add_executable(reseal runs/reseal.cpp)

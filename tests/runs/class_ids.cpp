@@ -1,0 +1,43 @@
+// What tests/runs/class_ids.py compares with: class_ids TOKENIZER FILE TOKENS writes a line for
+// each labelled sample of FILE, of at most TOKENS: its class and its ids.
+
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+
+#include "zero/io/data/data_kind.hpp"
+
+namespace zero {
+namespace {
+
+void write_all(const char* tokenizer, const char* file, int64_t tokens) {
+  const DataOptions options{.data = {.train = file,
+                                     .validation = file,
+                                     .tokenizer = tokenizer,
+                                     .sequence_length = tokens},
+                            .vocab_size = 1 << 20,
+                            .model = {{"labels", 3}}};
+  const DataSets sets = label_data().open(options);
+  for (int64_t i = 0; i < sets.validation->samples(); ++i) {
+    std::printf("%d", int(sets.validation->label(i)));
+    for (const int32_t id : sets.validation->shown(i)[0].ids) std::printf(" %d", int(id));
+    std::printf("\n");
+  }
+}
+
+}  // namespace
+}  // namespace zero
+
+int main(int argc, char** argv) {
+  if (argc != 4) {
+    std::fputs("usage: class_ids TOKENIZER FILE TOKENS\n", stderr);
+    return 2;
+  }
+  try {
+    zero::write_all(argv[1], argv[2], std::atoll(argv[3]));
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 3;
+  }
+  return 0;
+}
