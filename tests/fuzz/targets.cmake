@@ -18,8 +18,12 @@ zero_fuzz_target(manifest FILES io/checkpoint/manifest*.cpp io/interop/json.cpp
 zero_fuzz_target(shard FILES io/checkpoint/manifest*.cpp io/checkpoint/shard_reader.cpp
                        io/checkpoint/blocks.cpp io/checkpoint/folder_files.cpp io/interop/json.cpp
                  LINKS zero_io SEEDS tests/fuzz/seeds/shard)
-zero_fuzz_target(pairs FILES io/data/pair_file.cpp io/data/data_file.cpp io/interop/json.cpp
+zero_fuzz_target(pairs FILES io/data/pair_file.cpp io/data/field_file.cpp io/data/data_file.cpp
+                       io/interop/json.cpp
                  LINKS zero_io SEEDS tests/fuzz/seeds/pairs)
+zero_fuzz_target(labels FILES io/data/label_file.cpp io/data/label_reader.cpp io/data/field_file.cpp
+                        io/data/data_file.cpp io/interop/json.cpp
+                 LINKS zero_io SEEDS tests/fuzz/seeds/labels)
 zero_fuzz_target(tokenizer_settings FILES io/text/tokenizer_settings.cpp io/text/added_tokens.cpp
                        io/text/byte_trie.cpp io/text/bpe_tokenizer.cpp io/text/bpe_files.cpp
                        io/text/unicode_classes.cpp io/text/tokenizer.cpp
