@@ -11,16 +11,17 @@ namespace zero {
 namespace {
 
 void write_all(const char* tokenizer, const char* file, int64_t tokens) {
-  const DataOptions options{.data = {.train = file,
-                                     .validation = file,
-                                     .tokenizer = tokenizer,
-                                     .sequence_length = tokens},
-                            .vocab_size = 1 << 20,
-                            .model = {{"labels", 3}}};
+  DataOptions options;
+  options.data.train = options.data.validation = file;
+  options.data.tokenizer = tokenizer;
+  options.data.sequence_length = tokens;
+  options.vocab_size = 1 << 20;
+  options.model = {{"labels", 3}};
   const DataSets sets = label_data().open(options);
   for (int64_t i = 0; i < sets.validation->samples(); ++i) {
     std::printf("%d", int(sets.validation->label(i)));
-    for (const int32_t id : sets.validation->shown(i)[0].ids) std::printf(" %d", int(id));
+    const std::vector<ShownIds> shown = sets.validation->shown(i);
+    for (const int32_t id : shown[0].ids) std::printf(" %d", int(id));
     std::printf("\n");
   }
 }
