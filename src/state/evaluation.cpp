@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "zero/base/error.hpp"
+#include "zero/model/label_scores.hpp"
 
 namespace zero::state {
 
@@ -15,6 +16,13 @@ void Evaluation::measure(std::span<const Metric> of_objective, MetricSource sour
                          std::span<const int64_t> counts) {
   for (const Metric& metric : of_objective) {
     if (metric.source == source) metrics.push_back({&metric, metric.value(loss, counts)});
+  }
+}
+
+void Evaluation::measure(std::span<const Metric> of_objective, const model::LabelScores& scores) {
+  for (const Metric& metric : of_objective) {
+    if (metric.source == MetricSource::scores && metric.measures(scores.labels))
+      metrics.push_back({&metric, metric.of_scores(scores)});
   }
 }
 

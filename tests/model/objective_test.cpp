@@ -11,6 +11,7 @@
 #include "tests/support/models.hpp"
 #include "tests/support/refusal.hpp"
 #include "zero/graph/operations.hpp"
+#include "zero/model/label_scores.hpp"
 #include "zero/model/recipe.hpp"
 #include "zero/model/text_scores.hpp"
 
@@ -23,7 +24,9 @@ TEST(Objectives, TakeTheirDataAndTheirUnit) {
   EXPECT_EQ(&objective_for(unset_config()), &next_token_objective());
   EXPECT_EQ(next_token_objective().data, &token_data());
   EXPECT_EQ(span_objective().data, &span_data());
-  for (const Objective* one : objectives()) EXPECT_EQ(one->counted_by, kByToken);
+  EXPECT_EQ(label_objective().data, &label_data());
+  for (const Objective* one : objectives())
+    EXPECT_EQ(one->counted_by, one == &label_objective() ? kBySample : kByToken);
   testing_support::refusal_of(Exit::kInternal, [] { objective_for({}); });
 }
 
@@ -36,6 +39,23 @@ TEST(Objectives, OfPairsScoreTextsByCounts) {
   EXPECT_EQ(pairs.metric("bleu")->value(0, numbers), bleu(counts));
   EXPECT_EQ(pairs.metric("exact_match")->value(0, numbers), 0.5);
   EXPECT_EQ(pairs.metric("perplexity")->value(2, {}), std::exp(2.0));
+}
+
+TEST(Objectives, OfLabelsMeasureClassesOrNumbers) {
+  const auto names = [](int64_t labels) {
+    std::vector<std::string_view> fitting;
+    for (const Metric& metric : label_objective().settings.metrics)
+      if (metric.measures(labels)) fitting.push_back(metric.name);
+    return fitting;
+  };
+  EXPECT_THAT(names(2), ::testing::ElementsAre("accuracy", "f1", "matthews"));
+  EXPECT_EQ(names(3), names(2));
+  EXPECT_THAT(names(1), ::testing::ElementsAre("pearson", "spearman"));
+  const std::vector<float> scores = {0, 1, 1, 0};
+  const std::vector<double> truths = {1, 1};
+  std::vector<double> room(6);
+  const LabelScores half{.labels = 2, .scores = scores, .truths = truths, .room = room};
+  EXPECT_EQ(label_objective().settings.metric("accuracy")->of_scores(half), 0.5);
 }
 
 /// A head of two classes behind the rows of a trunk.

@@ -5,6 +5,8 @@
 
 #include <array>
 
+#include "zero/model/label_scores.hpp"
+
 namespace zero::state {
 namespace {
 
@@ -26,6 +28,23 @@ TEST(Evaluation, HoldsTheMetricsOfEachSourceInTheirOrder) {
   EXPECT_EQ(evaluation.measured("share")->value, 0.75);
   EXPECT_EQ(evaluation.metrics[1].metric, &metrics[1]);
   EXPECT_EQ(evaluation.measured("never"), nullptr);
+}
+
+TEST(Evaluation, HoldsTheMetricsOfScoresThatFitTheLabels) {
+  const auto labels = [](const model::LabelScores& scores) { return double(scores.labels); };
+  const std::array metrics = {
+      Metric{.name = "share", .source = MetricSource::samples, .value = share},
+      Metric{.name = "class", .source = MetricSource::scores, .of_scores = labels},
+      Metric{.name = "number",
+             .source = MetricSource::scores,
+             .of_scores = labels,
+             .of_numbers = true}};
+  Evaluation classes, numbers;
+  classes.measure(metrics, model::LabelScores{.labels = 3});
+  numbers.measure(metrics, model::LabelScores{.labels = 1});
+  ASSERT_TRUE(classes.metrics.size() == 1 && numbers.metrics.size() == 1);
+  EXPECT_EQ(classes.measured("class")->value, 3);
+  EXPECT_EQ(numbers.measured("number")->value, 1);
 }
 
 }  // namespace

@@ -13,13 +13,15 @@
 namespace zero {
 
 namespace model {
+struct LabelScores;
 struct Objective;
-}
+}  // namespace model
 
 /// The measured things that a metric comes from.
 enum class MetricSource : uint8_t {
   loss,     ///< the mean loss, with which the metric grows
   samples,  ///< counts that the graph of an evaluation puts out
+  scores,   ///< scores of the validation set's samples, beside their labels
   texts     ///< counts of texts that evaluation.generate writes
 };
 
@@ -34,6 +36,16 @@ struct Metric {
   /// the loss.
   double (*value)(double loss, std::span<const int64_t> counts) = nullptr;
   std::string signature = {};  ///< settings that others need to compare the number; "" for none
+  /// Returns the metric of MetricSource::scores; NaN if it is undefined.
+  double (*of_scores)(const model::LabelScores&) = nullptr;
+  /// Under MetricSource::scores, true for a metric of models with one label, which is a number. The
+  /// others measure models with classes.
+  bool of_numbers = false;
+
+  /// True if models with so many labels have the metric.
+  bool measures(int64_t labels) const {
+    return source != MetricSource::scores || of_numbers == (labels == 1);
+  }
 };
 
 /// The name of the loss in checkpoint.best_metric. It needs no row: every evaluation measures it.

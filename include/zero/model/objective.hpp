@@ -33,6 +33,9 @@ const Objective& next_token_objective();
 /// spans to restore.
 const Objective& pair_objective();
 const Objective& span_objective();
+/// Returns the objective whose sample is one text or two with a label: a class, or a number for
+/// models of one label.
+const Objective& label_objective();
 
 /// Returns all objectives.
 std::vector<const Objective*> objectives();
@@ -42,5 +45,7 @@ const Objective& objective_for(const RunConfig& config);
 
 /// Returns the metric exp(loss).
 Metric perplexity_metric();
+/// Returns the metrics of scores beside labels (label_scores.hpp).
+std::vector<Metric> label_metrics();
 
 }  // namespace zero::model

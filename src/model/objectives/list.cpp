@@ -6,7 +6,7 @@
 namespace zero::model {
 
 std::vector<const Objective*> objectives() {
-  return {&next_token_objective(), &pair_objective(), &span_objective()};
+  return {&next_token_objective(), &pair_objective(), &span_objective(), &label_objective()};
 }
 
 const Objective& objective_for(const RunConfig& config) {
