@@ -335,7 +335,8 @@ std::string unknown_best(const C& c) {
   if (!acts || !owner || !validates(c)) return kFine;
   const Metric* measured = acts->metric(metric);
   const bool is_of_texts = owner->metric(metric)->source == MetricSource::texts;
-  if (measured && (!is_of_texts || c.evaluation.generate)) return kFine;
+  if (measured && (!is_of_texts || c.evaluation.generate))
+    return fault_of_labels(c, *acts, *measured);
   const std::string what =
       is_of_texts ? text("a number of texts that are generated for a validation set of ",
                          owner->name, "; write evaluation.generate = true for such a model, or ")

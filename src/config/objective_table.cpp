@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "zero/base/text.hpp"
 #include "zero/config/model_table.hpp"
 
 namespace zero {
@@ -59,6 +60,19 @@ const ObjectiveSettings* objective_with(const ModelTable* table, std::string_vie
     if (!found && objective.metric(metric)) found = &objective;
   });
   return found;
+}
+
+std::string fault_of_labels(const RunConfig& config, const ObjectiveSettings& objective,
+                            const Metric& metric) {
+  const ModelNumbers numbers = model_numbers(config);
+  const auto labels = numbers.counts.find(kLabelCount);
+  if (labels == numbers.counts.end() || metric.measures(labels->second)) return "";
+  std::string fitting;
+  for (const Metric& one : objective.metrics)
+    if (one.measures(labels->second)) fitting += text('"', one.name, "\", ");
+  return text('"', metric.name, "\" is a number of models with ",
+              metric.of_numbers ? "one label" : "two labels or more", ", and this one has ",
+              labels->second, "; write ", fitting, "or \"", kLossMetric, '"');
 }
 
 }  // namespace zero

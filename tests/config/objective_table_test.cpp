@@ -83,5 +83,41 @@ TEST(Objectives, RefuseWhatOnlyAnotherOneHas) {
                                      "\"validation_loss\""));
 }
 
+/// A table of one family, whose model has so many labels, with a metric of classes and one of
+/// numbers.
+ModelTable with_labels(int64_t (*labels)(const RunConfig&)) {
+  const auto metric = [](std::string_view name, bool of_numbers) {
+    return Metric{.name = name, .source = MetricSource::scores, .of_numbers = of_numbers};
+  };
+  ModelFamily family = models()->front();
+  family.sizes = {};
+  family.counts.push_back({.name = kLabelCount, .range = {.automatic = true}, .otherwise = labels});
+  family.objectives = {
+      {.name = "labels", .metrics = {metric("share", false), metric("fit", true)}}};
+  return {family};
+}
+
+TEST(Objectives, RefuseAMetricOfOtherLabelsWithThoseThatFit) {
+  const auto told = [](int64_t (*labels)(const RunConfig&), const char* metric) {
+    try {
+      const Lines lines = {"data.validation_fraction = 0.5", "checkpoint.interval = 5",
+                           "evaluation.interval = 5",
+                           text("checkpoint.best_metric = \"", metric, "\"")};
+      read_config(with_labels(labels), join(complete(lines)), "in.toml");
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  const auto one = [](const RunConfig&) { return int64_t(1); };
+  const auto three = [](const RunConfig&) { return int64_t(3); };
+  EXPECT_EQ(told(one, "fit"), "");
+  EXPECT_EQ(told(three, "share"), "");
+  EXPECT_THAT(told(one, "share"),
+              HasSubstr("\"share\" is a number of models with two labels or more, and this one has "
+                        "1; write \"fit\", or \"validation_loss\""));
+  EXPECT_THAT(told(three, "fit"), HasSubstr("with one label, and this one has 3; write \"share\""));
+}
+
 }  // namespace
 }  // namespace zero

@@ -66,6 +66,8 @@ struct ModelRate {
 
 /// The count that every family has: the width of a token between blocks.
 inline constexpr std::string_view kWidth = "width";
+/// The count of families that label texts: scores of a sample. 1: the score is a number.
+inline constexpr std::string_view kLabelCount = "labels";
 
 struct ModelSize {
   std::string_view name;

@@ -86,4 +86,9 @@ std::vector<std::string_view> metric_names(const ModelTable* table);
 /// Returns an objective of any family that has the metric, or null.
 const ObjectiveSettings* objective_with(const ModelTable* table, std::string_view metric);
 
+/// Returns the error text for a metric of models with other labels than the configured one, with
+/// the metrics that fit. Returns "" if it fits, or the model's family counts no labels.
+std::string fault_of_labels(const RunConfig& config, const ObjectiveSettings& objective,
+                            const Metric& metric);
+
 }  // namespace zero
