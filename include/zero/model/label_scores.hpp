@@ -30,7 +30,7 @@ int64_t chosen_class(std::span<const float> scores);
 /// do, if a labelled sample has a score that is NaN, or no sample is labelled.
 double accuracy(const LabelScores& of);
 
-/// Returns 2 tp / (2 tp + fp + fn) of class 1 of two. Of more classes, returns the mean over those
+/// Returns 2 tp / (2 tp + fp + fn) of class 1 of two. For more classes, returns the mean over those
 /// that occur as a choice or a label (macro average). Returns 0 for 0/0, as f1_score of
 /// scikit-learn.
 double f1(const LabelScores& of);
