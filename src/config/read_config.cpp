@@ -71,6 +71,7 @@ class Reader {
   /// Fills the keys that [model] omits with the numbers of the model that the run begins from.
   void take_start(ModelConfig& model, const StartNumbers& start) {
     const bool named = !model.name.empty();
+    model.start.labels = start.classes;
     const ModelFamily* family = &family_of(model);
     std::string differing;
     const auto differ = [&](std::string_view name, const std::string& wanted,

@@ -265,6 +265,8 @@ Facts launch_facts(const FactParts& parts) {
   if (has_stored_norms(parts.build.plan)) facts[kNormsFact] = "of stored tensors";
   if (!parts.generation.empty()) facts[kGenerationFact] = parts.generation;
   if (!parts.lent.empty()) facts[kLentFact] = parts.lent;
+  if (!parts.classes.empty())
+    facts[kClassesFact] = to_text(TomlArray(parts.classes.begin(), parts.classes.end()));
   return facts;
 }
 
@@ -293,7 +295,7 @@ std::string data_text(const Facts& facts) {
 
 FactChanges changes_since(const Facts& saved, const Facts& now, bool other_data) {
   FactChanges changes;
-  for (const char* name : {"architecture", kTokenizerFact, kDataFact}) {
+  for (const char* name : {"architecture", kTokenizerFact, kClassesFact, kDataFact}) {
     const std::string &was = fact(saved, name), &is = fact(now, name);
     if (was == is) continue;
     if (name == kDataFact && other_data) {
@@ -301,11 +303,13 @@ FactChanges changes_since(const Facts& saved, const Facts& now, bool other_data)
       changes.may_end_streak = true;
       continue;
     }
-    changes.refused = name == kDataFact
-                          ? text("data is ", data_text(saved), " there and ", data_text(now),
+    changes.refused =
+        name == kDataFact ? text("data is ", data_text(saved), " there and ", data_text(now),
                                  " now, which data.changed = true "
                                  "allows")
-                          : text(name, " is ", was, " there and ", is, " now");
+        : name == kClassesFact
+            ? text("classes are ", was, " there and ", is, " now; write data.labels = ", was)
+            : text(name, " is ", was, " there and ", is, " now");
     return changes;
   }
   for (const auto& [key, was, is] :

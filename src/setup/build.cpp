@@ -214,6 +214,7 @@ DataOptions data_options(const RunConfig& config) {
           .seed = uint64_t(config.run.seed),
           .vocab_size = form.vocabulary,
           .ids = form.ids,
+          .known_labels = config.model.start.labels,
           .model = model_numbers(config).counts};
 }
 

@@ -196,6 +196,38 @@ const model::Objective* objective_in(const model::Catalogue& catalogue,
                 text("only an objective that a ", model.family->title, " learns here"));
 }
 
+/// Returns Hugging Face's name of a class without a name.
+std::string default_class(size_t index) { return text("LABEL_", index); }
+
+/// Returns the names of labels, without those that only number them. Other models may have names of
+/// a task that they do not learn here.
+std::vector<std::string> classes_in(const model::Architecture& model,
+                                    const model::Objective* objective,
+                                    const model::HubConfig& settings) {
+  const bool labels = model.numbers.counts.contains(kLabelCount) ||
+                      (objective && objective->measures(MetricSource::scores));
+  if (!labels) return {};
+  std::vector<std::string> names;
+  bool is_named = false;
+  for (;;) {
+    const std::string name = settings.word_or(text("id2label.", names.size()), "");
+    if (name.empty()) break;
+    is_named |= name != default_class(names.size());
+    names.push_back(name);
+  }
+  return is_named ? names : std::vector<std::string>();
+}
+
+/// Returns the names that config.json has for each label. Transformers counts labels by them.
+std::vector<std::string> hub_classes(const ModelDescription& description) {
+  const auto count = description.model.numbers.counts.find(kLabelCount);
+  std::vector<std::string> names = description.classes;
+  const bool counts = count != description.model.numbers.counts.end();
+  while (counts && int64_t(names.size()) < count->second)
+    names.push_back(default_class(names.size()));
+  return names;
+}
+
 }  // namespace
 
 ModelDescription parse_description(const model::Catalogue& catalogue, std::string_view content,
@@ -203,12 +235,14 @@ ModelDescription parse_description(const model::Catalogue& catalogue, std::strin
   model::HubConfig settings(content, name);
   const model::Architecture model = model::architecture_in(catalogue, settings);
   const int64_t positions = model::data_form(model).positions;
+  const model::Objective* objective = objective_in(catalogue, model, settings);
   const std::string dtype = settings.word_or("dtype", settings.word_or("torch_dtype", "float32"));
   const bool bytes = settings.word_or("zeroapp.tokenizer", "") == "bytes";
   return {
       .model = model,
-      .objective = objective_in(catalogue, model, settings),
+      .objective = objective,
       .mixed_dropout = model::mixed_dropout(*model.family, settings),
+      .classes = classes_in(model, objective, settings),
       .compute = dtype_of_torch(dtype),
       .tokenizer = bytes ? "bytes" : "",
       .sequence_length = settings.count_or("zeroapp.sequence_length", positions,
@@ -239,6 +273,11 @@ std::string description_json(const ModelDescription& description) {
   Json json;
   for (const auto& [key, value] : model.family->to_hub(model, torch->name)) {
     json[key] = Json::parse(value);
+  }
+  const std::vector<std::string> classes = hub_classes(description);
+  for (size_t i = 0; i < classes.size(); ++i) {
+    json["id2label"][text(i)] = classes[i];
+    json["label2id"][classes[i]] = i;
   }
   Json ours = {{"sequence_length", description.sequence_length}};
   if (description.tokenizer == "bytes") ours["tokenizer"] = "bytes";

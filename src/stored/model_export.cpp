@@ -15,6 +15,7 @@ ModelDescription describe_model(const RunConfig& config, const setup::Build& bui
           .objective = objective && objective->head ? objective : nullptr,
           .alterations = build.recipe.alterations,
           .lender = graph::borrows(build.plan.graphs[0]) ? config.model.init_from : "",
+          .classes = data.classes,
           .compute = build.plan.request.compute,
           .tokenizer = unknown ? "" : config.data.tokenizer,
           .sequence_length = config.data.sequence_length,

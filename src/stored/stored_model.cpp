@@ -231,6 +231,7 @@ RunConfig evaluation_config(const ModelTable& models, const StoredModel& model,
   if (config.data.validation.empty() && config.data.validation_fraction == 0) {
     refuse(Exit::kUsage, "no validation data: write data.validation=FILE");
   }
+  if (config.data.labels.empty()) config.data.labels = description.classes;
   require_same_model(model, model::architecture_of(config));
   require_generation(config.generation, settings.generation);
   config.generation = completed(config.generation, settings.generation);

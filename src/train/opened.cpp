@@ -17,6 +17,7 @@ save::Facts facts_of(const Context& context, const Sized& sized, const std::stri
                              .configuration = effective_toml(sized.settings),
                              .description = stored::description_json(described),
                              .generation = generation,
+                             .classes = sized.sets.classes,
                              .lent = lent,
                              .data = sized.fingerprint,
                              .program = context.order.version,

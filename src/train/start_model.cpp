@@ -14,6 +14,7 @@ StartNumbers start_of(const stored::ModelDescription& description, const std::st
   StartNumbers start{.place = place,
                      .family = family->settings.name,
                      .numbers = {.counts = numbers.counts},
+                     .classes = description.classes,
                      .mixed_rates = description.mixed_dropout};
   constexpr const char* kDropout = "dropout";
   if (!family->dropouts.empty()) start.numbers.rates = {{kDropout, numbers.rate(kDropout)}};

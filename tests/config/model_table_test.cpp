@@ -137,6 +137,14 @@ TEST(StartNumbers, SayWhatIsNotWrittenAndStandInEffectiveSettings) {
   EXPECT_EQ(begun("model.name = \"low\"", kTower).config.model.name, "low");
 }
 
+TEST(StartNumbers, BringTheNamesOfLabelsThatNoKeySays) {
+  StartNumbers start = kBridge;
+  start.classes = {"wide", "narrow"};
+  const ConfigInput input = begun("", start);
+  EXPECT_EQ(input.config.model.start.labels, start.classes);
+  EXPECT_EQ(effective_toml(input), effective_toml(begun("", kBridge)));
+}
+
 TEST(StartNumbers, ThatDifferAreListedAsKeys) {
   const auto refusal = [](const std::string& more, const StartNumbers& start) {
     return testing_support::refusal_of(Exit::kInput, [&] { begun(more, start); });

@@ -61,6 +61,22 @@ TEST(CheckpointFacts, TheBestEvaluationComesBackWithWhatItsTextsWereWorth) {
   EXPECT_EQ(best_of_pairs(facts)->measured("exact_match")->value, 1.0 / 7);
 }
 
+TEST(CheckpointFacts, TheBestEvaluationComesBackWithAMetricThatIsUndefined) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const auto& metrics = model::label_objective().settings.metrics;
+  state::Evaluation best{.step = 40, .loss = 1, .counted = 7, .counted_by = kBySample};
+  best.metrics.push_back({&metrics[0], 1.0 / 3});
+  best.metrics.push_back({&metrics[3], nan});
+  EXPECT_TRUE(std::isnan(merit_of(best, "pearson"))) << "which is never the best";
+  Facts facts;
+  add_best(best, facts);
+  const auto read = best_in(facts, model::label_objective());
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->measured("accuracy")->value, 1.0 / 3);
+  EXPECT_TRUE(std::isnan(read->measured("pearson")->value));
+  EXPECT_EQ(read->measured("f1"), nullptr);
+}
+
 TEST(Merit, IsMoreWhereLossesAreLessAndTextsAreBetter) {
   const auto merit = [](double loss, double bleu, double exact, std::string_view metric) {
     return merit_of(evaluation_of(loss, {bleu, exact}), metric);
@@ -119,6 +135,15 @@ TEST(CheckpointFacts, FastAttentionStandsInTheRecordAndAResumeSaysSo) {
   }
   EXPECT_THAT(changes_since(fixed, fast, false).listed,
               ElementsAre(HasSubstr("now cuDNN 9.19.0 with sums in any order")));
+}
+
+TEST(CheckpointFacts, OtherClassesAreRefusedEvenWithOtherData) {
+  const Facts saved = {{"classes", R"(["no", "yes"])"}, {"data", "1"}};
+  const Facts now = {{"classes", R"(["yes", "no"])"}, {"data", "2"}};
+  EXPECT_EQ(changes_since(saved, now, true).refused,
+            R"(classes are ["no", "yes"] there and ["yes", "no"] now; write data.labels = )"
+            R"(["no", "yes"])");
+  EXPECT_EQ(changes_since(saved, saved, false).refused, "");
 }
 
 TEST(CheckpointFacts, AnotherOrderOfSumsIsListed) {

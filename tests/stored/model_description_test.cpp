@@ -6,6 +6,7 @@
 #include <array>
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "src/model/gpt2.hpp"
 #include "tests/support/models.hpp"
@@ -325,6 +326,51 @@ TEST(Descriptions, NameTheObjectiveOfAnotherHead) {
               HasSubstr("zeroapp.objective is \"labels\": only an objective that a GPT-2 learns"));
   const std::string own = description_json({.model = model_named("gpt2"), .sequence_length = 4});
   EXPECT_EQ(own.find("objective"), own.npos);
+}
+
+TEST(Descriptions, NameTheClassesOfLabels) {
+  model::Objective objective = model::label_objective();
+  objective.fits = [](const model::Family&) { return true; };
+  objective.head = model::gpt2_family().head;
+  std::vector<const model::Objective*> all = model::objectives();
+  all.push_back(&objective);
+  const model::Catalogue catalogue({&model::gpt2_family()}, all);
+  ModelDescription description{.model = model_named("gpt2"),
+                               .objective = &objective,
+                               .classes = {"no", "yes"},
+                               .sequence_length = 4};
+  const std::string config = description_json(description);
+  const auto json = nlohmann::json::parse(config);
+  EXPECT_EQ(json["id2label"], (nlohmann::json{{"0", "no"}, {"1", "yes"}}));
+  EXPECT_EQ(json["label2id"], (nlohmann::json{{"no", 0}, {"yes", 1}}));
+  EXPECT_EQ(parse_description(catalogue, config, "here").classes, description.classes);
+  description.classes = {"LABEL_0", "LABEL_1"};
+  EXPECT_THAT(parse_description(catalogue, description_json(description), "here").classes,
+              ::testing::IsEmpty())
+      << "which are no names";
+  description.classes = {"no", "yes"};
+  description.objective = nullptr;
+  EXPECT_THAT(parse_description(catalogue, description_json(description), "here").classes,
+              ::testing::IsEmpty())
+      << "of a task that it does not learn here";
+}
+
+/// GPT-2 with a count of labels.
+model::Family counting_labels() {
+  model::Family family = model::gpt2_family();
+  family.settings.counts.push_back({.name = kLabelCount});
+  return family;
+}
+
+TEST(Descriptions, NumberLabelsWithoutNamesForTransformers) {
+  const model::Family family = counting_labels();
+  ModelDescription description{.model = model_named("gpt2"), .sequence_length = 4};
+  EXPECT_FALSE(nlohmann::json::parse(description_json(description)).contains("id2label"));
+  description.model.family = &family;
+  description.model.numbers.counts[std::string(kLabelCount)] = 3;
+  const auto json = nlohmann::json::parse(description_json(description));
+  EXPECT_EQ(json["id2label"],
+            (nlohmann::json{{"0", "LABEL_0"}, {"1", "LABEL_1"}, {"2", "LABEL_2"}}));
 }
 
 }  // namespace

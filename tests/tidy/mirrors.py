@@ -49,8 +49,8 @@ def config_keys(text):
         if kind.endswith("Config"):
             start, inner = structs[kind]
             for key in MEMBER.finditer(inner):
-                if key["kind"] == "ModelNumbers":
-                    continue  # its keys are those of the families
+                if key["kind"] in ("ModelNumbers", "StartNames"):
+                    continue  # keys of the families; what no key sets
                 yield start + key.start("name"), member["section"] or name, key["name"]
         else:
             section, _, key = (dotted or name).rpartition(".")

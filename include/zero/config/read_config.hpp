@@ -40,6 +40,7 @@ struct StartNumbers {
   std::string place;        ///< place of the model, for error texts
   std::string_view family;  ///< value of model.family
   ModelNumbers numbers;     ///< all counts of the family, and the rates that the model states
+  std::vector<std::string> classes = {};  ///< names of its labels, if it has names
   std::string mixed_rates;  ///< the reason that model.dropout must be written; "" if none
   bool must_agree = true;   ///< false: the caller refuses differing numbers with its own error text
 };

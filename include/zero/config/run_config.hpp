@@ -33,6 +33,13 @@ struct ModelNumbers {
   bool operator==(const ModelNumbers&) const = default;
 };
 
+/// The names that a run takes from the model that it starts from. No key sets them.
+struct StartNames {
+  std::vector<std::string> labels = {};  ///< of classes, in their order
+
+  bool operator==(const StartNames&) const = default;
+};
+
 /// The section [model]: the name of a size, or a family with its numbers, but not both.
 struct ModelConfig {
   const ModelTable* table = nullptr;  ///< table of families for the members below
@@ -48,6 +55,7 @@ struct ModelConfig {
   /// Parameters that are drawn from run.seed although init_from names a model, by patterns as
   /// `freeze`. Empty: that model must have all.
   std::vector<std::string> reinit = {};
+  StartNames start = {};  ///< of the model that the run starts from
 
   bool operator==(const ModelConfig&) const = default;
 };

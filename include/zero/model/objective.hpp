@@ -25,6 +25,9 @@ struct Objective {
   /// Adds the loss behind the trunk. nullptr: the family's own head.
   void (*head)(graph::GraphBuilder&, const Architecture&, const Trunk&,
                const ForwardOptions&) = nullptr;
+
+  /// True if it has metrics of the source.
+  bool measures(MetricSource source) const;
 };
 
 /// Returns the objective whose sample is a text, of which each token is predicted.

@@ -16,7 +16,7 @@ inline constexpr const char *kConfigurationFact = "configuration", *kTokenizerFa
                             *kDescriptionFact = "model", *kWeightsOnlyFact = "weights_only",
                             *kSamplesFact = "samples_consumed", *kHealthyFact = "healthy",
                             *kGenerationFact = "generation", *kArchitectureFact = "architecture",
-                            *kLentFact = "lent_weights";
+                            *kLentFact = "lent_weights", *kClassesFact = "classes";
 
 /// True if a checkpoint holds weights alone, from which no training goes on.
 bool is_weights_only(const Facts& facts);

@@ -25,10 +25,11 @@ struct FactParts {
   std::string configuration;  ///< text of an input file
   std::string description;    ///< description_json()
   std::string generation;     ///< generation_config.json that completes [generation]; "" = none
-  std::string lent = {};      ///< digest of borrowed weights; "" = none
-  std::string data;           ///< fingerprint of the data
-  std::string program;        ///< version
-  int threads = 1;            ///< threads of each rank
+  std::vector<std::string> classes = {};  ///< names of labels; empty = none
+  std::string lent = {};                  ///< digest of borrowed weights; "" = none
+  std::string data;                       ///< fingerprint of the data
+  std::string program;                    ///< version
+  int threads = 1;                        ///< threads of each rank
 };
 /// Returns the facts that all checkpoints of a launch share: seed, stage, architecture, compute,
 /// optimizer, tokenizer, data, arithmetic, configuration, build.

@@ -24,11 +24,12 @@ struct ModelDescription {
   const model::Objective* objective = nullptr;  ///< whose head is stored; null: the family's own
   std::vector<model::Alteration> alterations = {};  ///< of the stored network
   std::string lender = {};                          ///< model.init_from, if it lends weights; ""
-  std::string mixed_dropout = {};  ///< rates that one model.dropout cannot express, or ""
-  Dtype compute = Dtype::f32;      ///< type of the training; torch_dtype
-  std::string tokenizer = {};      ///< "bytes", a folder for open_tokenizer(), or "": unknown
-  int64_t sequence_length = 0;     ///< tokens of a training sample
-  int64_t evaluation_micro = 0;    ///< samples a rank evaluated at a time; 0: unknown
+  std::string mixed_dropout = {};         ///< rates that one model.dropout cannot express, or ""
+  std::vector<std::string> classes = {};  ///< names of labels; empty: no names, or no labels
+  Dtype compute = Dtype::f32;             ///< type of the training; torch_dtype
+  std::string tokenizer = {};    ///< "bytes", a folder for open_tokenizer(), or "": unknown
+  int64_t sequence_length = 0;   ///< tokens of a training sample
+  int64_t evaluation_micro = 0;  ///< samples a rank evaluated at a time; 0: unknown
   /// Generation settings of generation_config.json or, without that, config.json. A run's are its
   /// [generation].
   GenerationConfig generation = {};

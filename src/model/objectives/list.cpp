@@ -1,9 +1,14 @@
+#include <algorithm>
 #include <cmath>
 
 #include "zero/base/error.hpp"
 #include "zero/model/objective.hpp"
 
 namespace zero::model {
+
+bool Objective::measures(MetricSource source) const {
+  return std::ranges::find(settings.metrics, source, &Metric::source) != settings.metrics.end();
+}
 
 std::vector<const Objective*> objectives() {
   return {&next_token_objective(), &pair_objective(), &span_objective(), &label_objective()};

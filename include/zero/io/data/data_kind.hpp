@@ -37,6 +37,8 @@ struct DataOptions {
   uint64_t seed = 0;
   int64_t vocab_size = 0;  ///< vocabulary size of the model
   ModelIds ids = {};
+  /// Class names of the model that a run starts from. Data with the same names take their order.
+  std::vector<std::string> known_labels = {};
   /// All counts of the model by their keys, for samples whose form depends on them.
   std::map<std::string, int64_t, std::less<>> model = {};
 };
