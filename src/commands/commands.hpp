@@ -64,7 +64,8 @@ struct CommandLine {
   GenerationConfig generation;  ///< typed options; --tokens is max_new_tokens, and a temperature of
                                 ///< 0 draws nothing
   int64_t seed = 0;
-  bool quick = false;                   ///< ls: does not read every block
+  std::string scores;  ///< eval: a new file with the scores of each sample; "" = none
+  bool quick = false;  ///< ls: does not read every block
   std::string format = "safetensors";   ///< export: or "hdf5"
   std::string dtype;                    ///< export: "fp32", "bf16", "fp16"; "" = as it was trained
   int64_t shard_bytes = 5'000'000'000;  ///< export: most bytes of a file
@@ -115,9 +116,9 @@ int doctor(const CommandLine& line, int& argc, char**& argv);
 int calibrate(const CommandLine& line, int& argc, char**& argv);
 
 /// Prints the loss of a trained model on validation data, with the ranks that the launcher started.
-/// Their number changes no digit. The folder is a run's, with its settings, or a model's. key=value
-/// add or change settings; those of training do nothing here. Throws launch::Ended if a failure was
-/// printed already.
+/// Their number changes no digit. --scores writes a file of each sample's scores. The folder is a
+/// run's, with its settings, or a model's. key=value add or change settings; those of training do
+/// nothing here. Throws launch::Ended if a failure was printed already.
 int eval(const CommandLine& line, int& argc, char**& argv);
 
 /// Continues a prompt, or answers texts, with a trained model. The text streams to standard output,

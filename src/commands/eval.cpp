@@ -6,10 +6,12 @@
 #include <vector>
 
 #include "src/commands/commands.hpp"
+#include "src/commands/sample_scores.hpp"
 #include "zero/advise/placement.hpp"
 #include "zero/advise/plan_report.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
+#include "zero/config/toml.hpp"
 #include "zero/device/device.hpp"
 #include "zero/io/data/data_kind.hpp"
 #include "zero/launch/session.hpp"
@@ -28,6 +30,7 @@ struct Model {
   RunConfig config;
   setup::Build build;
   DataSets data;
+  std::unique_ptr<OutputFile> scores = {};  ///< of --scores, on the first rank
 };
 
 /// Compiles the evaluation with weights at this home. Returns true if this rank has room for it.
@@ -80,8 +83,47 @@ void load(state::Engine& engine, const Model& model) {
   state::warm_up_disk(engine, {});
 }
 
-state::Evaluation evaluate(Session& session, const state::Communicators& comms,
-                           const Model& model) {
+/// Opens the file of --scores before any work is done. Only the first rank writes. Refuses an
+/// objective without scores.
+void open_scores(Session& session, const CommandLine& line, Model& model) {
+  const model::Objective& objective = model::objective_for(model.config);
+  session.on_every_rank([&] {
+    if (line.scores.empty()) return;
+    if (!objective.measures(MetricSource::scores)) {
+      refuse(Exit::kUsage, "command line: --scores: the model learns ", objective.settings.name,
+             ", which give no scores of labels; leave it out");
+    }
+    if (session.is_first()) model.scores = std::make_unique<OutputFile>(line.scores);
+  });
+}
+
+/// Refuses class names that the model's scores do not stand for.
+void require_classes(const Model& model) {
+  const std::vector<std::string>& there = model.stored->description().classes;
+  const std::vector<std::string>& here = model.data.classes;
+  if (there.empty() || there == here) return;
+  const auto list = [](const std::vector<std::string>& names) {
+    return to_text(TomlArray(names.begin(), names.end()));
+  };
+  refuse(Exit::kInput, model.stored->path(), ": its classes are ", list(there),
+         ", those of the data ", list(here), "; write data.labels=", list(there));
+}
+
+/// Adds what the model's own texts are worth, if asked for.
+void add_texts(Session& session, state::Engine& engine, const Model& model,
+               state::Evaluation& result) {
+  if (!model.config.evaluation.generate || !std::isfinite(result.loss)) return;
+  train::answer({.session = session,
+                 .engine = engine,
+                 .config = model.config,
+                 .build = model.build,
+                 .validation = *model.data.validation,
+                 .tokenizer = *open_tokenizer(model.config.data.tokenizer),
+                 .samples = model.config.evaluation.generate_samples})
+      .add_to(result, model::objective_for(model.config));
+}
+
+state::Evaluation evaluate(Session& session, const state::Communicators& comms, Model& model) {
   const std::vector<float> rates = setup::learning_rates(model.config);
   state::DiskHomes disk;
   session.on_every_rank([&] { disk = state::disk_homes(model.config); });
@@ -97,21 +139,17 @@ state::Evaluation evaluate(Session& session, const state::Communicators& comms,
                                    .reserved = 0,
                                    .pending_step = 0,
                                    .pending_tokens = 0};
-  const model::Objective& objective = model::objective_for(model.config);
-  state::Evaluation result = train::evaluate({.session = session,
-                                              .engine = engine,
-                                              .validation = *model.data.validation,
-                                              .objective = objective},
-                                             inputs);
-  if (!model.config.evaluation.generate || !std::isfinite(result.loss)) return result;
-  train::answer({.session = session,
-                 .engine = engine,
-                 .config = model.config,
-                 .build = model.build,
-                 .validation = *model.data.validation,
-                 .tokenizer = *open_tokenizer(model.config.data.tokenizer),
-                 .samples = model.config.evaluation.generate_samples})
-      .add_to(result, objective);
+  train::Evaluator evaluator({.session = session,
+                              .engine = engine,
+                              .validation = *model.data.validation,
+                              .objective = model::objective_for(model.config)});
+  state::Evaluation result = evaluator.evaluate(inputs);
+  session.on_every_rank([&] {
+    if (!model.scores || !std::isfinite(result.loss)) return;
+    write_scores(*model.scores, evaluator.scores(), model.data.classes);
+    model.scores->publish();
+  });
+  add_texts(session, engine, model, result);
   return result;
 }
 
@@ -138,7 +176,8 @@ std::string members(const state::Evaluation& result, MetricSource source) {
 std::string json_text(const state::Evaluation& result, bool bytes) {
   std::string json = format("{\"loss\": %.17g, \"loss_hex\": \"%016llx\", ", result.loss,
                             (unsigned long long)std::bit_cast<uint64_t>(result.loss));
-  json += members(result, MetricSource::loss) + members(result, MetricSource::samples);
+  json += members(result, MetricSource::loss) + members(result, MetricSource::samples) +
+          members(result, MetricSource::scores);
   if (bytes) append(json, "\"bits_per_byte\": %.17g, ", bits_of(result.loss));
   if (result.texts > 0) {
     json += members(result, MetricSource::texts);
@@ -154,7 +193,9 @@ std::string json_text(const state::Evaluation& result, bool bytes) {
 std::string figures(const state::Evaluation& result, MetricSource source) {
   std::string all;
   for (const auto& [metric, value] : result.metrics) {
-    if (metric->source == source) all += text(metric->words, ' ', format("%.4f  ", value));
+    if (metric->source != source) continue;
+    const bool is_undefined = source == MetricSource::scores && std::isnan(value);
+    all += text(metric->words, ' ', is_undefined ? "undefined  " : format("%.4f  ", value));
   }
   return all;
 }
@@ -162,11 +203,13 @@ std::string figures(const state::Evaluation& result, MetricSource source) {
 std::string words(const state::Evaluation& result, bool bytes) {
   std::string line = format("loss %.6f nats a %s", result.loss, bytes ? "byte" : result.counted_by);
   if (bytes) append(line, " = %.6f bits a byte", bits_of(result.loss));
-  line += "  " + figures(result, MetricSource::loss) + figures(result, MetricSource::samples);
+  line += "  " + figures(result, MetricSource::loss) + figures(result, MetricSource::samples) +
+          figures(result, MetricSource::scores);
   append(line, "%lld %ss  %.1f s\n", (long long)result.counted, result.counted_by, result.seconds);
-  if (result.texts == 0) return line;
-  line += figures(result, MetricSource::texts);
-  append(line, "%lld texts  %.1f s\n", (long long)result.texts, result.texts_seconds);
+  if (result.texts > 0) {
+    line += figures(result, MetricSource::texts);
+    append(line, "%lld texts  %.1f s\n", (long long)result.texts, result.texts_seconds);
+  }
   for (const auto& [metric, value] : result.metrics) {
     if (!metric->signature.empty()) line += text("  ", metric->signature, "\n");
   }
@@ -186,6 +229,7 @@ int eval(const CommandLine& line, int& argc, char**& argv) {
       model.config =
           stored::evaluation_config(line.catalogue->models, *model.stored, line.overrides);
     });
+    open_scores(session, line, model);
     session.start_threads(model.config.run.threads, model.config.run.share_device);
     // 2. The plan of an evaluation, within what communicators leave, and the data.
     const state::Communicators comms = state::ready_communicators(session);
@@ -194,6 +238,7 @@ int eval(const CommandLine& line, int& argc, char**& argv) {
     place(session, world, line, model);
     session.on_every_rank([&] {
       model.data = setup::open_data(model.config);
+      require_classes(model);
       setup::group_samples(model.config, world, model.build, model.data);
     });
     launch::require_same(session, "the plan", text(model.build.plan.hash()));

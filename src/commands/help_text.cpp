@@ -34,6 +34,7 @@ constexpr const char* kCommands =
       --nvme FOLDER        its disk too
       --out FILE           a new file (machine.toml)
   zeroapp eval DIR [key=value ...]                    loss on validation data, on any ranks
+      --scores FILE        of models with labels: class, label and scores of each sample
       --json               as one JSON object
   zeroapp generate DIR --prompt TEXT                  continue a text, or answer it
       --prompt-file FILE   instead of --prompt

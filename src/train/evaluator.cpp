@@ -21,74 +21,74 @@ namespace zero::train {
 
 namespace {
 
-/// Sums of the validation set's micro-batches on this rank.
-class Sums {
- public:
-  Sums(state::Engine& engine, std::string_view counts) : engine_(engine) {
-    loss_.clear();
-    if (counts.empty()) return;
-    const graph::Graph& graph = engine.plan().graphs[1];
-    buffer_ = engine.plan().output(1, counts);
-    counts_.resize(size_t(graph[graph.output(counts)].shape.numel()));
-    read_.resize(counts_.size());
-  }
-
-  /// Adds the outputs of the last micro-batch. The plan has summed its loss over all ranks.
-  void add() {
-    kernels::StepSums sums;
-    read(engine_.plan().output(1, graph::kLossOutput), std::span(&sums, 1));
-    loss_.add(sums.loss);
-    nonfinite_ += sums.nonfinite_loss;
-    if (counts_.empty()) return;
-    read(buffer_, std::span(read_));
-    for (size_t i = 0; i < counts_.size(); ++i) counts_[i] += read_[i];
-  }
-
-  double mean(int64_t counted) const {
-    return nonfinite_ > 0 ? std::numeric_limits<double>::quiet_NaN()
-                          : loss_.value() / double(counted);
-  }
-  /// Returns the counts of all ranks. Collective.
-  std::vector<int64_t> counts(const launch::Peers& peers) const {
-    std::vector<int64_t> all;
-    for (const int64_t own : counts_) all.push_back(int64_t(peers.sum(double(own))));
-    return all;
-  }
-
- private:
-  template <class T>
-  void read(int32_t buffer, std::span<T> out) const {
-    engine_.executor().buffers().read(buffer, 0, std::as_writable_bytes(out));
-  }
-
-  state::Engine& engine_;
-  int32_t buffer_ = -1;
-  ExactSum loss_;
-  int64_t nonfinite_ = 0;
-  std::vector<int64_t> counts_, read_;
-};
+/// Reads an output of the evaluation graph after a micro-batch.
+template <class T>
+void read_output(state::Engine& engine, std::string_view output, std::span<T> out) {
+  engine.executor().buffers().read(engine.plan().output(1, output), 0, std::as_writable_bytes(out));
+}
 
 }  // namespace
 
-state::Evaluation evaluate(const EvaluationParts& parts, const kernels::StepInputs& inputs) {
-  const auto& [session, engine, validation, objective] = parts;
+Evaluator::Evaluator(const EvaluationParts& parts) : parts_(parts) {
+  const graph::Graph& graph = parts.engine.plan().graphs[1];
+  const auto numel_of = [&](std::string_view output) {
+    return graph[graph.output(output)].shape.numel();
+  };
+  if (!parts.objective.counts.empty()) {
+    counts_.resize(size_t(numel_of(parts.objective.counts)));
+    read_.resize(counts_.size());
+  }
+  if (!parts.objective.measures(MetricSource::scores)) return;
+  rows_.resize(size_t(numel_of(graph::kScoresOutput)));
+  parts.session.on_every_rank(
+      [&] { scores_.emplace(parts.validation, int64_t(rows_.size()) / graph.samples); });
+}
+
+void Evaluator::begin() {
+  loss_.clear();
+  nonfinite_ = 0;
+  std::ranges::fill(counts_, 0);
+  if (scores_) scores_->clear();
+}
+
+/// Adds the outputs of this rank's last micro-batch, which begins at position `first`. The plan has
+/// summed its loss over all ranks.
+void Evaluator::add(int64_t first) {
+  kernels::StepSums sums;
+  read_output(parts_.engine, graph::kLossOutput, std::span(&sums, 1));
+  loss_.add(sums.loss);
+  nonfinite_ += sums.nonfinite_loss;
+  if (!counts_.empty()) read_output(parts_.engine, parts_.objective.counts, std::span(read_));
+  for (size_t i = 0; i < counts_.size(); ++i) counts_[i] += read_[i];
+  if (!scores_) return;
+  read_output(parts_.engine, graph::kScoresOutput, std::span(rows_));
+  scores_->take(first, rows_);
+}
+
+state::Evaluation Evaluator::evaluate(const kernels::StepInputs& inputs) {
+  const auto& [session, engine, validation, objective] = parts_;
   const plan::Plan& plan = engine.plan();
   const int64_t micro = plan.graphs[1].samples;
-  Sums sums(engine, objective.counts);
+  begin();
   state::Evaluation result{.step = inputs.step,
                            .counted = validation.counted(0, validation.samples()),
                            .counted_by = objective.counted_by};
   for (int64_t first = 0; first < validation.samples(); first += micro * plan.request.ranks) {
-    load_samples(engine, 1, validation, first + session.rank() * micro, micro);
+    const int64_t own = first + session.rank() * micro;
+    load_samples(engine, 1, validation, own, micro);
     engine.run(plan::kEvaluate, inputs);
     result.seconds += engine.last_seconds();
-    sums.add();
+    add(own);
   }
-  result.loss = sums.mean(result.counted);
-  result.measure(objective.settings.metrics, MetricSource::loss);
-  if (!objective.counts.empty()) {
-    result.measure(objective.settings.metrics, MetricSource::samples, sums.counts(session.peers()));
-  }
+  result.loss = nonfinite_ > 0 ? std::numeric_limits<double>::quiet_NaN()
+                               : loss_.value() / double(result.counted);
+  const std::vector<Metric>& metrics = objective.settings.metrics;
+  result.measure(metrics, MetricSource::loss);
+  for (int64_t& count : counts_) count = int64_t(session.peers().sum(double(count)));
+  if (!counts_.empty()) result.measure(metrics, MetricSource::samples, counts_);
+  if (!scores_) return result;
+  scores_->share(session.peers());
+  result.measure(metrics, scores_->view());
   return result;
 }
 

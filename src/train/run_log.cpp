@@ -38,8 +38,12 @@ void append_numbers(std::string& line, const state::Evaluation& evaluation, Metr
 void append_words(std::string& line, const state::Evaluation& evaluation, MetricSource source) {
   for (const auto& [metric, value] : evaluation.metrics) {
     if (metric->source != source) continue;
-    append(line, source == MetricSource::loss ? "  %.*s %.*g" : "  %.*s %.*f",
-           int(metric->words.size()), metric->words.data(), metric->digits, value);
+    append(line, "  %.*s ", int(metric->words.size()), metric->words.data());
+    if (source != MetricSource::loss && std::isnan(value)) {
+      line += "undefined";
+      continue;
+    }
+    append(line, source == MetricSource::loss ? "%.*g" : "%.*f", metric->digits, value);
   }
 }
 
@@ -144,6 +148,7 @@ void append_evaluation(std::string& line, const state::Evaluation& evaluation) {
          evaluation.loss);
   append_words(line, evaluation, MetricSource::loss);
   append_words(line, evaluation, MetricSource::samples);
+  append_words(line, evaluation, MetricSource::scores);
   append(line, "  %lld %ss  %.1f s\n", (long long)evaluation.counted, evaluation.counted_by,
          evaluation.seconds);
   if (evaluation.texts == 0) return;
@@ -158,6 +163,7 @@ void append_evaluation_line(std::string& line, const state::Evaluation& evaluati
          (unsigned long long)std::bit_cast<uint64_t>(evaluation.loss));
   append_numbers(line, evaluation, MetricSource::loss);
   append_numbers(line, evaluation, MetricSource::samples);
+  append_numbers(line, evaluation, MetricSource::scores);
   append(line, "\"%ss\": %lld, \"seconds\": %.3f", evaluation.counted_by,
          (long long)evaluation.counted, evaluation.seconds);
   if (evaluation.texts > 0) {

@@ -139,7 +139,13 @@ Trainer::Trainer(Parts parts)
               .batch = parts_.build.batch,
               .seed = uint64_t(parts_.config.run.seed),
               .done = parts_.done},
-      saved_(parts_.done.steps) {}
+      saved_(parts_.done.steps) {
+  if (!parts_.data.validation) return;
+  evaluator_.emplace(EvaluationParts{.session = parts_.session,
+                                     .engine = parts_.engine,
+                                     .validation = *parts_.data.validation,
+                                     .objective = model::objective_for(parts_.config)});
+}
 
 Outcome Trainer::run() {
   const int64_t last = last_step(parts_.config);
@@ -259,11 +265,7 @@ void Trainer::load_best(int64_t step) {
 
 void Trainer::evaluate_weights(int64_t step) {
   finish();
-  evaluation_ = evaluate({.session = parts_.session,
-                          .engine = parts_.engine,
-                          .validation = *parts_.data.validation,
-                          .objective = model::objective_for(parts_.config)},
-                         loader_.inputs(step));
+  evaluation_ = evaluator_->evaluate(loader_.inputs(step));
   // Weights with a non-finite loss write no texts. The run's fate is decided elsewhere.
   if (parts_.answers && std::isfinite(evaluation_->loss)) parts_.answers(*evaluation_);
   parts_.observer.on_evaluation(*evaluation_);

@@ -81,6 +81,7 @@ class Trainer {
     /// Collective.
     std::function<void(state::Evaluation&)> answers = {};
   };
+  /// Takes the memory of evaluations. Throws as Evaluator. Collective.
   explicit Trainer(Parts parts);
 
   /// Runs to last_step() or until the saver is out of patience. Stops sooner at a step boundary:
@@ -112,8 +113,9 @@ class Trainer {
 
   Parts parts_;
   BatchLoader loader_;
-  std::optional<StepRecord> pending_;  ///< gradients await the next decision
-  Clock::time_point begun_{};          ///< start of the pending attempt
+  std::optional<Evaluator> evaluator_;  ///< empty without validation data
+  std::optional<StepRecord> pending_;   ///< gradients await the next decision
+  Clock::time_point begun_{};           ///< start of the pending attempt
   std::optional<state::Evaluation> evaluation_;
   int64_t saved_;  ///< last step known to be committed
   int64_t device_bytes_peak_ = -1;

@@ -82,6 +82,8 @@ TEST(CommandLine, UsesWhatWasTrained) {
   EXPECT_EQ(eval.command, Command::eval);
   EXPECT_EQ(eval.input, "runs/x");
   EXPECT_TRUE(eval.json);
+  EXPECT_EQ(eval.scores, "");
+  EXPECT_EQ(read({"eval", "runs/x", "--scores", "a.tsv"}).scores, "a.tsv");
   const CommandLine line =
       read({"generate", "runs/x", "--prompt", "a b=c", "--tokens", "5", "--temperature", "0.75",
             "--top-k", "40", "--seed", "3", "--top-p", "0.9", "--repetition-penalty", "1.2",

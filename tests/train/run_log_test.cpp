@@ -156,6 +156,19 @@ TEST(EvaluationJson, KeepsTheBitsOfTheLossAndIsJsonWhereItIsNoNumber) {
   EXPECT_NE(evaluation_json(evaluation).find("\"perplexity\": null"), std::string::npos);
 }
 
+TEST(EvaluationText, TellsAMetricOfScoresAndWhereItIsUndefined) {
+  const auto& metrics = model::label_objective().settings.metrics;
+  state::Evaluation evaluation{.step = 10, .loss = 2, .counted = 8, .counted_by = kBySample};
+  evaluation.metrics.push_back({&metrics[0], 0.875});
+  evaluation.metrics.push_back({&metrics[3], -std::numeric_limits<double>::quiet_NaN()});
+  EXPECT_EQ(
+      evaluation_text(evaluation),
+      "evaluation after step 10  loss 2.0000  accuracy 0.8750  Pearson correlation undefined  "
+      "8 samples  0.0 s\n");
+  EXPECT_NE(evaluation_json(evaluation).find("\"accuracy\": 0.875, \"pearson\": null, \"samples\""),
+            std::string::npos);
+}
+
 class RunLogTest : public ::testing::Test {
  protected:
   RunLogTest() {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "zero/model/text_scores.hpp"
 #include "zero/state/engine.hpp"
 #include "zero/state/evaluation.hpp"
+#include "zero/state/set_scores.hpp"
 #include "zero/stored/stored_model.hpp"
 #include "zero/text/sampler.hpp"
 #include "zero/text/text_generator.hpp"
@@ -27,10 +29,36 @@ struct EvaluationParts {
   const model::Objective& objective;
 };
 
-/// Returns the loss on a whole validation set, with the objective's metrics except those of texts.
-/// Rank r of N runs micro-batches j N + r; samples past the end count nothing. Sums are exact, so
-/// rank count and order change no digit. REQUIRES: the engine has no update pending. Collective.
-state::Evaluation evaluate(const EvaluationParts& parts, const kernels::StepInputs& inputs);
+/// An evaluation of a validation set, with the objective's metrics except those of texts. Its
+/// memory is taken before the first step; evaluations allocate nothing.
+class Evaluator {
+ public:
+  /// Throws Ended as SetScores. Collective. REQUIRES: the parts outlive the evaluator.
+  explicit Evaluator(const EvaluationParts& parts);
+
+  /// Returns the loss on the whole set. Rank r of N runs micro-batches j N + r; samples past the
+  /// end count nothing. Sums are exact, and metrics are computed from all samples in the file's
+  /// order, so rank count and order change no digit. REQUIRES: the engine has no update pending.
+  /// Collective.
+  state::Evaluation evaluate(const kernels::StepInputs& inputs);
+
+  /// True if the objective measures scores.
+  bool measures_scores() const { return scores_.has_value(); }
+  /// Returns the scores of the last evaluation in the order of the set's file, the same on every
+  /// rank. REQUIRES: measures_scores().
+  model::LabelScores scores() { return scores_.value().view(); }
+
+ private:
+  void begin();
+  void add(int64_t first);
+
+  EvaluationParts parts_;
+  ExactSum loss_;
+  int64_t nonfinite_ = 0;
+  std::vector<int64_t> counts_, read_;  ///< sums of the objective's counts; those of a micro-batch
+  std::optional<state::SetScores> scores_;  ///< if a metric is of scores
+  std::vector<float> rows_;                 ///< scores of a micro-batch
+};
 
 /// Returns options to answer a validation set's sources by the completed [generation], without ids
 /// that the tokenizer does not know. Throws as writing::search_rules().
