@@ -166,7 +166,8 @@ if(NOT ZERO_SANITIZE)
   zero_test_program(nodes 3 "plans know their nodes" $<TARGET_FILE:other_hosts>)
   zero_test_program(memory 1 "bytes as planned")
   zero_test_part(memory_of_families memory 2 "bytes as planned" families)
-  zero_test_program(allocations 2 "no step allocates" $<TARGET_FILE:count_malloc>)
+  zero_test_program(allocations 2 "no step allocates" $<TARGET_FILE:count_malloc>
+                    $<TARGET_FILE:objectives>)
   zero_test_program(traffic 2 "what the formula says" $<TARGET_FILE:count_sends>)
 endif()
 
@@ -198,8 +199,10 @@ target_include_directories(adapted PRIVATE ${PROJECT_SOURCE_DIR})
 target_link_libraries(adapted PRIVATE zero_commands)
 zero_test_program(adapters 2 "adapters go all ways" $<TARGET_FILE:adapted>)
 
-# The program with another objective.
-add_executable(labels objectives/main.cpp objectives/labels.cpp objectives/label_data.cpp)
-target_include_directories(labels PRIVATE ${PROJECT_SOURCE_DIR})
-target_link_libraries(labels PRIVATE zero_commands)
-zero_test_program(another_objective 2 "another objective goes all ways" $<TARGET_FILE:labels>)
+# The program with other objectives.
+add_executable(objectives objectives/main.cpp objectives/moods.cpp objectives/mood_data.cpp
+                          objectives/tones.cpp objectives/tone_data.cpp)
+target_include_directories(objectives PRIVATE ${PROJECT_SOURCE_DIR})
+target_link_libraries(objectives PRIVATE zero_commands)
+zero_test_program(another_objective 2 "another objective goes all ways" $<TARGET_FILE:objectives>)
+zero_test_program(scored_objective 2 "scores go all ways" $<TARGET_FILE:objectives>)

@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
-"""Steps 2 to 50 of a run allocate nothing; libraries give back what they take inside a call."""
+"""Steps 2 to 50 of a run allocate nothing; libraries give back what they take inside a call.
+argv[4] is a program with more objectives, objectives/main.cpp."""
+import sys
+
 from program import Program, check
 
 FIRST, LAST = 2, 51
@@ -16,6 +19,9 @@ CASES = (
          "activation_checkpointing.recompute=full", "activation_checkpointing.offload=nvme",
          "activation_checkpointing.nvme_path=.", "activation_checkpointing.buffer_count=1"), {}),
 )
+# Evaluations that count, and that gather scores of classes and of numbers.
+OBJECTIVES = tuple(("zero.stage=3", "evaluation.interval=10", f"data.train=texts.{ending}",
+                    "data.sequence_length=12") for ending in ("moods", "tones", "grades"))
 # oneDNN makes an argument list in every call of a primitive, OpenMP a team in every region of one
 # thread, MPI a schedule in every collective that does not block. Nobody above them can help it.
 MPI = ("libmpi", "libopen-pal", "mca_")
@@ -72,13 +78,17 @@ def micro_batches_of(settings, ranks):
 
 
 def main():
-    program = Program()
+    program, other = Program(sys.argv[1:4]), Program([sys.argv[4], *sys.argv[2:4]])
     text = (program.folder / "tiny.toml").read_text()
-    program.write("tiny.toml", text.replace("batch_size = 8", f"batch_size = {BATCH}"))
+    for one in (program, other):
+        one.write("tiny.toml", text.replace("batch_size = 8", f"batch_size = {BATCH}"))
+    for ending in ("moods", "tones", "grades"):
+        other.write(f"texts.{ending}", "".join(f"{i % 3}\ttext {i}\n" for i in range(60)))
     seen = counts(program, 1, ("checkpoint.interval=1",), {}, 1, FIRST)
     check(sum(seen[0].own().values()) > 0, "a save takes memory, and the counter sees it")
-    for ranks, settings, env in CASES:
-        for rank, count in enumerate(counts(program, ranks, settings, env, FIRST, LAST)):
+    cases = [(program, *case) for case in CASES] + [(other, 2, one, {}) for one in OBJECTIVES]
+    for one, ranks, settings, env in cases:
+        for rank, count in enumerate(counts(one, ranks, settings, env, FIRST, LAST)):
             case = f"{' '.join(settings)} {env or ''}, rank {rank} of {ranks}"
             check(not count.own(), f"{case}: allocates at {count.own()}")
             check_libraries(case, count, micro_batches_of(settings, ranks))

@@ -1,4 +1,4 @@
-#include "tests/objectives/label_data.hpp"
+#include "tests/objectives/mood_data.hpp"
 
 #include <algorithm>
 #include <sstream>
@@ -13,25 +13,25 @@ namespace zero {
 namespace {
 
 struct Line {
-  int32_t label;
+  int32_t mood;
   std::string text;
 };
 
-/// A file of labels and texts, held whole.
-class LabelFile : public DataSource {
+/// A file of moods and texts, held whole.
+class MoodFile : public DataSource {
  public:
-  explicit LabelFile(const std::string& path) : content_(read_whole(path, int64_t(1) << 20)) {
+  explicit MoodFile(const std::string& path) : content_(read_whole(path, int64_t(1) << 20)) {
     std::istringstream lines(content_);
     for (std::string line; std::getline(lines, line);) {
-      const int32_t label = line.empty() ? -1 : line[0] - '0';
-      if (line.size() < 3 || line[1] != '\t' || label < 0 || label >= kLabels) {
-        refuse(Exit::kInput, path, ": line ", lines_.size() + 1, ": no label and text");
+      const int32_t mood = line.empty() ? -1 : line[0] - '0';
+      if (line.size() < 3 || line[1] != '\t' || mood < 0 || mood >= kMoods) {
+        refuse(Exit::kInput, path, ": line ", lines_.size() + 1, ": no mood and text");
       }
-      lines_.push_back({label, line.substr(2)});
+      lines_.push_back({mood, line.substr(2)});
     }
   }
 
-  std::string format() const override { return "texts with labels"; }
+  std::string format() const override { return "texts with moods"; }
   std::string_view item() const override { return "line"; }
   int64_t items() const override { return int64_t(lines_.size()); }
   int64_t vocab_size() const override { return 256; }
@@ -48,34 +48,34 @@ class LabelFile : public DataSource {
   std::vector<Line> lines_;
 };
 
-std::vector<DataColumn> label_columns(const DataOptions& options) {
+std::vector<DataColumn> mood_columns(const DataOptions& options) {
   return {{.name = "tokens", .numel = options.data.sequence_length},
-          {.name = "labels", .numel = options.data.sequence_length}};
+          {.name = "moods", .numel = options.data.sequence_length}};
 }
 
 /// A stretch of the lines of a file.
 struct Stretch {
-  const LabelFile& file;
+  const MoodFile& file;
   int64_t first, count;
 };
 
 class Labelled : public Dataset {
  public:
   Labelled(const Stretch& stretch, const DataOptions& options, std::optional<uint64_t> seed)
-      : Dataset(label_columns(options), stretch.count, seed), stretch_(stretch) {}
+      : Dataset(mood_columns(options), stretch.count, seed), stretch_(stretch) {}
 
-  std::string form() const override { return "a text and its label"; }
+  std::string form() const override { return "a text and its mood"; }
 
  private:
   void read_sample(int64_t sample, ColumnSpans out) const override {
-    const auto tokens = values_in<int32_t>(out[0]), labels = values_in<int32_t>(out[1]);
+    const auto tokens = values_in<int32_t>(out[0]), moods = values_in<int32_t>(out[1]);
     std::ranges::fill(tokens, 0);
-    std::ranges::fill(labels, kNotCounted);
+    std::ranges::fill(moods, kNotCounted);
     if (sample >= samples()) return;
     const Line& line = stretch_.file.line(stretch_.first + sample);
     const size_t length = std::min(line.text.size(), tokens.size());
     for (size_t i = 0; i < length; ++i) tokens[i] = uint8_t(line.text[i]);
-    labels[length - 1] = line.label;
+    moods[length - 1] = line.mood;
   }
   int64_t counted_in(int64_t sample) const override { return sample < samples() ? 1 : 0; }
 
@@ -85,7 +85,7 @@ class Labelled : public Dataset {
 std::vector<std::string> files(const DataOptions& options) { return {options.data.train}; }
 
 DataSets open(const DataOptions& options) {
-  auto file = std::make_unique<LabelFile>(options.data.train);
+  auto file = std::make_unique<MoodFile>(options.data.train);
   const int64_t trained = trained_samples(options, file->items());
   const auto set = [&](int64_t first, int64_t count, std::optional<uint64_t> seed) {
     return std::make_unique<Labelled>(Stretch{*file, first, count}, options, seed);
@@ -102,10 +102,10 @@ DataSets open(const DataOptions& options) {
 
 }  // namespace
 
-const DataKind& label_data() {
-  static const DataKind kLabelData{
-      .name = "labels", .columns = label_columns, .files = files, .open = open};
-  return kLabelData;
+const DataKind& mood_data() {
+  static const DataKind kMoodData{
+      .name = "moods", .columns = mood_columns, .files = files, .open = open};
+  return kMoodData;
 }
 
 }  // namespace zero
