@@ -40,16 +40,16 @@ def reduce_run(folder):
 
 
 class Picture:
-    def __init__(self, run):
-        self.run, self.lines = run, []
-        rows = run["trained"] + run["held_out"]
-        self.most = max(run["unigram"], *(loss for _, loss in rows)) * 1.02
+    """Curves over steps, of values up to `most`."""
+
+    def __init__(self, steps, most):
+        self.steps, self.most, self.lines = steps, most, []
 
     def x(self, step):
-        return round(LEFT + (WIDTH - LEFT - RIGHT) * step / self.run["steps"], 1)
+        return round(LEFT + (WIDTH - LEFT - RIGHT) * step / self.steps, 1)
 
-    def y(self, loss):
-        return round(TOP + (HEIGHT - TOP - BOTTOM) * (1 - loss / self.most), 1)
+    def y(self, value):
+        return round(TOP + (HEIGHT - TOP - BOTTOM) * (1 - value / self.most), 1)
 
     def text(self, x, y, words, anchor="start", colour="#222222", size=12, weight="normal"):
         self.lines.append(f'<text x="{x:g}" y="{y:g}" text-anchor="{anchor}" fill="{colour}" '
@@ -68,12 +68,12 @@ class Picture:
             f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#ffffff"/>', *self.lines, "</svg>\n"])
 
 
-def draw_axes(picture):
-    steps = picture.run["steps"]
+def draw_axes(picture, marks):
+    steps = picture.steps
     picture.curve([(0, picture.most), (0, 0), (steps, 0)], GREY, 1)
-    for nats in range(int(picture.most) + 1):
-        picture.text(LEFT - 8, picture.y(nats) + 4, nats, "end")
-        picture.curve([(0, nats), (steps, nats)], "#e4e4e4", 1)
+    for mark in marks:
+        picture.text(LEFT - 8, picture.y(mark) + 4, mark, "end")
+        picture.curve([(0, mark), (steps, mark)], "#e4e4e4", 1)
     for part in range(5):
         step = steps * part // 4
         picture.text(picture.x(step), picture.y(0) + 18, step, "middle")
@@ -81,29 +81,34 @@ def draw_axes(picture):
 
 
 def draw(run):
-    picture = Picture(run)
+    rows = run["trained"] + run["held_out"]
+    most = max(run["unigram"], *(loss for _, loss in rows)) * 1.02
+    picture = Picture(run["steps"], most)
     picture.text(LEFT, 24, "A T5 of 2.9 million parameters learns to write verses in modern "
                  "English", size=15, weight="bold")
     told = ", ".join(f"{value:.1f} {name}" for name, value in run["scores"].items())
     picture.text(LEFT, 46, f"Nats a token; {run['seconds'] / 60:.0f} minutes on two ranks at stage "
                  f"3. BLEU at the end: {told}")
-    draw_axes(picture)
+    draw_axes(picture, range(int(most) + 1))
     picture.curve([(0, run["unigram"]), (run["steps"], run["unigram"])], GREY, 1, "5 3")
     picture.text(WIDTH - RIGHT, picture.y(run["unigram"]) + 15, "entropy of single tokens", "end")
     picture.curve(run["trained"], TRAINED, 1.5)
     picture.curve(run["held_out"], HELD_OUT, 2)
-    for number, (words, colour) in enumerate((("training batches", TRAINED),
-                                              ("held-out verses", HELD_OUT))):
-        picture.text(WIDTH - RIGHT, TOP + 110 + 18 * number, words, "end", colour, weight="bold")
+    name_curves(picture, TOP + 110, (("training batches", TRAINED), ("held-out verses", HELD_OUT)))
     return picture.svg()
 
 
-def main():
+def name_curves(picture, top, names):
+    for number, (words, colour) in enumerate(names):
+        picture.text(WIDTH - RIGHT, top + 18 * number, words, "end", colour, weight="bold")
+
+
+def main(text=__doc__, reduce=reduce_run, draw=draw):
     if len(sys.argv) != 4 or sys.argv[1] not in ("reduce", "draw"):
-        sys.exit(__doc__)
+        sys.exit(text)
     given = pathlib.Path(sys.argv[2])
     if sys.argv[1] == "reduce":
-        run = reduce_run(given)
+        run = reduce(given)
         made = "{" + ",\n".join(f"{json.dumps(name)}: {json.dumps(value)}"
                                 for name, value in run.items()) + "}\n"
     else:

@@ -2,8 +2,9 @@
 """doc/step.svg is what tools/step_picture.py draws of doc/step.json, and doc/step.json is still
 true: today's plan of the same step takes the same memory and, by the forecast, the same time within
 10 %. The table of doc/a_step.md is what tools/step_table.py prints of today's plan. doc/t5_mini.svg
-is what tools/loss_picture.py draws of doc/t5_mini.json. Called like the other scripts here; the
-third argument is the program print_step."""
+is what tools/loss_picture.py draws of doc/t5_mini.json, and the curves of inputs/deberta_mini.toml,
+where they stand, what tools/score_picture.py draws. Called like the other scripts here; the third
+argument is the program print_step."""
 import importlib.util
 import json
 import pathlib
@@ -13,6 +14,8 @@ import xml.dom.minidom
 
 TREE = pathlib.Path(__file__).resolve().parents[2]
 MOST_DRIFT = 0.1
+# Each picture of doc, and what draws it.
+TOOLS = {"step": "step_picture", "t5_mini": "loss_picture", "deberta_mini": "score_picture"}
 
 
 def load_tool(name):
@@ -45,22 +48,25 @@ def compare_table(print_step):
         + planned)
 
 
-def drawn_as(tool, name):
+def drawn(name):
     """What doc/NAME.svg shows."""
-    drawn = json.loads((TREE / f"doc/{name}.json").read_text())
-    made, committed = tool.draw(drawn), (TREE / f"doc/{name}.svg").read_text()
+    given = json.loads((TREE / f"doc/{name}.json").read_text())
+    made = load_tool(TOOLS[name]).draw(given)
+    committed = (TREE / f"doc/{name}.svg").read_text()
     assert made == committed, f"doc/{name}.svg is not drawn from doc/{name}.json"
     xml.dom.minidom.parseString(committed)
-    return drawn
+    return given
 
 
 def main():
-    drawn_as(load_tool("loss_picture"), "t5_mini")
-    tool = load_tool("step_picture")
-    drawn = drawn_as(tool, "step")
-    now = todays_step(tool, sys.argv[3], drawn)
+    sys.path.append(str(TREE / "tools"))  # where the tools find each other
+    pictures = sorted(path.stem for path in (TREE / "doc").glob("*.svg"))
+    assert {"step", "t5_mini"} <= set(pictures) <= set(TOOLS), f"pictures: {pictures}"
+    shown = {name: drawn(name) for name in pictures}
+    tool, step = load_tool("step_picture"), shown["step"]
+    now = todays_step(tool, sys.argv[3], step)
     for name in ("arena_bytes", "step_seconds"):
-        is_near(name, now, drawn)
+        is_near(name, now, step)
     assert {bar[0] for bar in now["bars_us"]} == set(tool.LANES), "every drawn lane has ops"
     compare_table(sys.argv[3])
     print("the pictures are of a plan and a run")
