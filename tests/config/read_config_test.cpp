@@ -89,6 +89,8 @@ TEST(Inputs, AllRead) {
   EXPECT_EQ(large.recompute.mode, Recompute::Mode::full);
   for (const char* pairs : {"t5_mini", "t5_large_en_ro", "t5_3b_en_ro", "blenderbot_400m"})
     EXPECT_GT(read_config_file(inputs(text(pairs, ".toml"))).config.data.source_length, 0);
+  for (const char* labelled : {"deberta_mini", "deberta_xlarge_mrpc"})
+    EXPECT_LE(read_config_file(inputs(text(labelled, ".toml"))).config.data.sequence_length, 128);
 }
 
 TEST(ReadConfig, FillsMembersAndKeepsOtherDefaults) {
