@@ -35,26 +35,35 @@ def arguments():
     return parser.parse_args()
 
 
-def main():
-    args = arguments()
-    torch.set_num_threads(args.threads)
-    torch.manual_seed(1)
-    model = T5ForConditionalGeneration(T5Config(**CONFIG)).train()
+def time_steps(args, model, make_batch):
+    """Prints the line; make_batch() returns what a step's forward takes."""
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
     run = torch.compile(model) if args.compile else model
     seconds = []
     for _ in range(UNTIMED + args.steps):
-        source = torch.randint(2, CONFIG["vocab_size"], (args.batch, args.source))
-        target = torch.randint(2, CONFIG["vocab_size"], (args.batch, args.target))
+        batch = make_batch()
         begin = time.perf_counter()
         with torch.autocast("cpu", dtype=torch.bfloat16, enabled=args.dtype == "bf16"):
-            loss = run(input_ids=source, labels=target).loss
+            loss = run(**batch).loss
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
         seconds.append(time.perf_counter() - begin)
     print(json.dumps({"sps_med": args.batch / statistics.median(seconds[UNTIMED:])}))
+
+
+def main():
+    args = arguments()
+    torch.set_num_threads(args.threads)
+    torch.manual_seed(1)
+    model = T5ForConditionalGeneration(T5Config(**CONFIG)).train()
+
+    def make_batch():
+        return {name: torch.randint(2, CONFIG["vocab_size"], (args.batch, length))
+                for name, length in (("input_ids", args.source), ("labels", args.target))}
+
+    time_steps(args, model, make_batch)
 
 
 if __name__ == "__main__":

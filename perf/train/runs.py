@@ -108,3 +108,55 @@ def spread(values):
 
 def show(name, row, unit=""):
     print(f"{name:34s} {row['median']:9.3f} {unit}  ({row['min']:.3f} to {row['max']:.3f})")
+
+
+def samples_run(args, settings):
+    """Samples/s with args.batch samples a step, and where the time went, {op: ms a step}."""
+    run = run_program(args, {**settings, "train_batch_size": args.batch,
+                             "train_micro_batch_size_per_gpu": args.batch})
+    shares = {op: 1e3 * row["mean"] / args.steps for op, row in run.summary["regions"].items()}
+    return samples_per_second(run, args.batch), shares
+
+
+def compare_samples(args, what, settings):
+    """Alternates runs with the settings and the peer's; a status of main(). The first pair is not
+    counted, ratios are taken pair by pair."""
+    ours, theirs = [], []
+    for pair in range(args.pairs + 1):
+        speed, shares = samples_run(args, settings)
+        peer = run_peer(args)[0]["sps_med"] if args.peer else None
+        if pair:
+            ours.append(speed)
+            theirs += [peer] if peer else []
+    result = {"what": f"{what}, {args.dtype}, {args.threads} threads, {args.batch} samples",
+              "samples_per_s": spread(ours)}
+    if theirs:
+        result["peer_samples_per_s"] = spread(theirs)
+        result["ratio_to_peer"] = spread([a / b for a, b in zip(ours, theirs)])
+    result["ms_a_step"] = shares
+    report(result)
+    if args.out:
+        args.out.write_text(json.dumps(result, indent=1) + "\n")
+    return judge(args, result)
+
+
+def report(result):
+    print(result["what"])
+    for name, row in result.items():
+        if isinstance(row, dict) and "median" in row:
+            show(name, row)
+    rows = sorted(result["ms_a_step"].items(), key=lambda row: -row[1])
+    print("ms a step   " + ", ".join(f"{op} {ms:.1f}" for op, ms in rows if ms >= 0.05))
+
+
+def judge(args, result):
+    if args.at_least_peer is None:
+        return 0
+    if "ratio_to_peer" not in result:
+        print(f"SKIP no --peer: ratio_to_peer, at least {args.at_least_peer}, is not judged")
+        return NOT_JUDGED
+    ratio = result["ratio_to_peer"]["median"]
+    passed = ratio >= args.at_least_peer
+    print(f"ratio_to_peer {ratio:.3f}, at least {args.at_least_peer}: "
+          f"{'passed' if passed else 'FAILED'}")
+    return 0 if passed else 1
