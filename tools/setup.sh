@@ -103,7 +103,7 @@ if [ "$want_text" = yes ]; then
 fi
 if [ "$want_pairs" = yes ]; then
   bibles="libsword-utils sword-text-web sword-text-kjv"
-  parts+=("pairs|optional|15|$bibles sentencepiece|two Bibles: without them two models are not trained")
+  parts+=("pairs|optional|15|$bibles sentencepiece|two Bibles: without them no mini is trained")
 fi
 if [ "$want_style" = yes ]; then
   parts+=("style|optional|35|clang-format-14|clang-format 14: without it the layout is not checked"
