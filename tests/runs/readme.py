@@ -25,6 +25,9 @@ CAMPAIGN_OF = {
     "tools/setup.sh": "fresh",
     "tools/data/verse_pairs.py data/verses --pieces 2000": "t5_mini",
     "mpirun --mca odls_base_sigkill_timeout 2 -np 2 ./zeroapp inputs/t5_mini.toml": "t5_mini",
+    "tools/data/verse_order.py data/verse_order --pieces 2000": "deberta_mini",
+    "mpirun --mca odls_base_sigkill_timeout 2 -np 2 ./zeroapp inputs/deberta_mini.toml":
+        "deberta_mini",
     "cmake --build build/host-release --target zeroapp": "fresh",
     "git pull": None,  # needs a place to pull from
 }
