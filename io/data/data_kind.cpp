@@ -15,6 +15,11 @@ uint64_t DataSets::fingerprint() const {
   return (first * 0x9E3779B97F4A7C15u) ^ validation_source->fingerprint();
 }
 
+std::vector<std::string> in_known_order(const std::vector<std::string>& classes,
+                                        const std::vector<std::string>& known) {
+  return std::ranges::is_permutation(classes, known) ? known : classes;
+}
+
 int64_t limited(int64_t samples, int64_t most) {
   return most > 0 ? std::min(samples, most) : samples;
 }

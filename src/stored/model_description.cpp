@@ -218,14 +218,15 @@ std::vector<std::string> classes_in(const model::Architecture& model,
   return is_named ? names : std::vector<std::string>();
 }
 
-/// Returns the names that config.json has for each label. Transformers counts labels by them.
-std::vector<std::string> hub_classes(const ModelDescription& description) {
-  const auto count = description.model.numbers.counts.find(kLabelCount);
-  std::vector<std::string> names = description.classes;
-  const bool counts = count != description.model.numbers.counts.end();
-  while (counts && int64_t(names.size()) < count->second)
-    names.push_back(default_class(names.size()));
-  return names;
+/// Replaces the names of labels, which the family may have numbered.
+void set_classes(const std::vector<std::string>& classes, Json& json) {
+  Json names = Json::object(), numbers = Json::object();
+  for (size_t i = 0; i < classes.size(); ++i) {
+    names[text(i)] = classes[i];
+    numbers[classes[i]] = i;
+  }
+  json["id2label"] = names;
+  json["label2id"] = numbers;
 }
 
 }  // namespace
@@ -274,11 +275,7 @@ std::string description_json(const ModelDescription& description) {
   for (const auto& [key, value] : model.family->to_hub(model, torch->name)) {
     json[key] = Json::parse(value);
   }
-  const std::vector<std::string> classes = hub_classes(description);
-  for (size_t i = 0; i < classes.size(); ++i) {
-    json["id2label"][text(i)] = classes[i];
-    json["label2id"][classes[i]] = i;
-  }
+  if (!description.classes.empty()) set_classes(description.classes, json);
   Json ours = {{"sequence_length", description.sequence_length}};
   if (description.tokenizer == "bytes") ours["tokenizer"] = "bytes";
   if (description.objective) ours["objective"] = description.objective->settings.name;

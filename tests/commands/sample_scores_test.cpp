@@ -36,8 +36,11 @@ TEST(SampleScores, NameTheClassAndTheLabelBeforeTheScores) {
             "y es\tno\t0.1\t0.25\n"
             "no\t\t3\t-1\n"
             "no\ty es\t2\t2\n");
-  EXPECT_EQ(written(view, {}).substr(0, 60),
-            "predicted\tlabel\tscore of 0\tscore of 1\n1\t0\t0.1\t0.25\n0\t\t3\t-1");
+  EXPECT_EQ(written(view, {}),
+            "predicted\tlabel\tscore of 0\tscore of 1\n"
+            "1\t0\t0.1\t0.25\n"
+            "0\t\t3\t-1\n"
+            "0\t1\t2\t2\n");
 }
 
 TEST(SampleScores, OfNumbersStandBesideTheirLabels) {

@@ -90,8 +90,8 @@ ModelTable with_labels(int64_t (*labels)(const RunConfig&)) {
     return Metric{.name = name, .source = MetricSource::scores, .of_numbers = of_numbers};
   };
   ModelFamily family = models()->front();
-  family.sizes = {};
   family.counts.push_back({.name = kLabelCount, .range = {.automatic = true}, .otherwise = labels});
+  for (ModelSize& size : family.sizes) size.counts.push_back(0);
   family.objectives = {
       {.name = "labels", .metrics = {metric("share", false), metric("fit", true)}}};
   return {family};

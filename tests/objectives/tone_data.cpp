@@ -15,6 +15,7 @@
 namespace zero {
 namespace {
 
+constexpr std::string_view kBuckets = "data.length_buckets";
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 struct Line {
@@ -52,8 +53,7 @@ class ToneFile : public DataSource {
     if (!wanted.empty()) return wanted;
     std::set<std::string> words;
     for (const Line& line : lines_) words.insert(line.label);
-    if (words == std::set(known.begin(), known.end())) return known;
-    return {words.begin(), words.end()};
+    return in_known_order({words.begin(), words.end()}, known);
   }
 
  private:
@@ -86,6 +86,10 @@ class Labelled : public Dataset {
 
   std::string form() const override { return "a text and its label"; }
   double label(int64_t position) const override { return label_of(sample_at(position)); }
+  LengthPair lengths(int64_t sample) const override {
+    const int64_t bytes = int64_t(stretch_.file.line(stretch_.first + sample).text.size());
+    return {.source = 1, .target = std::min(bytes, columns().front().numel)};
+  }
 
  private:
   double label_of(int64_t sample) const {
@@ -94,6 +98,11 @@ class Labelled : public Dataset {
     const auto found = std::ranges::find(stretch_.classes, word);
     if (found == stretch_.classes.end()) refuse(Exit::kInput, word, ": no class of the model");
     return double(found - stretch_.classes.begin());
+  }
+  std::vector<DataColumn> columns_for(const LengthPair& pair) const override {
+    std::vector<DataColumn> shorter = columns();
+    shorter.front().numel = pair.target;
+    return shorter;
   }
   void read_sample(int64_t sample, ColumnSpans out) const override {
     const bool is_there = sample < samples();
@@ -151,14 +160,20 @@ DataSets open_grades(const DataOptions& options) {
 }  // namespace
 
 const DataKind& tone_data() {
-  static const DataKind kToneData{
-      .name = "tones", .columns = tone_columns, .files = files, .open = open_tones};
+  static const DataKind kToneData{.name = "tones",
+                                  .columns = tone_columns,
+                                  .files = files,
+                                  .open = open_tones,
+                                  .keys = {kBuckets}};
   return kToneData;
 }
 
 const DataKind& grade_data() {
-  static const DataKind kGradeData{
-      .name = "grades", .columns = grade_columns, .files = files, .open = open_grades};
+  static const DataKind kGradeData{.name = "grades",
+                                   .columns = grade_columns,
+                                   .files = files,
+                                   .open = open_grades,
+                                   .keys = {kBuckets}};
   return kGradeData;
 }
 

@@ -159,6 +159,19 @@ def writes_the_scores(program):
     check("F1 0." in words and "mean over those that occur" in words, f"in words: {words}")
 
 
+def keeps_the_order_of_the_file_in_buckets(program):
+    """Short texts come first then, and with them their scores."""
+    _, *plain = rows_of(program.folder / "scores1.tsv")
+    for ranks in (1, 3):
+        evaluated(program, ranks, "runs/r1", "data.length_buckets=12x6", "--scores",
+                  f"buckets{ranks}.tsv")
+        _, *rows = rows_of(program.folder / f"buckets{ranks}.tsv")
+        check([row[1] for row in rows] == [row[1] for row in plain], "the labels of the file")
+        apart = max(abs(float(a) - float(b)) for row, other in zip(rows, plain)
+                    for a, b in zip(row[2:], other[2:]))
+        check(apart < 1e-5, f"a bucket moves scores by {apart}")
+
+
 def measures_numbers(program):
     own = ("data.train=texts.grades", "checkpoint.best_metric=pearson",
            "optimizer.lr=3e-3")
@@ -233,6 +246,7 @@ def main():
     trains_alike_everywhere(program)
     logs_what_it_measures(program)
     writes_the_scores(program)
+    keeps_the_order_of_the_file_in_buckets(program)
     measures_numbers(program)
     an_undefined_metric_is_never_the_best(program)
     keeps_the_names_of_classes(program)

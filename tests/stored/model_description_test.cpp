@@ -355,23 +355,5 @@ TEST(Descriptions, NameTheClassesOfLabels) {
       << "of a task that it does not learn here";
 }
 
-/// GPT-2 with a count of labels.
-model::Family counting_labels() {
-  model::Family family = model::gpt2_family();
-  family.settings.counts.push_back({.name = kLabelCount});
-  return family;
-}
-
-TEST(Descriptions, NumberLabelsWithoutNamesForTransformers) {
-  const model::Family family = counting_labels();
-  ModelDescription description{.model = model_named("gpt2"), .sequence_length = 4};
-  EXPECT_FALSE(nlohmann::json::parse(description_json(description)).contains("id2label"));
-  description.model.family = &family;
-  description.model.numbers.counts[std::string(kLabelCount)] = 3;
-  const auto json = nlohmann::json::parse(description_json(description));
-  EXPECT_EQ(json["id2label"],
-            (nlohmann::json{{"0", "LABEL_0"}, {"1", "LABEL_1"}, {"2", "LABEL_2"}}));
-}
-
 }  // namespace
 }  // namespace zero::stored

@@ -120,6 +120,15 @@ TEST(OpenData, MakesSyntheticSamplesThatSaySo) {
   EXPECT_EQ(sets.train->counted(0, 4), 12);
 }
 
+TEST(Classes, TakeTheModelsOrderIfItKnowsTheSameNames) {
+  using Names = std::vector<std::string>;
+  const Names classes = {"a", "b", "c"};
+  EXPECT_EQ(in_known_order(classes, {"b", "c", "a"}), (Names{"b", "c", "a"}));
+  EXPECT_EQ(in_known_order(classes, {"b", "c", "d"}), classes);
+  EXPECT_EQ(in_known_order(classes, {"b", "a"}), classes);
+  EXPECT_EQ(in_known_order(classes, {}), classes);
+}
+
 TEST(DataSets, FingerprintChangesWithEitherFile) {
   const TempFile text("a.txt", alphabet(12)), other("b.txt", "xyz");
   DataOptions options = options_of(text);

@@ -82,6 +82,11 @@ const DataKind& label_data();
 /// the others. Leaves at least one sample on either side, else throws Error(kInput).
 int64_t trained_samples(const DataOptions& options, int64_t samples);
 
+/// Returns names of classes in the order of `known`, the model's, if both have the same names.
+/// Otherwise returns `classes`.
+std::vector<std::string> in_known_order(const std::vector<std::string>& classes,
+                                        const std::vector<std::string>& known);
+
 /// Returns `samples`, but no more than `most`; 0 = all.
 int64_t limited(int64_t samples, int64_t most);
 
