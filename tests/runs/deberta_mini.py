@@ -3,20 +3,15 @@
 after at most 60 s of training its accuracy and its F1 on held-out verses are 15 points or more
 above those of one answer for all. Called with a third argument, a folder, it leaves there what
 tools/score_picture.py draws. Without the packages of `tools/setup.sh --pairs` it says SKIP."""
-import concurrent.futures
 import json
 import pathlib
-import shutil
 import subprocess
 import sys
-import time
 
-from patience import Patience
 from program import Program, check
-from signals import children_of
+from verses import can_learn, timed
 
 TREE = pathlib.Path(__file__).resolve().parents[2]
-KING_JAMES = pathlib.Path("/usr/share/sword/mods.d/engKJV2006eb.conf")
 INPUT, RUN = "inputs/deberta_mini.toml", "deberta_mini"
 MOST_SECONDS = 60
 LEAST_MARGIN = 0.15
@@ -45,18 +40,6 @@ def one_answer(rows):
     return {"accuracy": max(second, 1 - second), "f1": 2 * second / (1 + second)}
 
 
-def trained(program):
-    """What came of it, and the seconds that its ranks had time for."""
-    process = program.start(2, f"run.output=runs/{RUN}", input_file=str(TREE / INPUT))
-    with concurrent.futures.ThreadPoolExecutor(1) as pool:
-        ended, patience = pool.submit(program.wait, process, RUN), Patience([])
-        while not ended.done():
-            patience.pids = list(children_of(process.pid))
-            patience.look()
-            time.sleep(0.1)
-    return ended.result(), patience.seconds
-
-
 def keep(program, folder, facts):
     """For tools/score_picture.py."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -67,12 +50,12 @@ def keep(program, folder, facts):
 
 
 def main():
-    if not (shutil.which("spm_train") and shutil.which("mod2imp") and KING_JAMES.exists()):
-        print("SKIP deberta_mini: no verses to learn from; tools/setup.sh --pairs installs them")
+    if not can_learn(RUN):
         return
     program = Program(sys.argv[1:3])
     held_out = make_pairs(program)
-    result, seconds = trained(program)
+    process = program.start(2, f"run.output=runs/{RUN}", input_file=str(TREE / INPUT))
+    result, seconds = timed(process, lambda started: program.wait(started, RUN))
     check(result.finished(), "a training ends", result)
     summary = result.summary
     samples = summary["eval_samples"]

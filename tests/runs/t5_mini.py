@@ -3,41 +3,21 @@
 steps, which take 45 s at most, the loss of held-out verses is below the entropy of their tokens
 taken one by one. Campaign t5_mini trains it to its end. Without the packages of `tools/setup.sh
 --pairs` it says SKIP."""
-import concurrent.futures
-import pathlib
-import shutil
-import time
-
 from answers import Task, unigram_entropy
-from patience import Patience
 from program import Program, check
-from signals import children_of
+from verses import can_learn, timed
 
-KING_JAMES = pathlib.Path("/usr/share/sword/mods.d/engKJV2006eb.conf")
 TRIAL = ("run.steps=45", "scheduler.warmup_num_steps=15", "evaluation.interval=45",
          "run.log_interval=15", "data.max_validation_samples=128")
 MOST_SECONDS = 45
 
 
-def trained(task):
-    """What came of it, and the seconds that its ranks had time for."""
-    process = task.start(*TRIAL)
-    with concurrent.futures.ThreadPoolExecutor(1) as pool:
-        ended, patience = pool.submit(task.wait, process), Patience([])
-        while not ended.done():
-            patience.pids = list(children_of(process.pid))
-            patience.look()
-            time.sleep(0.1)
-    return ended.result(), patience.seconds
-
-
 def main():
-    if not (shutil.which("spm_train") and shutil.which("mod2imp") and KING_JAMES.exists()):
-        print("SKIP t5_mini: no verses to learn from; tools/setup.sh --pairs installs them")
+    if not can_learn("t5_mini"):
         return
     task = Task(Program(), "verses")
     entropy = unigram_entropy(task.pairs, 64)
-    result, seconds = trained(task)
+    result, seconds = timed(task.start(*TRIAL), task.wait)
     loss = result.summary["eval_loss"]
     check(loss < entropy, f"{loss:.3f} nats a token, and not below {entropy:.3f}", result)
     check(seconds <= MOST_SECONDS, f"{seconds:.0f} s of training, and not {MOST_SECONDS}", result)
