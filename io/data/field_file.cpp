@@ -173,17 +173,20 @@ class Names : public JsonSink {
   explicit Names(std::vector<std::string>& out) : out_(out) {}
 
   void open(Path path, bool is_array) override {
-    if (is_array) last_list_ = joined(path);
+    if (is_array && !is_in_list(path)) list_.assign(path.begin(), path.end());
   }
   void value(Path path, const JsonScalar&) override {
-    const std::string name = joined(path);
-    if (!last_list_.empty() && name.starts_with(last_list_)) return;
-    out_.push_back(name);
+    if (!is_in_list(path)) out_.push_back(joined(path));
   }
 
  private:
+  bool is_in_list(Path path) const {
+    return !list_.empty() && path.size() >= list_.size() &&
+           std::ranges::equal(path.first(list_.size()), list_);
+  }
+
   std::vector<std::string>& out_;
-  std::string last_list_;
+  std::vector<std::string> list_;  ///< path of the last list that is in no other
 };
 
 /// A reader of JSON lines.

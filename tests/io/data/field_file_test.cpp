@@ -39,9 +39,10 @@ TEST(FieldFile, TellsTheNamesThatItHas) {
   EXPECT_THAT(names_in(TempFile("n.csv", "a,\"b c\",d\n1,2,3\n")), ElementsAre("a", "b c", "d"));
   EXPECT_THAT(names_in(TempFile("n.tsv", "a\t#1 b\n1\t2\n")), ElementsAre("a", "#1 b"));
   EXPECT_THAT(
-      names_in(TempFile("n.jsonl", R"({"a": "x", "n": [1, {"y": 2}], "o": {"b": 3, "c": null}})"
+      names_in(TempFile("n.jsonl", R"({"a": "x", "n": [1, {"y": 2, "z": [3], "w": 4}], "nn": 5,)"
+                                   R"( "o": {"b": 3, "c": null}})"
                                    "\n{\"z\": 1}\n")),
-      ElementsAre("a", "o.b", "o.c"))
+      ElementsAre("a", "nn", "o.b", "o.c"))
       << "of the first object, outside of lists";
 }
 
