@@ -8,6 +8,8 @@ namespace {
 
 const std::string kDropout = "zero::dropout", kCopy = "zero::dropout_off";
 
+constexpr int64_t kSamples = -1;  ///< in place of a table's first row
+
 /// Elements of one work item. Its random words wait in a buffer, so drawing and applying are two
 /// loops that vectorise.
 constexpr int64_t kPiece = kHostSpace ? 1024 : 4;
@@ -28,6 +30,7 @@ struct Dropout {
   const T* x;
   const T* residual;
   T* out;
+  int64_t first_row = kSamples;  ///< otherwise x has rows of a table in place of samples
 
   KOKKOS_FUNCTION int64_t pieces_per_sample() const {
     return ceil_div(extents.numel_per_sample, kPiece);
@@ -65,8 +68,12 @@ struct Dropout {
 
   KOKKOS_INLINE_FUNCTION void draw(const Piece& piece, uint32_t* word) const {
     const uint64_t seed = inputs->seed;
-    const int64_t sample = inputs->first_sample + site.sample_offset + piece.sample;
-    const uint32_t name = site.site, first = piece.first_block;
+    const bool is_table = first_row != kSamples;
+    const int64_t sample =
+        inputs->first_sample + (is_table ? 0 : site.sample_offset + piece.sample);
+    const int64_t blocks_before =
+        is_table ? (first_row + piece.sample) * ceil_div(extents.numel_per_sample, int64_t(4)) : 0;
+    const uint32_t name = site.site, first = uint32_t(blocks_before) + piece.first_block;
 #pragma GCC ivdep
     for (uint32_t b = 0; b < uint32_t(kPiece / 4); ++b) {
       const PhiloxBlock words = dropout_words(seed, name, sample, first + b);
@@ -87,19 +94,32 @@ void copy_or_add(Stream& stream, int64_t numel, const Mapped<T, T, T>& a) {
   }
 }
 
+template <class T>
+void run(Stream& stream, const Dropout<T>& work) {
+  const float probability = work.site.probability;
+  ZERO_REQUIRE(probability >= 0.0f && probability < 1.0f, "dropout with probability ", probability,
+               ": at least 0 and below 1");
+  const DropoutExtents& extents = work.extents;
+  if (probability == 0.0f) {
+    const int64_t numel = extents.samples * extents.numel_per_sample;
+    return copy_or_add(stream, numel, Mapped<T, T, T>{work.x, work.residual, work.out});
+  }
+  for_each_piece<1>(stream, kDropout, {0, extents.samples * work.pieces_per_sample()}, work);
+}
+
 }  // namespace
 
 template <class T>
 void dropout_add(Stream& stream, const DropoutSite& site, const DropoutExtents& extents,
                  const StepInputs* inputs, const T* x, const T* residual, T* out) {
-  ZERO_REQUIRE(site.probability >= 0.0f && site.probability < 1.0f, "dropout with probability ",
-               site.probability, ": at least 0 and below 1");
-  if (site.probability == 0.0f) {
-    const int64_t numel = extents.samples * extents.numel_per_sample;
-    return copy_or_add(stream, numel, Mapped<T, T, T>{x, residual, out});
-  }
-  const Dropout<T> work{site, extents, inputs, x, residual, out};
-  for_each_piece<1>(stream, kDropout, {0, extents.samples * work.pieces_per_sample()}, work);
+  run<T>(stream, {site, extents, inputs, x, residual, out});
+}
+
+template <class T>
+void drop_rows(Stream& stream, const DropoutSite& site, const TableRows& rows,
+               const StepInputs* inputs, const T* x, T* out) {
+  ZERO_REQUIRE(rows.first >= 0, "dropout from row ", rows.first, " of a table on");
+  run<T>(stream, {site, {rows.count, rows.width}, inputs, x, nullptr, out, rows.first});
 }
 
 template void dropout_add(Stream&, const DropoutSite&, const DropoutExtents&, const StepInputs*,
@@ -108,5 +128,11 @@ template void dropout_add(Stream&, const DropoutSite&, const DropoutExtents&, co
                           const bf16*, const bf16*, bf16*);
 template void dropout_add(Stream&, const DropoutSite&, const DropoutExtents&, const StepInputs*,
                           const f16*, const f16*, f16*);
+template void drop_rows(Stream&, const DropoutSite&, const TableRows&, const StepInputs*,
+                        const float*, float*);
+template void drop_rows(Stream&, const DropoutSite&, const TableRows&, const StepInputs*,
+                        const bf16*, bf16*);
+template void drop_rows(Stream&, const DropoutSite&, const TableRows&, const StepInputs*,
+                        const f16*, f16*);
 
 }  // namespace zero::kernels

@@ -133,6 +133,48 @@ TEST(DropoutMask, DiffersBetweenSitesAndSamples) {
   EXPECT_FALSE(std::equal(first.begin(), first.begin() + 512, first.begin() + 512));
 }
 
+/// The kept elements of rows of a table whose elements are ones.
+std::vector<bool> kept_rows(const TableRows& rows, DropoutSite site, int64_t first_sample = 40) {
+  Stream stream(2);
+  std::vector<float> x(size_t(rows.count * rows.width), 1.0f), out(x.size());
+  const StepInputs inputs = inputs_of(99, first_sample);
+  drop_rows(stream, site, rows, &inputs, x.data(), out.data());
+  stream.wait();
+  std::vector<bool> kept;
+  for (const float value : out) kept.push_back(value != 0);
+  return kept;
+}
+
+TEST(DropoutOfRows, DependsOnTheStepAndOnThePlaceInTheTableAlone) {
+  for (const int64_t width : {7, 1500}) {
+    const DropoutSite site = site_with(0.25f);
+    const std::vector<bool> table = kept_rows({.first = 0, .count = 9, .width = width}, site);
+    const std::vector<bool> part = kept_rows({.first = 4, .count = 3, .width = width}, site);
+    EXPECT_TRUE(std::equal(part.begin(), part.end(), table.begin() + 4 * width)) << width;
+    DropoutSite later = site;
+    later.sample_offset = 3;
+    EXPECT_EQ(kept_rows({.first = 0, .count = 9, .width = width}, later), table)
+        << "micro-batches of a step share the mask";
+    EXPECT_NE(kept_rows({.first = 0, .count = 9, .width = width}, site, 48), table)
+        << "steps do not";
+    later.site = 4;
+    EXPECT_NE(kept_rows({.first = 0, .count = 9, .width = width}, later), table);
+    EXPECT_FALSE(std::equal(table.begin(), table.begin() + width, table.begin() + width));
+  }
+}
+
+TEST(DropoutOfRows, DrawsTheWordsOfTheStepsFirstSample) {
+  const std::vector<bool> kept = kept_rows({.first = 2, .count = 1, .width = 6}, site_with(0.25f));
+  for (int64_t i = 0; i < 6; ++i) {
+    const auto words = dropout_words(99, 3, 40, uint32_t(2 * 2 + i / 4));  // two blocks a row
+    EXPECT_EQ(kept[size_t(i)], words.word[i % 4] >= 0x40000000u);
+  }
+}
+
+TEST(DropoutOfRows, RefusesRowsBeforeTheTable) {
+  EXPECT_THROW(kept_rows({.first = -1, .count = 1, .width = 4}, site_with(0.25f)), Error);
+}
+
 TEST(DropoutMask, NaNIsDroppedOrKeptLikeAnyValue) {
   const Use use{.extents = {1, 64}};
   const std::vector<bool> kept = mask(use);

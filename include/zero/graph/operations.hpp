@@ -159,6 +159,10 @@ extern const Operation kDisentangledAttention, kDisentangledAttentionGrad;
 
 /// Copies rows of a matrix, which may be a parameter.
 TensorId take_rows(GraphBuilder& out, TensorId table, const RowRange& rows);
+/// Returns dropout(x), where x has `rows` of a table, for a use of the table by all samples.
+/// kernels::drop_rows() says what a mask depends on.
+TensorId drop_rows(GraphBuilder& out, TensorId x, const RowRange& rows, float probability);
+extern const Operation kDropRows;
 /// Copies the first row of each sample, [samples, width].
 TensorId first_rows(GraphBuilder& out, TensorId x);
 extern const Operation kTakeRows, kTakeRowsGrad;

@@ -17,6 +17,14 @@ struct DropoutSite {
   int64_t sample_offset;  ///< first sample of this micro-batch, counted from inputs->first_sample
 };
 
+/// Rows of a table that all samples of a step read. The mask of a row depends only on seed, site,
+/// the step's first sample and the row's number in the table: it is the same for every micro-batch
+/// and for texts of any length.
+struct TableRows {
+  int64_t first, count;
+  int64_t width;
+};
+
 /// Returns the random words of elements [4 block, 4 block + 4) of one sample.
 ZERO_HOST_DEVICE constexpr PhiloxBlock dropout_words(uint64_t seed, uint32_t site, int64_t sample,
                                                      uint32_t block) {
@@ -42,5 +50,15 @@ struct DropoutExtents {
 template <class T>
 void dropout_add(Stream& stream, const DropoutSite& site, const DropoutExtents& extents,
                  const StepInputs* inputs, const T* x, const T* residual, T* out);
+
+/// Writes out = mask * x / (1 - p) for rows of a table. The gradient is the same call on the
+/// gradient of `out`. Does not read site.sample_offset.
+///
+///   x, out  [rows.count, rows.width]   out may be x
+///
+/// Asynchronous on `stream`.
+template <class T>
+void drop_rows(Stream& stream, const DropoutSite& site, const TableRows& rows,
+               const StepInputs* inputs, const T* x, T* out);
 
 }  // namespace zero::kernels

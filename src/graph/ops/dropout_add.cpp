@@ -49,10 +49,53 @@ int64_t draws(const Graph& graph, const Op& op) {
   return drops(op) ? graph[inputs<DropoutAdd>(op).x].shape.numel() : 0;
 }
 
+struct RowAttributes {
+  DropoutAttributes dropout;
+  int64_t first;  ///< row of the table in which x begins
+};
+
+struct DropRows {
+  template <class S>
+  struct In {
+    S x, step_inputs;
+  };
+  template <class S>
+  struct Out {
+    S y;
+  };
+
+  template <class T>
+  static void call(Stream& stream, const OpCall& call) {
+    const auto in = inputs<DropRows>(call);
+    const auto attributes = call.op->attributes.as<RowAttributes>();
+    const Shape& shape = (*call.graph)[inputs<DropRows>(*call.op).x].shape;
+    kernels::drop_rows<T>(stream, site_of(call, attributes.dropout),
+                          {.first = attributes.first, .count = shape[0], .width = shape[1]},
+                          in.step_inputs, in.x, outputs<DropRows>(call).y);
+  }
+};
+
+void rows_gradient(GradientTape& tape, const Op& op) {
+  const auto [x, step_inputs] = inputs<DropRows>(op);
+  const TensorId dx = tape.like(x);
+  tape.append(make_op<DropRows>(
+      kDropRows, {.x = tape.gradient(outputs<DropRows>(op).y), .step_inputs = step_inputs},
+      {.y = dx}, op.attributes));
+  tape.contribute(x, dx);
+}
+
+int64_t row_draws(const Graph& graph, const Op& op) {
+  return graph[inputs<DropRows>(op).x].shape.numel();
+}
+
 }  // namespace
 
 const Operation kDropoutAdd{
     .name = "dropout_add", .gradient = gradient, .draws = draws, .call = call_typed<DropoutAdd>};
+const Operation kDropRows{.name = "drop_rows",
+                          .gradient = rows_gradient,
+                          .draws = row_draws,
+                          .call = call_typed<DropRows>};
 
 kernels::DropoutSite site_of(const OpCall& call, const DropoutAttributes& attributes) {
   return {.probability = float(attributes.probability),
@@ -87,6 +130,18 @@ TensorId dropout_add(GraphBuilder& out, TensorId x, TensorId residual, float pro
   out.add(make_op<DropoutAdd>(
       kDropoutAdd, {.x = x, .residual = residual, .step_inputs = out.graph().step_inputs}, {.y = y},
       drawn(out, probability)));
+  return y;
+}
+
+TensorId drop_rows(GraphBuilder& out, TensorId x, const RowRange& rows, float probability) {
+  require_matrix(out[x]);
+  ZERO_REQUIRE(out[x].shape[0] == rows.count && rows.first >= 0, describe(out[x]), " has not the ",
+               rows.count, " rows from ", rows.first, " on");
+  if (probability == 0 || out.continues()) return x;
+  const TensorId y = out.activation("dropped(" + out[x].name + ")", out.compute(), out[x].shape);
+  out.add(
+      make_op<DropRows>(kDropRows, {.x = x, .step_inputs = out.graph().step_inputs}, {.y = y},
+                        RowAttributes{.dropout = drawn(out, probability), .first = rows.first}));
   return y;
 }
 

@@ -37,7 +37,7 @@ struct Encoder {
   }
   TensorId attend(TensorId x, const std::string& name) {
     const RowRange rows = rows_by_distance(kRange, kLength);
-    const TensorId positions = take_rows(out, table, rows);
+    const TensorId positions = drop_rows(out, take_rows(out, table, rows), rows, dropout);
     const auto weight = [&](const char* part) {
       return std::pair{parameter(name + part + ".weight", {kWidth, kWidth}),
                        parameter(name + part + ".bias", {kWidth})};
@@ -88,6 +88,13 @@ TEST(DisentangledOperation, HasTheSlopesOfTheLoss) {
     std::ranges::copy(std::array{8, 5}, tried.ids("source_count").begin());
     tried.expect_slopes();
   }
+}
+
+TEST(DisentangledOperation, DropsTheRowsOfTheTableAnewInEachLayer) {
+  const Graph graph = differentiate(Encoder(Dtype::f32, 0.25f).finish());
+  EXPECT_EQ(std::ranges::count(graph.ops, &kDropRows, &Op::kind), 2 * 2) << "with their gradients";
+  EXPECT_EQ(std::ranges::count(Encoder(Dtype::f32, 0).finish().ops, &kDropRows, &Op::kind), 0);
+  EXPECT_GT(kDropRows.draws(graph, first(graph, &kDropRows)), 0);
 }
 
 TEST(DisentangledOperation, AddsTheGradientsOfAProjectionThatIsUsedTwice) {
@@ -219,6 +226,15 @@ TEST(DisentangledOperation, CountsItsProductsAndItsExponentials) {
   EXPECT_EQ(backward.kind->flops(graph, backward), token * (5 * kLength + 6 * rows));
   EXPECT_EQ(forward.kind->exponentials(graph, forward), kSamples * 2 * kLength * kLength);
   EXPECT_EQ(forward.kind->draws(graph, forward), 0);
+}
+
+TEST(DisentangledRefusal, NamesRowsThatAreNotThere) {
+  GraphBuilder out({.samples = 1, .length = 4}, Dtype::f32);
+  out.unit("only");
+  const TensorId x = out.activation("x", Dtype::f32, {4, 6});
+  EXPECT_NO_THROW(drop_rows(out, x, {.first = 3, .count = 4}, 0.1f));
+  EXPECT_THROW(drop_rows(out, x, {.first = 3, .count = 5}, 0.1f), Error);
+  EXPECT_THROW(drop_rows(out, x, {.first = -1, .count = 4}, 0.1f), Error);
 }
 
 TEST(DisentangledRefusal, NamesOperandsThatDoNotFit) {
