@@ -11,8 +11,13 @@ namespace {
 int64_t rows_of(const StoredForm& form, std::span<const int64_t> shape) {
   ZERO_REQUIRE(shape.size() == 1 || shape.size() == 2, "a parameter of ", shape.size(), " extents");
   ZERO_REQUIRE(shape.size() == 2 || !form.transposed, form.names[0], ": a transposed vector");
-  return shape.size() == 2 ? shape[0] : 1;
+  const int64_t rows = shape.size() == 2 ? shape[0] : 1;
+  ZERO_REQUIRE(form.places == 1 || (form.names.size() == 1 && rows % form.places == 0),
+               form.names[0], ": ", form.places, " places of ", rows, " rows");
+  return rows;
 }
+
+bool is_turned(const StoredForm& form) { return form.transposed || form.places > 1; }
 
 /// Calls `visit` with the index of each element in the tensors and in the parameter.
 template <class Visit>
@@ -22,8 +27,10 @@ void for_elements(const StoredForm& form, std::span<const int64_t> shape, const 
   for (const int64_t right : column_ends(form, all)) {
     const int64_t begin = rows * left, columns = right - left;
     for (int64_t row = 0; row < rows; ++row) {
+      // A turned tensor has the places of an input side by side.
+      const int64_t each = rows / form.places, turned = row % each * form.places + row / each;
       for (int64_t column = 0; column < columns; ++column) {
-        const int64_t stored = form.transposed ? column * rows + row : row * columns + column;
+        const int64_t stored = is_turned(form) ? column * rows + turned : row * columns + column;
         visit(size_t(begin + stored), size_t(row * all + left + column));
       }
     }
@@ -58,6 +65,7 @@ std::vector<int64_t> stored_extents(const StoredForm& form, std::span<const int6
   const std::vector<int64_t> ends = column_ends(form, shape.back());
   const int64_t columns = ends[tensor] - (tensor == 0 ? 0 : ends[tensor - 1]);
   if (shape.size() == 1) return {columns};
+  if (form.places > 1) return {columns, rows / form.places, form.places};
   return form.transposed ? std::vector{columns, rows} : std::vector{rows, columns};
 }
 

@@ -63,6 +63,14 @@ TEST(StoredForms, TensorsHaveWidthsOfTheirOwn) {
   EXPECT_EQ(column_ends(rows, 4), (Shape{2, 3, 4}));
 }
 
+TEST(StoredForms, AConvolutionHoldsThePlacesOfEachPairSideBySide) {
+  const StoredForm form{.names = {"conv"}, .places = 3};
+  EXPECT_FALSE(form.is_plain());
+  EXPECT_EQ(stored_extents(form, Shape{6, 2}, 0), (Shape{2, 2, 3})) << "out, in, places";
+  // Rows 0 and 1 are the inputs of the first place, rows 2 and 3 of the second.
+  EXPECT_EQ(stored(form, {6, 2}), (std::vector<float>{0, 4, 8, 2, 6, 10, 1, 5, 9, 3, 7, 11}));
+}
+
 TEST(StoredForms, ThatCannotBeAreDefectsOfAFamily) {
   const auto extents = [](const StoredForm& form, const Shape& shape) {
     return refusal_of(Exit::kInternal, [&] { stored_extents(form, shape, 0); });
@@ -76,6 +84,10 @@ TEST(StoredForms, ThatCannotBeAreDefectsOfAFamily) {
   EXPECT_NE(extents({.names = {"q", "k"}, .widths = {4}}, {4}).find("2 tensors of 1 widths"),
             std::string::npos);
   EXPECT_NE(extents({.names = {"q", "k"}, .widths = {4, 0}}, {4}).find("q: widths"),
+            std::string::npos);
+  EXPECT_NE(extents({.names = {"q"}, .places = 3}, {4, 2}).find("q: 3 places of 4 rows"),
+            std::string::npos);
+  EXPECT_NE(extents({.names = {"q"}, .places = 3}, {3}).find("q: 3 places of 1 rows"),
             std::string::npos);
   EXPECT_NE(extents({.names = {"q", "k"}}, {2, 2, 2}).find("3 extents"), std::string::npos);
 }

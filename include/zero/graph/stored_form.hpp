@@ -14,9 +14,12 @@ struct StoredForm {
   bool transposed = false;  ///< a tensor is [its columns, rows], as the weight of torch.nn.Linear
   bool one_row = false;     ///< a vector is stored as [1, columns]
   std::vector<int64_t> widths = {};  ///< columns of each tensor; empty: equal
+  /// More than 1: the weight of torch.nn.Conv1d, whose tensor is [columns, rows / places, places].
+  /// The parameter's rows are those of the first place, then of the second.
+  int64_t places = 1;
 
   /// True for one tensor of the parameter's extents.
-  bool is_plain() const { return names.size() == 1 && !transposed; }
+  bool is_plain() const { return names.size() == 1 && !transposed && places == 1; }
   bool operator==(const StoredForm&) const = default;
 };
 
