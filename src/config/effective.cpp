@@ -22,7 +22,7 @@ std::map<std::string, std::string> derived_values(const RunConfig& c) {
   const ModelNumbers numbers = model_numbers(c);
   for (const ModelCount& count : family_of(c.model).counts) {
     const bool automatic = c.model.numbers.count(count.name) == 0;
-    const std::string_view source = named ? "model.name" : count.source;
+    const std::string_view source = named && !count.by_task ? "model.name" : count.source;
     add(automatic && !source.empty(), text("model.", count.name), source,
         written_as(count, numbers.count(count.name)));
   }

@@ -50,7 +50,9 @@ std::string key_of(std::string_view name) { return text("model.", name); }
 
 std::vector<std::string> names_of(const ModelFamily& family) {
   std::vector<std::string> names;
-  for (const ModelCount& count : family.counts) names.emplace_back(count.name);
+  for (const ModelCount& count : family.counts) {
+    if (!count.by_task) names.emplace_back(count.name);
+  }
   return names;
 }
 
@@ -181,6 +183,11 @@ std::string written_as(const ModelCount& count, int64_t number) {
   return text('"', count.words.at(size_t(number) - 1), '"');
 }
 
+int64_t said_by_task(const RunConfig& config, const ModelCount& count) {
+  const int64_t number = written<int64_t>(config.model.numbers.counts, count.name, 0);
+  return number == 0 ? count.by_task(config) : number;
+}
+
 int64_t ModelNumbers::count(std::string_view name) const { return number(counts, name); }
 
 double ModelNumbers::rate(std::string_view name) const { return number(rates, name); }
@@ -205,7 +212,11 @@ ModelNumbers model_numbers(const RunConfig& config) {
   for (size_t i = 0; i < family.counts.size(); ++i) {
     const ModelCount& count = family.counts[i];
     int64_t& number = numbers.counts[std::string(count.name)];
-    number = size ? size->counts[i] : written<int64_t>(config.model.numbers.counts, count.name, 0);
+    if (count.by_task)
+      number = said_by_task(config, count);
+    else
+      number =
+          size ? size->counts[i] : written<int64_t>(config.model.numbers.counts, count.name, 0);
     if (number == 0 && count.otherwise) number = count.otherwise(config);
   }
   for (const ModelRate& rate : family.rates) {

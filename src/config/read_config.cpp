@@ -69,7 +69,8 @@ class Reader {
   }
 
   /// Fills the keys that [model] omits with the numbers of the model that the run begins from.
-  void take_start(ModelConfig& model, const StartNumbers& start) {
+  void take_start(RunConfig& config, const StartNumbers& start) {
+    ModelConfig& model = config.model;
     const bool named = !model.name.empty();
     model.start.labels = start.classes;
     const ModelFamily* family = &family_of(model);
@@ -95,7 +96,9 @@ class Reader {
       const ModelCount& count = family->counts[i];
       int64_t& number = model.numbers.counts.find(count.name)->second;
       const int64_t wanted = start.numbers.count(count.name),
-                    asked = size ? size->counts[i] : number;
+                    asked = count.by_task ? said_by_task(config, count)
+                            : size        ? size->counts[i]
+                                          : number;
       if (asked == 0) {
         number = wanted;
         report_.derived(text("model.", count.name), kStart);
@@ -353,7 +356,7 @@ ConfigInput read_config(const ModelTable& models, std::string_view text, const s
   reader.take_betas(input.config.optimizer);
   derive_output(file, input.config, report);
   if (const auto numbers = start && !report.any_failed() ? start(input.config) : std::nullopt)
-    reader.take_start(input.config.model, *numbers);
+    reader.take_start(input.config, *numbers);
   reader.check_all(input.config);
   report.finish();
   input.warnings = report.take_warnings();

@@ -16,28 +16,33 @@ namespace {
 using ::testing::HasSubstr;
 
 /// Two families: towers have floors, bridges have floors and arches, twice as many if not said, and
-/// are of stone if not said.
+/// are of stone if not said. Its tolls belong to the task, and data of length 5 say 3.
 const ModelTable& table() {
   const Range any{.low = 1, .high = 100, .automatic = true};
   const auto twice = [](const RunConfig& config) { return 2 * config.data.sequence_length; };
   const auto stone = [](const RunConfig&) -> int64_t { return 1; };
-  static const ModelTable all = {{.name = "tower",
-                                  .example_input = "tower.toml",
-                                  .counts = {{"floors", any}, {"width", any}},
-                                  .rates = {{"sway", {.high = 1}, 0.5}},
-                                  .sizes = {{"low", {2, 3}}, {"high", {20, 30}}},
-                                  .rules = {},
-                                  .blocks = {"floors"}},
-                                 {.name = "bridge",
-                                  .example_input = "",
-                                  .counts = {{"floors", any},
-                                             {"arches", any, twice, "data.sequence_length"},
-                                             {"width", any},
-                                             {"deck", any, stone, {}, {"stone", "steel"}}},
-                                  .rates = {{"slope", {.high = 9}, 2, true}},
-                                  .sizes = {{"long", {1, 40, 5, 2}}},
-                                  .rules = {},
-                                  .blocks = {"floors", "arches"}}};
+  const auto tolls = [](const RunConfig& config) -> int64_t {
+    return config.data.sequence_length == 5 ? 3 : 0;
+  };
+  static const ModelTable all = {
+      {.name = "tower",
+       .example_input = "tower.toml",
+       .counts = {{"floors", any}, {"width", any}},
+       .rates = {{"sway", {.high = 1}, 0.5}},
+       .sizes = {{"low", {2, 3}}, {"high", {20, 30}}},
+       .rules = {},
+       .blocks = {"floors"}},
+      {.name = "bridge",
+       .example_input = "",
+       .counts = {{"floors", any},
+                  {"arches", any, twice, "data.sequence_length"},
+                  {"width", any},
+                  {"deck", any, stone, {}, {"stone", "steel"}},
+                  {.name = "tolls", .range = any, .otherwise = stone, .by_task = tolls}},
+       .rates = {{"slope", {.high = 9}, 2, true}},
+       .sizes = {{"long", {1, 40, 5, 2}}},
+       .rules = {},
+       .blocks = {"floors", "arches"}}};
   return all;
 }
 
@@ -81,6 +86,21 @@ TEST(ModelTable, ANumberMayBeWrittenAsAWord) {
               HasSubstr("deck = \"auto\"  # default; derived from model.name: \"steel\""));
 }
 
+TEST(ModelTable, ACountOfTheTaskStandsBesideAName) {
+  const std::string bridge = "model.family = \"bridge\"\nmodel.floors = 7\nmodel.width = 1\n";
+  const auto tolls = [](const std::string& more) {
+    return model_numbers(read(more).config).count("tolls");
+  };
+  for (const std::string& model : {std::string("model.name = \"long\"\n"), bridge}) {
+    EXPECT_EQ(tolls(model), 1) << "auto";
+    EXPECT_EQ(tolls(model + "model.tolls = 7"), 7);
+  }
+  EXPECT_THAT(effective_toml(read("model.name = \"long\"")),
+              HasSubstr("tolls = \"auto\"  # default"));
+  EXPECT_THAT(refusal("model.name = \"long\"\nmodel.width = 7"),
+              HasSubstr("remove the name or floors, arches, width, deck"));
+}
+
 TEST(ModelTable, WhatIsMissingOrOfAnotherFamilyIsRefused) {
   EXPECT_THAT(refusal("model.floors = 7"),
               HasSubstr("the model has no size; write model.name = \"low\", or floors and width"));
@@ -111,7 +131,7 @@ ConfigInput begun(const std::string& more, const StartNumbers& start) {
 const StartNumbers kBridge{
     .place = "there",
     .family = "bridge",
-    .numbers = {.counts = {{"floors", 7}, {"arches", 3}, {"width", 5}, {"deck", 2}},
+    .numbers = {.counts = {{"floors", 7}, {"arches", 3}, {"width", 5}, {"deck", 2}, {"tolls", 4}},
                 .rates = {{"slope", 2.5}}},
     .mixed_rates = ""};
 const StartNumbers kTower{
@@ -143,6 +163,21 @@ TEST(StartNumbers, BringTheNamesOfLabelsThatNoKeySays) {
   const ConfigInput input = begun("", start);
   EXPECT_EQ(input.config.model.start.labels, start.classes);
   EXPECT_EQ(effective_toml(input), effective_toml(begun("", kBridge)));
+}
+
+TEST(StartNumbers, OfTheTaskYieldToWhatDataSay) {
+  EXPECT_EQ(model_numbers(begun("", kBridge).config).count("tolls"), 4);
+  StartNumbers drawn = kBridge;
+  drawn.numbers.counts["tolls"] = 3;
+  const RunConfig config =
+      read_config(table(),
+                  "data.train = \"t.txt\"\nrun.steps = 1\ndata.sequence_length = 5\n"
+                  "model.init_from = \"there\"",
+                  "in.toml", {}, Writer::user,
+                  [&](const RunConfig&) { return std::optional(drawn); })
+          .config;
+  EXPECT_EQ(model_numbers(config).count("tolls"), 3);
+  EXPECT_EQ(config.model.numbers.count("tolls"), 0) << "they say it each time";
 }
 
 TEST(StartNumbers, ThatDifferAreListedAsKeys) {

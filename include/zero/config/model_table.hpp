@@ -50,7 +50,13 @@ struct ModelCount {
   /// Words that files write instead of the numbers 1, 2, ..., for a choice between parts. Empty:
   /// files write the number.
   std::vector<std::string_view> words = {};
+  /// Set for a count of the task and not of the network: no size has it, and it may differ from a
+  /// stored model's. Returns the value of "auto" that other keys say; 0 if they say none.
+  int64_t (*by_task)(const RunConfig&) = nullptr;
 };
+
+/// Returns what the settings say of a count by_task; 0 if nothing.
+int64_t said_by_task(const RunConfig& config, const ModelCount& count);
 
 /// Returns a number of the key as files write it: 12, or "relu" with its quotes.
 std::string written_as(const ModelCount& count, int64_t number);
@@ -71,13 +77,13 @@ inline constexpr std::string_view kLabelCount = "labels";
 
 struct ModelSize {
   std::string_view name;
-  std::vector<int64_t> counts;  ///< in the order of ModelFamily::counts
+  std::vector<int64_t> counts;  ///< in the order of ModelFamily::counts, those by_task left out
 };
 
 struct ModelFamily {
   std::string_view name;           ///< value of model.family
   std::string_view example_input;  ///< path of an example file
-  std::vector<ModelCount> counts;
+  std::vector<ModelCount> counts;  ///< those by_task come last
   std::vector<ModelRate> rates;
   std::vector<ModelSize> sizes;                    ///< smallest first
   std::vector<Rule> rules;                         ///< on its numbers, alone or with other keys
