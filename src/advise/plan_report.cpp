@@ -341,9 +341,9 @@ std::string plan_json(const PlanReport& report) {
 
 double flops_per_token(const PlanReport& report, int64_t source_length) {
   const graph::Graph& graph = report.build->plan.graphs[0];
-  const graph::MicroBatch sample{
-      .samples = 1, .length = graph.length, .source_length = source_length};
-  const double all = model::flops_per_token(report.build->recipe, sample);
+  const graph::MicroBatch micro{
+      .samples = graph.samples, .length = graph.length, .source_length = source_length};
+  const double all = model::flops_per_token(report.build->recipe, micro);
   if (graph::frozen_numel(graph) == 0) return all;
   const double of_ranks = report.forecast.flops * double(request(report).ranks);
   return std::min(all, of_ranks / double(report.build->batch.train * graph.length));
