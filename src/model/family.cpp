@@ -76,6 +76,12 @@ StoredForm stored_form(const Architecture& model, std::string_view parameter) {
   return form ? form(model, parameter) : StoredForm{.names = {std::string(parameter)}};
 }
 
+std::string StoredNames::written(std::string_view name) const {
+  const bool is_plain = std::ranges::any_of(
+      unprefixed, [&](std::string_view begin) { return name.starts_with(begin); });
+  return text(is_plain ? "" : prefix, name);
+}
+
 DataForm data_form(const Architecture& model) { return row(model).data_form(model); }
 
 Architecture architecture_of(const RunConfig& config) {
@@ -106,11 +112,14 @@ Architecture architecture_in(const Catalogue& catalogue, HubConfig& config) {
 std::string mixed_dropout(const Family& family, const HubConfig& config) {
   std::string rates;
   bool is_mixed = false;
-  const auto rate_of = [&](const HubDropout& place) {
-    return config.share_or(std::string(place.key), place.usual);
+  if (family.dropouts.empty()) return rates;
+  const auto rate_of = [&](const HubDropout& place, double usual) {
+    return config.share_or(std::string(place.key), usual);
   };
+  const float first = rate_of(family.dropouts.front(), family.dropouts.front().usual);
   for (const HubDropout& place : family.dropouts) {
-    const float rate = rate_of(place), wanted = place.acts ? rate_of(family.dropouts.front()) : 0;
+    const float rate = rate_of(place, place.follows ? double(first) : place.usual);
+    const float wanted = place.acts ? first : 0;
     is_mixed |= rate != wanted;
     rates += text(rates.empty() ? "" : ", ", place.key, ' ', rate);
   }

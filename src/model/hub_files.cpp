@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -8,19 +9,31 @@ namespace zero::model {
 namespace {
 
 using Values = std::map<std::string, JsonScalar>;
+using Lists = std::map<std::string, std::vector<JsonScalar>>;
 
+/// A reader of scalars, and of lists by the side.
 class Scalars : public JsonSink {
  public:
-  explicit Scalars(Values& values) : values_(values) {}
-  void open(Path, bool) override {}
+  Scalars(Values& values, Lists& lists) : values_(values), lists_(lists) {}
+  void open(Path path, bool is_array) override {
+    if (is_array) lists_[key_of(path)];
+  }
   void value(Path path, const JsonScalar& value) override {
-    std::string key;
-    for (const std::string& part : path) key += (key.empty() ? "" : ".") + part;
+    const std::string key = key_of(path);
     values_[key] = value;
+    const auto list = lists_.find(key);
+    if (list != lists_.end()) list->second.push_back(value);
   }
 
  private:
+  static std::string key_of(Path path) {
+    std::string key;
+    for (const std::string& part : path) key += (key.empty() ? "" : ".") + part;
+    return key;
+  }
+
   Values& values_;
+  Lists& lists_;
 };
 
 std::string shown_json(const JsonScalar& value) {
@@ -34,7 +47,7 @@ std::string shown_json(const JsonScalar& value) {
 }  // namespace
 
 HubConfig::HubConfig(std::string_view content, std::string name) : name_(std::move(name)) {
-  Scalars scalars(values_);
+  Scalars scalars(values_, lists_);
   read_json(content, name_, {.depth = 8, .keys = 1000}, scalars);
 }
 
@@ -46,6 +59,41 @@ int64_t HubConfig::count(const std::string& key, int64_t most) const {
 
 int64_t HubConfig::count_or(const std::string& key, int64_t most, int64_t otherwise) const {
   return has(key) ? count(key, most) : otherwise;
+}
+
+int64_t HubConfig::whole_or(const std::string& key, int64_t otherwise) const {
+  const int64_t* number = find<int64_t>(key);
+  if (has(key) && !number) fail(key, "write an integer");
+  return number ? *number : otherwise;
+}
+
+std::vector<std::string> HubConfig::words(const std::string& key) const {
+  std::vector<std::string> words;
+  const auto list = lists_.find(key);
+  if (list == lists_.end()) {
+    if (has(key)) words.push_back(word_or(key, ""));
+    return words;
+  }
+  for (const JsonScalar& value : list->second) {
+    const auto* word = std::get_if<std::string>(&value);
+    if (!word) fail(key, "write strings");
+    words.push_back(*word);
+  }
+  return words;
+}
+
+std::vector<std::string> HubConfig::numbered_words(const std::string& key) const {
+  std::vector<std::string> words;
+  for (std::string at = key + ".0"; has(at); at = text(key, '.', words.size()))
+    words.push_back(word_or(at, ""));
+  const std::string begin = key + ".";
+  const auto inside = std::count_if(values_.begin(), values_.end(),
+                                    [&](const auto& one) { return one.first.starts_with(begin); });
+  if (inside != ptrdiff_t(words.size())) {
+    refuse(Exit::kInput, name_, ": ", key, ": has ", inside, " keys, of which 0 to ",
+           int64_t(words.size()) - 1, " follow one another; write 0 to ", inside - 1);
+  }
+  return words;
 }
 
 std::string HubConfig::word_or(const std::string& key, const std::string& otherwise) const {

@@ -14,12 +14,12 @@ bool meets(const std::string& pattern, const std::string& name) {
   return fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
 }
 
-/// True if the pattern matches the parameter's name, also with the family's prefix and behind
-/// model/.
+/// True if the pattern matches the parameter's name, also as model folders have it, or checkpoints:
+/// with the family's prefix behind model/.
 bool meets_any(const Architecture& model, const std::string& pattern, std::string_view name) {
-  const std::string_view prefix = model.family->stored.prefix;
-  return meets(pattern, std::string(name)) || meets(pattern, text(prefix, name)) ||
-         meets(pattern, text("model/", prefix, name));
+  const StoredNames& stored = model.family->stored;
+  return meets(pattern, std::string(name)) || meets(pattern, stored.written(name)) ||
+         meets(pattern, text("model/", stored.prefix, name));
 }
 
 using Names = std::vector<std::string>;

@@ -41,6 +41,9 @@ Dropouts dropouts_of(const graph::Graph& graph, double probability) {
     if (op.kind == &graph::kDropoutAdd) {
       found.ops += op.attributes.as<graph::DropoutAttributes>().probability == probability;
     }
+    found.ops += op.kind == &graph::kDropRows;
+    if (op.kind == &graph::kDisentangledAttention)
+      found.attentions += op.kind->draws(graph, op) > 0;
     if (op.kind == &graph::kAttention || op.kind == &graph::kCrossAttention) {
       const auto& attention = op.attributes.as<graph::AttentionAttributes>();
       found.attentions += attention.dropout.probability == probability;
@@ -61,13 +64,18 @@ Dropouts dropouts_of(const std::string& size, bool training) {
 
 /// As `modeling_*.py` of Transformers has them: the embedding, then each layer's branches; T5 also
 /// within feed-forwards and behind each stack. BlenderBot's probabilities have a rate of their own.
+/// DeBERTa drops its table in each layer, its convolution, and what its classifier reads.
 TEST(Families, DropWhereTransformersDrops) {
   EXPECT_EQ(dropouts_of("gpt2", true), (Dropouts{.ops = 1 + 12 * 2, .attentions = 12}));
   EXPECT_EQ(dropouts_of("t5-small", true),
             (Dropouts{.ops = (1 + 6 * 3 + 1) + (1 + 6 * 4 + 1), .attentions = 6 + 2 * 6}));
   EXPECT_EQ(dropouts_of("blenderbot-400M-distill", true),
             (Dropouts{.ops = (1 + 2 * 2) + (1 + 12 * 3)}));
-  for (const char* size : {"gpt2", "t5-small", "blenderbot-400M-distill"}) {
+  EXPECT_EQ(dropouts_of("deberta-v3-small", true),
+            (Dropouts{.ops = 1 + 6 * 3 + 1, .attentions = 6}));
+  EXPECT_EQ(dropouts_of("deberta-v2-xlarge", true),
+            (Dropouts{.ops = 1 + 24 * 3 + 1 + 1, .attentions = 24}));
+  for (const char* size : {"gpt2", "t5-small", "blenderbot-400M-distill", "deberta-v2-xlarge"}) {
     EXPECT_EQ(dropouts_of(size, false), Dropouts{}) << size << " in evaluation";
   }
 }
@@ -75,7 +83,11 @@ TEST(Families, DropWhereTransformersDrops) {
 TEST(Sizes, HaveAGraphAndOneNumberForEachKey) {
   for (const ModelFamily& family : catalogue().models) {
     for (const ModelSize& size : family.sizes) {
-      ASSERT_EQ(size.counts.size(), family.counts.size()) << size.name;
+      const auto own = std::ranges::count_if(
+          family.counts, [](const ModelCount& count) { return count.by_task == nullptr; });
+      ASSERT_EQ(int64_t(size.counts.size()), own) << size.name;
+      for (size_t i = 0; i < size.counts.size(); ++i)
+        EXPECT_EQ(family.counts[i].by_task, nullptr) << "those of the task come last";
       RunConfig config = testing_support::unset_config();
       config.model.name = size.name;
       const graph::Graph graph = graph_of(recipe_of(config), Purpose::store);
@@ -112,19 +124,42 @@ TEST(Architectures, OfAnUnknownTypeAreRefusedWithThoseThatAreKnown) {
   HubConfig hub(R"({"model_type": "llama"})", "config.json");
   EXPECT_EQ(
       testing_support::refusal_of(Exit::kInput, [&] { architecture_in(catalogue(), hub); }),
-      "config.json: model_type is \"llama\": only \"gpt2\", \"t5\" or \"blenderbot\" as in "
-      "a GPT2LMHeadModel, T5ForConditionalGeneration or BlenderbotForConditionalGeneration; a "
-      "model with another value computes what is not built here, so take another model");
+      "config.json: model_type is \"llama\": only \"gpt2\", \"t5\", \"blenderbot\" or "
+      "\"deberta-v2\" as in a GPT2LMHeadModel, T5ForConditionalGeneration, "
+      "BlenderbotForConditionalGeneration or DebertaV2ForSequenceClassification; a model with "
+      "another value computes what is not built here, so take another model");
+}
+
+TEST(HubConfigs, ReadListsOfWordsAndNumberedOnes) {
+  const HubConfig hub(R"({"list": ["b", "a"], "word": "c", "mixed": ["a", 1], "empty": [],
+    "names": {"0": "no", "1": "yes"}, "gap": {"0": "no", "2": "yes"}, "whole": -3})",
+                      "config.json");
+  using Words = std::vector<std::string>;
+  EXPECT_EQ(hub.words("list"), (Words{"b", "a"}));
+  EXPECT_EQ(hub.words("word"), Words{"c"});
+  EXPECT_EQ(hub.words("empty"), Words());
+  EXPECT_EQ(hub.words("none"), Words());
+  EXPECT_EQ(hub.numbered_words("names"), (Words{"no", "yes"}));
+  EXPECT_EQ(hub.numbered_words("none"), Words());
+  EXPECT_EQ(hub.whole_or("whole", 1), -3);
+  EXPECT_EQ(hub.whole_or("none", 1), 1);
+  const auto refusal = [](const auto& read) {
+    return testing_support::refusal_of(Exit::kInput, read);
+  };
+  EXPECT_THAT(refusal([&] { hub.words("mixed"); }), ::testing::HasSubstr("write strings"));
+  EXPECT_THAT(refusal([&] { hub.whole_or("word", 1); }), ::testing::HasSubstr("write an integer"));
+  EXPECT_THAT(refusal([&] { hub.numbered_words("gap"); }),
+              ::testing::HasSubstr("gap: has 2 keys, of which 0 to 0 follow one another"));
 }
 
 TEST(Catalogues, NameTheirFamilies) {
-  EXPECT_EQ(catalogue().titles(), "GPT-2, T5 or BlenderBot");
+  EXPECT_EQ(catalogue().titles(), "GPT-2, T5, BlenderBot or DeBERTa");
   EXPECT_EQ(catalogue().models.front().functions, catalogue().families.front());
 }
 
 TEST(Catalogues, FindTheObjectivesOfEachFamily) {
   EXPECT_EQ(catalogue().models.front().objectives[0].functions, &next_token_objective());
-  EXPECT_EQ(catalogue().models.back().objectives[1].functions, &span_objective());
+  EXPECT_EQ(catalogue().models[2].objectives[1].functions, &span_objective());
   EXPECT_THAT(testing_support::refusal_of(Exit::kInternal, [] { Catalogue({&gpt2_family()}, {}); }),
               ::testing::HasSubstr("GPT-2 learns tokens, an objective which is not there"));
 }

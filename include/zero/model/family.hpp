@@ -55,9 +55,9 @@ struct DataForm {
   ModelIds ids = {};
 };
 
-/// The scalars of a config.json of Hugging Face, by their keys joined by dots. A list keeps only
-/// its last value, which no reader needs. The readers throw Error(kInput), with the file, the key
-/// and a value that works, if a value is missing or out of range.
+/// The scalars of a config.json of Hugging Face, by their keys joined by dots, and lists of words.
+/// The readers throw Error(kInput), with the file, the key and a value that works, if a value is
+/// missing or out of range.
 class HubConfig {
  public:
   /// Parses `content`; `name` is for messages. Throws Error(kInput) if it is not a JSON object.
@@ -68,7 +68,14 @@ class HubConfig {
 
   int64_t count(const std::string& key, int64_t most) const;
   int64_t count_or(const std::string& key, int64_t most, int64_t otherwise) const;
+  /// Returns an integer, which may be negative.
+  int64_t whole_or(const std::string& key, int64_t otherwise) const;
   std::string word_or(const std::string& key, const std::string& otherwise) const;
+  /// Returns the strings of a list, or a single one; none if the key is missing.
+  std::vector<std::string> words(const std::string& key) const;
+  /// Returns the strings of an object whose keys are 0, 1, 2, ..., in their order; none if the key
+  /// is missing.
+  std::vector<std::string> numbered_words(const std::string& key) const;
   /// Returns an fp32 number that can be added to a variance.
   float epsilon_or(const std::string& key, double otherwise) const;
   float share_or(const std::string& key, double otherwise) const;
@@ -91,7 +98,8 @@ class HubConfig {
   double real_or(const std::string& key, double otherwise) const;
 
   std::string name_, class_;
-  std::map<std::string, JsonScalar> values_;
+  std::map<std::string, JsonScalar> values_;  ///< a list's is its last one
+  std::map<std::string, std::vector<JsonScalar>> lists_;
 };
 
 /// The size of a probe. Host and device probes fill such a machine. A narrow probe's steps show the
@@ -113,8 +121,9 @@ struct HubEntry {
 /// A dropout rate of config.json.
 struct HubDropout {
   std::string_view key;
-  double usual;      ///< value in files without the key
-  bool acts = true;  ///< true: forward() drops here, at model.dropout; false: nothing
+  double usual = 0;      ///< value in files without the key
+  bool acts = true;      ///< true: forward() drops here, at model.dropout; false: nothing
+  bool follows = false;  ///< true: files without the key mean the first rate, and not `usual`
 };
 
 /// A tensor that Hugging Face may store twice, or under either name.
@@ -136,6 +145,11 @@ struct StoredNames {
   /// Beginnings of names of heads for other tasks, "score.". Readers pass over these tensors unless
   /// they are parameters.
   std::vector<std::string_view> other_heads = {};
+  /// Beginnings of names that files have without the prefix.
+  std::vector<std::string_view> unprefixed = {};
+
+  /// Returns the name that files have for a tensor of a StoredForm.
+  std::string written(std::string_view name) const;
 };
 
 /// The texts that frame a dialogue for a conversational model.
