@@ -229,28 +229,30 @@ std::vector<ModelSize> sizes() {
 ModelFamily settings() {
   const Range count{.low = 1, .high = 1 << 20, .automatic = true};
   const auto first = [](const RunConfig&) -> int64_t { return 1; };
-  return {.name = "deberta",
-          .example_input = "",
-          .counts = {{"layers", {.low = 1, .high = 10000, .automatic = true}},
-                     {"width", count},
-                     {"heads", {.low = 1, .high = 1 << 14, .automatic = true}},
-                     {"inner", count, four_widths, "model.width"},
-                     {"vocab_size",
-                      {.low = 2, .high = 1 << 24, .automatic = true},
-                      [](const RunConfig&) -> int64_t { return 256; }},
-                     {"position_buckets",
-                      {.low = 2, .high = kMostBuckets, .automatic = true},
-                      [](const RunConfig&) -> int64_t { return 256; }},
-                     {"relative_distance", count, [](const RunConfig&) -> int64_t { return 512; }},
-                     {"convolution", {}, first, {}, {"none", "gelu"}},
-                     {.name = "labels",
-                      .range = {.low = 1, .high = kMostLabels, .automatic = true},
-                      .otherwise = [](const RunConfig&) -> int64_t { return kUsualLabels; },
-                      .by_task = [](const RunConfig&) -> int64_t { return 0; }}},
-          .rates = {{"dropout", {.high = 1, .below_high = true}, kUsualDropout}},
-          .sizes = sizes(),
-          .rules = rules(),
-          .blocks = {"layers"}};
+  return {
+      .name = "deberta",
+      .example_input = "",
+      .counts = {{"layers", {.low = 1, .high = 10000, .automatic = true}},
+                 {"width", count},
+                 {"heads", {.low = 1, .high = 1 << 14, .automatic = true}},
+                 {"inner", count, four_widths, "model.width"},
+                 {"vocab_size",
+                  {.low = 2, .high = 1 << 24, .automatic = true},
+                  [](const RunConfig&) -> int64_t { return 256; }},
+                 {"position_buckets",
+                  {.low = 2, .high = kMostBuckets, .automatic = true},
+                  [](const RunConfig&) -> int64_t { return 256; }},
+                 {"relative_distance", count, [](const RunConfig&) -> int64_t { return 512; }},
+                 {"convolution", {}, first, {}, {"none", "gelu"}},
+                 {.name = "labels",
+                  .range = {.low = 1, .high = kMostLabels, .automatic = true},
+                  .otherwise = [](const RunConfig&) -> int64_t { return kUsualLabels; },
+                  .by_task =
+                      [](const RunConfig& config) { return int64_t(config.data.labels.size()); }}},
+      .rates = {{"dropout", {.high = 1, .below_high = true}, kUsualDropout}},
+      .sizes = sizes(),
+      .rules = rules(),
+      .blocks = {"layers"}};
 }
 
 Probe probe(ProbeSize size) {

@@ -58,7 +58,10 @@ ModelDescription description_of(const model::Catalogue& catalogue,
 CheckpointModel::CheckpointModel(const model::Catalogue& catalogue, const std::string& folder,
                                  const RunConfig* training)
     : checkpoint_(folder), description_(description_of(catalogue, checkpoint_)) {
-  if (training) description_.objective = training_head(*training, description_.model);
+  if (training) {
+    take_task(*training, description_);
+    description_.objective = training_head(*training, description_.model);
+  }
   const graph::Graph graph = stored_graph(description_.recipe());
   if (graph::borrows(graph)) open_lender(catalogue, graph);
   anew_ = fresh_parameters(description_.model, training);

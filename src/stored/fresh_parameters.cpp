@@ -49,6 +49,19 @@ const model::Objective* training_head(const RunConfig& training, const model::Ar
   return objective && objective->head ? objective : nullptr;
 }
 
+bool take_task(const RunConfig& training, ModelDescription& description) {
+  bool differs = false;
+  auto& [family, numbers] = description.model;
+  for (const ModelCount& count : family->settings.counts) {
+    const int64_t said = count.by_task ? said_by_task(training, count) : 0;
+    if (said == 0 || said == numbers.count(count.name)) continue;
+    numbers.counts.find(count.name)->second = said;
+    description.classes.clear();
+    differs = true;
+  }
+  return differs;
+}
+
 std::vector<std::string> fresh_parameters(const model::Architecture& model,
                                           const RunConfig* training) {
   std::vector<std::string> fresh;

@@ -196,9 +196,6 @@ const model::Objective* objective_in(const model::Catalogue& catalogue,
                 text("only an objective that a ", model.family->title, " learns here"));
 }
 
-/// Returns Hugging Face's name of a class without a name.
-std::string default_class(size_t index) { return text("LABEL_", index); }
-
 /// Returns the names of labels, without those that only number them. Other models may have names of
 /// a task that they do not learn here.
 std::vector<std::string> classes_in(const model::Architecture& model,
@@ -207,14 +204,9 @@ std::vector<std::string> classes_in(const model::Architecture& model,
   const bool labels = model.numbers.counts.contains(kLabelCount) ||
                       (objective && objective->measures(MetricSource::scores));
   if (!labels) return {};
-  std::vector<std::string> names;
+  const std::vector<std::string> names = settings.numbered_words("id2label");
   bool is_named = false;
-  for (;;) {
-    const std::string name = settings.word_or(text("id2label.", names.size()), "");
-    if (name.empty()) break;
-    is_named |= name != default_class(names.size());
-    names.push_back(name);
-  }
+  for (size_t i = 0; i < names.size(); ++i) is_named |= names[i] != text("LABEL_", i);
   return is_named ? names : std::vector<std::string>();
 }
 
@@ -293,6 +285,7 @@ std::string adapter_json(const ModelDescription& description) {
 }
 
 std::string generation_json(const ModelDescription& description) {
+  if (!description.model.family->decode) return "";
   const model::DataForm form = model::data_form(description.model);
   Json json = Json::object();
   for (const auto& [key, id] : {std::pair("decoder_start_token_id", form.ids.start),

@@ -188,9 +188,9 @@ void ModelFolder::match(bool may_draw) const {
   const bool helps = may_draw && wrong.size() == lacked;
   std::string list;
   for (size_t i = 0; i < std::min(wrong.size(), kShownMismatches); ++i) list += "\n  " + wrong[i];
-  refuse(Exit::kInput, path_, ": ", wrong.size(),
-         " tensors are not as its config.json says; take both from one place",
-         helps ? ", or " + reinit_advice(names, lacking) : "", ". The first of them:", list);
+  refuse(Exit::kInput, path_, ": ", wrong.size(), " tensors are not as ", said_,
+         "; take both from one place", helps ? ", or " + reinit_advice(names, lacking) : "",
+         ". The first of them:", list);
 }
 
 void ModelFolder::match(const model::StoredCopy& stored) const {

@@ -109,12 +109,12 @@ std::string stem_of(const ModelDescription& description) {
 std::vector<Part> parts_of(const ModelWriter::Options& options,
                            const std::vector<StoredParameter>& parameters) {
   std::vector<Tensor> tensors;
-  const std::string_view prefix = options.description.model.family->stored.prefix;
+  const model::StoredNames& stored = options.description.model.family->stored;
   for (const StoredParameter& parameter : parameters) {
     const std::vector<std::string>& names = parameter.form.names;
     for (size_t t = 0; t < names.size(); ++t) {
       tensors.push_back(
-          {text(prefix, names[t]), graph::stored_extents(parameter.form, parameter.shape, t)});
+          {stored.written(names[t]), graph::stored_extents(parameter.form, parameter.shape, t)});
     }
   }
   const bool whole = options.format == ModelWriter::Format::hdf5;

@@ -34,7 +34,10 @@ std::string_view short_name(const model::StoredNames& stored, std::string_view n
 }  // namespace
 
 void ModelFolder::expect(const RunConfig* training) {
-  if (training) description_.objective = training_head(*training, description_.model);
+  if (training) {
+    if (take_task(*training, description_)) said_ = "the settings say";
+    description_.objective = training_head(*training, description_.model);
+  }
   expected_ = stored_parameters(description_.recipe());
   anew_ = fresh_parameters(description_.model, training);
   by_parameter_.clear();

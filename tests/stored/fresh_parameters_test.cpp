@@ -26,6 +26,20 @@ TEST(FreshParameters, AreThoseThatTheKeyNamesInTheModelsOrder) {
   EXPECT_THAT(fresh_parameters(model, &training), ElementsAre("wte.weight", "wpe.weight"));
 }
 
+TEST(CountsOfTheTask, AreThoseOfTheTraining) {
+  ModelDescription description{.model = testing_support::model_named("deberta-v3-small"),
+                               .classes = {"no", "yes"}};
+  RunConfig training = testing_support::unset_config();
+  EXPECT_FALSE(take_task(training, description)) << "which says nothing";
+  training.model.numbers.counts["labels"] = 2;
+  EXPECT_FALSE(take_task(training, description));
+  EXPECT_THAT(description.classes, ElementsAre("no", "yes"));
+  training.model.numbers.counts["labels"] = 3;
+  EXPECT_TRUE(take_task(training, description));
+  EXPECT_EQ(description.model.numbers.count("labels"), 3);
+  EXPECT_THAT(description.classes, IsEmpty());
+}
+
 TEST(ReinitAdvice, NamesNoParameterThatIsThere) {
   const Names all = {"wte.weight",  "h.0.ln.weight", "h.0.ln.bias",   "h.1.ln.weight",
                      "h.1.ln.bias", "head.a.weight", "head.b.weight", "bias"};

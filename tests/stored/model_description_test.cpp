@@ -310,6 +310,28 @@ TEST(GenerationJson, OfADecoderThatNothingIsSaidOfIsNoFile) {
   EXPECT_EQ(generation_json({.model = model_named("gpt2")}), "");
 }
 
+TEST(GenerationJson, OfAModelThatWritesNoTextsIsNoFile) {
+  EXPECT_EQ(generation_json({.model = model_named("deberta-v3-small")}), "");
+}
+
+TEST(Descriptions, NameClasses) {
+  const ModelDescription named{.model = model_named("deberta-v3-small"),
+                               .sequence_length = 8,
+                               .classes = {"not \"equal\"", "equal"}};
+  const std::string json = description_json(named);
+  EXPECT_THAT(json, HasSubstr("\"id2label\": {\n    \"0\": \"not \\\"equal\\\"\",\n    \"1\": "
+                              "\"equal\"\n  }"));
+  EXPECT_THAT(json, HasSubstr("\"equal\": 1"));
+  EXPECT_EQ(json.find("LABEL"), json.npos);
+  EXPECT_EQ(parse_description(testing_support::catalogue(), json, "here").classes, named.classes);
+  ModelDescription nameless = named;
+  nameless.classes.clear();
+  const std::string other = description_json(nameless);
+  EXPECT_THAT(other, HasSubstr("\"LABEL_1\": 1"));
+  EXPECT_THAT(parse_description(testing_support::catalogue(), other, "here").classes,
+              ::testing::IsEmpty());
+}
+
 TEST(Descriptions, NameTheObjectiveOfAnotherHead) {
   model::Objective objective = model::next_token_objective();
   objective.settings.name = "labels";

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "src/model/deberta.hpp"
 #include "src/model/gpt2.hpp"
 #include "tests/support/models.hpp"
 #include "tests/support/refusal.hpp"
@@ -213,6 +214,37 @@ TEST_F(ModelWriters, TakeParametersApartAsTheFamilySays) {
   EXPECT_EQ(stored[8 * 3 + 5], whole[24 * 5 + 14 + 3]) << "row 5 of column 3 of the keys";
   EXPECT_THAT(refusal_of(Exit::kInput, [&] { ModelFolder(testing_support::catalogue(), path); }),
               HasSubstr("c_attn.weight: expected [8, 24], found nothing"));
+}
+
+TEST_F(ModelWriters, WriteAConvolutionAsTorchHasIt) {
+  const model::Architecture model = model::Deberta{.layers = 1,
+                                                   .width = 4,
+                                                   .heads = 2,
+                                                   .inner = 8,
+                                                   .vocabulary = 10,
+                                                   .buckets = 4,
+                                                   .distance = 8,
+                                                   .convolves = true};
+  const std::string path = folder("convolution"), name = "encoder.conv.conv.weight";
+  ModelWriter writer({.folder = path,
+                      .description = {.model = model, .sequence_length = 4},
+                      .file_bytes = kModelFileBytesMax});
+  std::vector<float> masters(size_t(model::parameter_count({.model = model})));
+  for (size_t i = 0; i < masters.size(); ++i) masters[i] = float(i);
+  writer.add(masters);
+  writer.publish();
+  const TensorFile file = open_safetensors(path + "/model.safetensors");
+  const FileTensor* tensor = file.find("deberta." + name);
+  ASSERT_TRUE(tensor && file.find("pooler.dense.weight") && file.find("classifier.bias"));
+  EXPECT_EQ(tensor->shape, (std::vector<int64_t>{4, 4, 3}));
+  std::vector<float> own(48), stored(48);
+  const ModelFolder read(catalogue(), path);
+  read.read(name, 0, own);
+  file.read(*tensor, 0, stored);
+  EXPECT_EQ(own[1], own[0] + 1) << "as they were added";
+  EXPECT_EQ(stored[12 + 3 * 2 + 1], own[size_t((4 + 2) * 4 + 1)])
+      << "output 1 of input 2 at the middle place";
+  EXPECT_FALSE(fs::exists(path + "/generation_config.json"));
 }
 
 }  // namespace

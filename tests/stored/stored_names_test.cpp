@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "src/model/blenderbot.hpp"
+#include "src/model/deberta.hpp"
 #include "src/model/gpt2.hpp"
 #include "src/model/t5.hpp"
 #include "tests/support/content_of.hpp"
@@ -59,7 +60,6 @@ class StoredUnder {
               const std::map<std::string, std::string>& metadata = {}) {
     write("config.json", description_json({.model = model, .sequence_length = 4}));
     SafetensorsWriter::Content content{.tensors = {}, .metadata = metadata};
-    const std::string prefix(model.family->stored.prefix);
     std::vector<float> values;
     for (const StoredParameter& parameter : stored_parameters({model})) {
       for (size_t t = 0; t < parameter.form.names.size(); ++t) {
@@ -67,7 +67,7 @@ class StoredUnder {
         const auto other = renamed.find(name);
         const float value = values_[name] = 0.5f + float(values_.size());
         for (const std::string& written :
-             other == renamed.end() ? Names{prefix + name} : other->second) {
+             other == renamed.end() ? Names{model.family->stored.written(name)} : other->second) {
           content.tensors.push_back(
               {wrapper + written, graph::stored_extents(parameter.form, parameter.shape, t)});
           values.push_back(value);
@@ -88,7 +88,9 @@ class StoredUnder {
     std::ofstream(folder_.path() + "/" + name) << text;
   }
   const std::string& path() const { return folder_.path(); }
-  ModelFolder open() const { return ModelFolder(catalogue(), folder_.path()); }
+  ModelFolder open(const RunConfig* training = nullptr) const {
+    return ModelFolder(catalogue(), folder_.path(), training);
+  }
   std::string words() const { return model::words({open().description().model}); }
   /// True if a parameter is read from the tensor that was made for `name`.
   bool reads(const std::string& parameter, const std::string& name) const {
@@ -96,8 +98,8 @@ class StoredUnder {
     open().read(parameter, 0, out);
     return out[0] == values_.at(name);
   }
-  std::string refusal() const {
-    return refusal_of(Exit::kInput, [&] { open(); });
+  std::string refusal(const RunConfig* training = nullptr) const {
+    return refusal_of(Exit::kInput, [&] { open(training); });
   }
 
  private:
@@ -192,6 +194,65 @@ TEST(StoredNames, AHeadMayStandBesideAWrappedTrunk) {
   EXPECT_TRUE(t5.reads("shared.weight", "shared.weight"));
   const StoredUnder inside(kT5, {{"shared.weight", {"shared.weight", head}}}, "module.");
   EXPECT_EQ(inside.open().other_heads(), Names{head});
+}
+
+constexpr model::Deberta kDeberta{.layers = 1,
+                                  .width = 8,
+                                  .heads = 2,
+                                  .inner = 16,
+                                  .vocabulary = 10,
+                                  .buckets = 4,
+                                  .distance = 8,
+                                  .convolves = true};
+constexpr const char* kTable = "encoder.rel_embeddings.weight";
+
+TEST(StoredNames, AHeadHasNoPrefixWhereTheTrunkHasOne) {
+  EXPECT_TRUE(StoredUnder(kDeberta, {}).reads("pooler.dense.weight", "pooler.dense.weight"));
+  Renamed bare;
+  for (const StoredParameter& parameter : stored_parameters({kDeberta}))
+    bare[parameter.form.names[0]] = {parameter.form.names[0]};
+  EXPECT_TRUE(StoredUnder(kDeberta, bare).reads(kTable, kTable));
+  const StoredUnder both(kDeberta, {{kTable, {text("deberta.", kTable), kTable}}});
+  EXPECT_THAT(both.refusal(), HasSubstr("with and without deberta."));
+}
+
+TEST(StoredNames, HeadsOfMaskedTokensAndBuffersOfPositionsArePassedOver) {
+  const Names others = {"cls.predictions.bias", "cls.predictions.transform.dense.weight",
+                        "lm_predictions.lm_head.dense.weight", "mask_predictions.dense.weight"};
+  Names all = {text("deberta.", kTable), "deberta.embeddings.position_ids",
+               "deberta.embeddings.position_embeddings.weight"};
+  all.insert(all.end(), others.begin(), others.end());
+  const StoredUnder pretrained(kDeberta, {{kTable, all}});
+  EXPECT_THAT(pretrained.open().other_heads(), ::testing::UnorderedElementsAreArray(others));
+  EXPECT_THAT(StoredUnder(kDeberta, {{kTable, {text("deberta.", kTable), "cls.head"}}}).refusal(),
+              HasSubstr("cls.head: expected nothing"));
+}
+
+TEST(StoredNames, APoolerAndAClassifierThatAreMissingMayBeDrawnAnew) {
+  const StoredUnder base(kDeberta, {{"pooler.dense.weight", {}},
+                                    {"pooler.dense.bias", {}},
+                                    {"classifier.weight", {}},
+                                    {"classifier.bias", {}}});
+  RunConfig training = testing_support::unset_config();
+  EXPECT_THAT(base.refusal(&training),
+              HasSubstr("or write model.reinit = [\"pooler.*\", \"classifier.*\"] to draw them"));
+  training.model.reinit = {"pooler.*", "classifier.*"};
+  EXPECT_EQ(base.open(&training).anew().size(), 4u);
+}
+
+TEST(StoredNames, AClassifierOfOtherClassesIsDrawnAnewOrRefused) {
+  const StoredUnder two(kDeberta, {});
+  RunConfig training = testing_support::unset_config();
+  EXPECT_EQ(two.open(&training).description().model.numbers.count("labels"), 2);
+  training.model.numbers.counts["labels"] = 3;
+  EXPECT_THAT(two.refusal(&training),
+              HasSubstr("2 tensors are not as the settings say; take both from one place, or write "
+                        "model.reinit = [\"classifier.*\"] to draw them anew"));
+  training.model.reinit = {"classifier.*"};
+  const ModelFolder three = two.open(&training);
+  EXPECT_EQ(three.description().model.numbers.count("labels"), 3);
+  EXPECT_EQ(three.anew(), (Names{"classifier.weight", "classifier.bias"}));
+  EXPECT_EQ(two.open().description().model.numbers.count("labels"), 2) << "without a training";
 }
 
 TEST(StoredNames, AHeadIsReadAsTransformersFiveMeansIt) {

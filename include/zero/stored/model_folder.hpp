@@ -88,6 +88,7 @@ class ModelFolder : public StoredModel {
 
   std::string path_, weights_;
   ModelDescription description_;
+  std::string_view said_ = "its config.json says";  ///< source of the expected extents
   std::vector<StoredParameter> expected_;
   std::set<std::string, std::less<>> known_;  ///< names that tensors may have, without prefix
   std::vector<std::unique_ptr<TensorFile>> files_;

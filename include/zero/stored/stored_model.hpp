@@ -56,7 +56,7 @@ std::string description_json(const ModelDescription& description);
 std::string adapter_json(const ModelDescription& description);
 
 /// Returns the text of a generation_config.json: the family's ids and `description.generation`.
-/// Returns "" if both are empty.
+/// Returns "" if both are empty, or the family writes no texts.
 std::string generation_json(const ModelDescription& description);
 
 /// Parses a generation_config.json; "" has no settings. `name` is for messages. Ignores keys that
