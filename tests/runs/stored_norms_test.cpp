@@ -151,7 +151,7 @@ class LambTraining {
     std::vector<float> whole(size_t(unit.numel));
     for (const plan::UnitParameter& place : unit.parameters) {
       const graph::StoredForm form = form_of_stored(place);
-      const std::vector<float> stored = testing_support::golden_values(pairs_, form);
+      const std::vector<float> stored = testing_support::golden_values(pairs_.tensors, form);
       if (stored.empty()) continue;
       graph::from_stored(form, extents(place), stored,
                          std::span(whole).subspan(size_t(place.begin), stored.size()));

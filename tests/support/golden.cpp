@@ -152,6 +152,38 @@ GoldenLayer read_golden_layer(const nlohmann::json& from) {
   return golden;
 }
 
+GoldenLabelled read_labelled(const nlohmann::json& from) {
+  GoldenLabelled data{.tokens = joined(from.at("tokens")),
+                      .counts = from.at("token_count"),
+                      .labels = {},
+                      .counted = 0};
+  for (const auto& label : from.at("labels")) {
+    data.labels.push_back(label.is_null() ? std::nan("") : label.get<double>());
+    data.counted += data.labels.back() >= 0;
+  }
+  return data;
+}
+
+GoldenLabels read_golden_labels(const nlohmann::json& from) {
+  GoldenLabels golden{.hub = from.at("hub").dump(),
+                      .samples = int64_t(from.at("data").at("tokens").size()),
+                      .length = int64_t(from.at("data").at("tokens").at(0).size()),
+                      .data = read_labelled(from.at("data")),
+                      .loss = from.at("loss"),
+                      .logits = {},
+                      .tensors = {},
+                      .curve = {},
+                      .curve_data = {}};
+  for (const std::vector<double> row : from.at("logits"))
+    golden.logits.insert(golden.logits.end(), row.begin(), row.end());
+  for (const auto& tensor : from.at("tensors")) golden.tensors.push_back(read_tensor(tensor));
+  if (!from.contains("curve")) return golden;
+  golden.curve = read_curve(from.at("curve"));
+  for (const auto& data : from.at("curve").at("data"))
+    golden.curve_data.push_back(read_labelled(data));
+  return golden;
+}
+
 /// What `read` makes of tests/golden/<name>.
 template <class Read>
 auto load(const std::string& name, const Read& read) {
@@ -179,6 +211,10 @@ GoldenLamb load_golden_lamb(const std::string& name) {
 
 GoldenLayer load_golden_layer(const std::string& name) {
   return load(name + ".json", read_golden_layer);
+}
+
+GoldenLabels load_golden_labels(const std::string& name) {
+  return load(name + ".json", read_golden_labels);
 }
 
 std::vector<GoldenBuckets> load_golden_buckets() {

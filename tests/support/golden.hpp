@@ -96,6 +96,28 @@ struct GoldenLayer {
 /// Reads tests/golden/<name>.json. Throws as load_golden().
 GoldenLayer load_golden_layer(const std::string& name);
 
+/// A micro-batch of texts with labels, as inputs have them.
+struct GoldenLabelled {
+  std::vector<int32_t> tokens, counts;
+  std::vector<double> labels;  ///< -1 or NaN: not counted
+  int64_t counted;
+};
+
+/// A classifier of texts, made by tools/golden/deberta_golden.py.
+struct GoldenLabels {
+  std::string hub;  ///< a config.json
+  int64_t samples, length;
+  GoldenLabelled data;
+  double loss;                 ///< mean over the counted samples
+  std::vector<double> logits;  ///< [samples, labels]
+  std::vector<GoldenTensor> tensors;
+  std::optional<GoldenCurve> curve;
+  std::vector<GoldenLabelled> curve_data;  ///< each micro-batch of each step
+};
+
+/// Reads tests/golden/<name>.json. Throws as load_golden().
+GoldenLabels load_golden_labels(const std::string& name);
+
 /// The buckets of distances 0 to 1023.
 struct GoldenBuckets {
   int64_t buckets, most_distance;

@@ -67,10 +67,11 @@ int32_t target(int64_t sample, int64_t t) {
   return (sample + t) % 5 == 0 ? -1 : int32_t((7 * sample + 3 * t + 1) % 61);
 }
 
-/// What an input has of a sample at place t: ids of 61, and no target in one of five.
+/// What an input has of a sample at place t: ids of 61, two classes, and no target in one of five.
 int32_t number_of(const std::string& input, int64_t sample, int64_t t) {
   if (input == "targets" || input == "next") return target(sample, t);
-  if (input == "source_count") return int32_t(1 + sample % 7);
+  if (input == "source_count" || input == "token_count") return int32_t(1 + sample % 7);
+  if (input == "labels") return sample % 5 == 0 ? -1 : int32_t(sample % 2);
   return int32_t((7 * sample + 3 * t) % 61);
 }
 

@@ -146,7 +146,7 @@ class AdamW:
         self.updates += 1
         for name, w in self.weights.items():
             g, m, v = gradients[name] / quotient, self.momentum[name], self.variance[name]
-            if w.dim() == 2:
+            if w.dim() > 1:
                 w.mul_(1 - r["lr"] * r["weight_decay"])
             m.mul_(r["beta1"]).add_((1 - r["beta1"]) * g)
             v.mul_(r["beta2"]).add_((1 - r["beta2"]) * g * g)
