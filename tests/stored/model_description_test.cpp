@@ -316,8 +316,8 @@ TEST(GenerationJson, OfAModelThatWritesNoTextsIsNoFile) {
 
 TEST(Descriptions, NameClasses) {
   const ModelDescription named{.model = model_named("deberta-v3-small"),
-                               .sequence_length = 8,
-                               .classes = {"not \"equal\"", "equal"}};
+                               .classes = {"not \"equal\"", "equal"},
+                               .sequence_length = 8};
   const std::string json = description_json(named);
   EXPECT_THAT(json, HasSubstr("\"id2label\": {\n    \"0\": \"not \\\"equal\\\"\",\n    \"1\": "
                               "\"equal\"\n  }"));
