@@ -32,15 +32,16 @@ TEST(Objectives, OwnTheKeysOfTheirData) {
   EXPECT_TRUE(pairs.key("evaluation.generate")->validates);
   EXPECT_EQ(pairs.key("data.sentinel_id"), nullptr);
   EXPECT_TRUE(pairs.metric("bleu")->higher_is_better);
-  EXPECT_EQ(objective_with(models(), "accuracy"), nullptr);
+  EXPECT_EQ(objective_with(models(), "speed"), nullptr);
 }
 
 TEST(Objectives, NameTheMetricsThatChooseACheckpoint) {
   EXPECT_THAT(metric_names(models()),
-              ElementsAre("validation_loss", "perplexity", "bleu", "exact_match"));
+              ElementsAre("validation_loss", "perplexity", "bleu", "exact_match", "accuracy", "f1",
+                          "matthews", "pearson", "spearman"));
   EXPECT_THAT(metric_names(nullptr), ElementsAre("validation_loss"));
   const Lines lines = {"data.validation_fraction = 0.5", "checkpoint.interval = 5",
-                       "evaluation.interval = 5", "checkpoint.best_metric = \"accuracy\""};
+                       "evaluation.interval = 5", "checkpoint.best_metric = \"speed\""};
   EXPECT_THAT(error_of(complete(lines)), HasSubstr("\"exact_match\""));
 }
 

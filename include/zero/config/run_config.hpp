@@ -195,8 +195,7 @@ struct ZeroConfig {
 /// The tier where states rest: device, host or local disk. `automatic`: the fastest tier with room.
 enum class Home { none, cpu, nvme, automatic };
 
-/// The section [zero.offload_optimizer]: low parts of weights and optimizer states, at stages 1 to
-/// 3.
+/// The section [zero.offload_optimizer]: low parts of weights and states, at stages 1 to 3.
 struct OffloadOptimizerConfig {
   /// none | cpu | nvme: cpu and nvme update on the host. auto = the fastest tier with room.
   Home device = Home::none;
