@@ -247,6 +247,7 @@ ModelFamily settings() {
                  {.name = "labels",
                   .range = {.low = 1, .high = kMostLabels, .automatic = true},
                   .otherwise = [](const RunConfig&) -> int64_t { return kUsualLabels; },
+                  .source = "data.labels",
                   .by_task =
                       [](const RunConfig& config) { return int64_t(config.data.labels.size()); }}},
       .rates = {{"dropout", {.high = 1, .below_high = true}, kUsualDropout}},
