@@ -1,4 +1,4 @@
-#include "zero/commands/program.hpp"
+#include "zero/commands/command_program.hpp"
 #include "zero/model/family.hpp"
 
 int main(int argc, char** argv) {

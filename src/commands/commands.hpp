@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "zero/config/generation.hpp"
+#include "zero/config/generation_keys.hpp"
 #include "zero/model/family.hpp"
 
 namespace zero::commands {

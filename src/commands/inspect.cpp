@@ -7,7 +7,7 @@
 #include "src/commands/commands.hpp"
 #include "src/commands/user_text.hpp"
 #include "zero/base/error.hpp"
-#include "zero/config/differences.hpp"
+#include "zero/config/key_differences.hpp"
 #include "zero/io/interop/safetensors.hpp"
 #include "zero/stored/tensor_source.hpp"
 

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "src/compile/bodies.hpp"
+#include "src/compile/step_bodies.hpp"
 
 namespace zero::plan {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
-#include "zero/config/objective_table.hpp"
+#include "zero/config/objective_keys.hpp"
 
 namespace zero {
 namespace {

@@ -6,7 +6,7 @@
 #include <span>
 
 #include "src/config/fields.hpp"
-#include "src/config/text_cursor.hpp"
+#include "src/config/toml_cursor.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
 #include "zero/config/toml.hpp"

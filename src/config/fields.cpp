@@ -5,7 +5,7 @@
 
 #include "src/config/key_table.hpp"
 #include "src/config/optimizer_rows.hpp"
-#include "zero/config/objective_table.hpp"
+#include "zero/config/objective_keys.hpp"
 #include "zero/config/schedule.hpp"
 
 namespace zero {

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "src/config/import/files.hpp"
+#include "src/config/import/import_secrets.hpp"
 #include "src/config/import/launch_command.hpp"
-#include "src/config/import/secrets.hpp"
 #include "zero/base/error.hpp"
 #include "zero/config/read_config.hpp"
 #include "zero/config/toml.hpp"

@@ -6,18 +6,18 @@
 #include <set>
 #include <unordered_map>
 
-#include "src/config/assign.hpp"
+#include "src/config/config_errors.hpp"
 #include "src/config/deepspeed_keys.hpp"
 #include "src/config/field_text.hpp"
 #include "src/config/fields.hpp"
 #include "src/config/import/rules.hpp"
+#include "src/config/key_assignment.hpp"
+#include "src/config/key_rules.hpp"
 #include "src/config/optimizer_rows.hpp"
-#include "src/config/report.hpp"
-#include "src/config/rules.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/path.hpp"
 #include "zero/base/text.hpp"
-#include "zero/config/model_table.hpp"
+#include "zero/config/model_keys.hpp"
 #include "zero/config/toml.hpp"
 
 namespace zero {

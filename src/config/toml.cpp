@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <map>
 
-#include "src/config/text_cursor.hpp"
+#include "src/config/toml_cursor.hpp"
 
 namespace zero {
 namespace {

@@ -13,7 +13,7 @@
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
 #include "zero/comm/mpi_world.hpp"
-#include "zero/config/differences.hpp"
+#include "zero/config/key_differences.hpp"
 #include "zero/device/device.hpp"
 #include "zero/launch/cores.hpp"
 #include "zero/launch/launch.hpp"

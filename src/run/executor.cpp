@@ -7,8 +7,8 @@
 
 #include "src/run/bound_op.hpp"
 #include "src/run/disk_sums.hpp"
+#include "src/run/lane_op_times.hpp"
 #include "src/run/lane_runner.hpp"
-#include "src/run/op_times.hpp"
 #include "src/run/rank_buffers.hpp"
 #include "zero/device/device.hpp"
 #include "zero/kernels/gradients.hpp"

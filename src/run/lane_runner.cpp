@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "src/run/bound_op.hpp"
-#include "src/run/op_times.hpp"
+#include "src/run/lane_op_times.hpp"
 #include "src/run/prompt_thread.hpp"
 #include "src/run/rehearsal.hpp"
 #include "zero/device/region.hpp"

@@ -7,7 +7,7 @@
 #include "src/save/fact_numbers.hpp"
 #include "zero/base/text.hpp"
 #include "zero/config/batch.hpp"
-#include "zero/config/differences.hpp"
+#include "zero/config/key_differences.hpp"
 #include "zero/config/schedule.hpp"
 #include "zero/config/toml.hpp"
 #include "zero/io/checkpoint/shard_file.hpp"

@@ -2,7 +2,7 @@
 
 #include "src/stored/fresh_parameters.hpp"
 #include "zero/base/error.hpp"
-#include "zero/config/generation.hpp"
+#include "zero/config/generation_keys.hpp"
 #include "zero/config/read_config.hpp"
 #include "zero/save/checkpoint_facts.hpp"
 #include "zero/stored/lent_weights.hpp"

@@ -5,7 +5,7 @@
 
 #include "zero/base/error.hpp"
 #include "zero/base/path.hpp"
-#include "zero/config/generation.hpp"
+#include "zero/config/generation_keys.hpp"
 #include "zero/io/files/input_file.hpp"
 #include "zero/io/interop/json.hpp"
 #include "zero/io/text/tokenizer.hpp"

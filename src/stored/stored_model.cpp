@@ -6,7 +6,7 @@
 #include "zero/base/error.hpp"
 #include "zero/base/path.hpp"
 #include "zero/comm/communicator.hpp"
-#include "zero/config/generation.hpp"
+#include "zero/config/generation_keys.hpp"
 #include "zero/config/read_config.hpp"
 #include "zero/config/toml.hpp"
 #include "zero/save/checkpoint_facts.hpp"

@@ -7,7 +7,7 @@
 
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
-#include "zero/config/generation.hpp"
+#include "zero/config/generation_keys.hpp"
 #include "zero/plan/plan.hpp"
 #include "zero/stored/stored_model.hpp"
 #include "zero/text/character_stream.hpp"

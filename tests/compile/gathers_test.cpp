@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/compile/bodies.hpp"
+#include "src/compile/step_bodies.hpp"
 
 namespace zero::plan {
 namespace {

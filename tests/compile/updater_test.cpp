@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "src/compile/bodies.hpp"
+#include "src/compile/step_bodies.hpp"
 #include "tests/support/tiny_plans.hpp"
 
 namespace zero::plan {

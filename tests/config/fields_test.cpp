@@ -14,10 +14,10 @@
 #include <sstream>
 #include <utility>
 
-#include "src/config/assign.hpp"
 #include "src/config/deepspeed_keys.hpp"
 #include "src/config/field_text.hpp"
 #include "src/config/import/rules.hpp"
+#include "src/config/key_assignment.hpp"
 #include "tests/config/field_values.hpp"
 #include "tests/config/settings.hpp"
 #include "tests/support/models.hpp"

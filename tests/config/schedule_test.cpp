@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "src/config/assign.hpp"
 #include "src/config/fields.hpp"
+#include "src/config/key_assignment.hpp"
 #include "tests/support/tree_folder.hpp"
 #include "zero/base/error.hpp"
 

@@ -4,7 +4,7 @@
 #include <cstdlib>
 
 #include "tests/support/adapters.hpp"
-#include "zero/commands/program.hpp"
+#include "zero/commands/command_program.hpp"
 #include "zero/model/objective.hpp"
 
 namespace zero {

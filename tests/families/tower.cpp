@@ -8,7 +8,7 @@
 #include "zero/base/align.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
-#include "zero/commands/program.hpp"
+#include "zero/commands/command_program.hpp"
 #include "zero/graph/operations.hpp"
 #include "zero/model/objective.hpp"
 

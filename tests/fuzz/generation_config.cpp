@@ -5,7 +5,7 @@
 
 #include "tests/fuzz/input_error.hpp"
 #include "tests/support/models.hpp"
-#include "zero/config/generation.hpp"
+#include "zero/config/generation_keys.hpp"
 #include "zero/stored/stored_model.hpp"
 #include "zero/text/score_rules.hpp"
 

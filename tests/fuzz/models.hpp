@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "zero/config/model_table.hpp"
+#include "zero/config/model_keys.hpp"
 #include "zero/config/run_config.hpp"
 
 namespace zero {

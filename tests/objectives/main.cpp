@@ -2,7 +2,7 @@
 /// runs/scored_objective.py take them through the commands.
 #include "tests/objectives/moods.hpp"
 #include "tests/objectives/tones.hpp"
-#include "zero/commands/program.hpp"
+#include "zero/commands/command_program.hpp"
 
 int main(int argc, char** argv) {
   using namespace zero::model;

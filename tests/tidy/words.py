@@ -139,7 +139,7 @@ PAIR_FILES = 12
 PAIR_ROOMS = ("io/", "include/zero/io/", "src/model/", "include/zero/model/")
 OTHER_PAIRS = ("src/plan/", "include/zero/plan/", "src/compile/", "src/graph/",
                "include/zero/graph/", "include/zero/kernels/", "kernels/", "src/config/import/",
-               "src/advise/placement.cpp", "src/config/assign.cpp",
+               "src/advise/placement.cpp", "src/config/key_assignment.cpp",
                "include/zero/config/read_config.hpp")
 
 

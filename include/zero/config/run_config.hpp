@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "zero/config/generation.hpp"
+#include "zero/config/generation_keys.hpp"
 #include "zero/config/optimizer.hpp"
 
 namespace zero {

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "zero/config/model_table.hpp"
+#include "zero/config/model_keys.hpp"
 #include "zero/graph/builder.hpp"
 #include "zero/graph/graph.hpp"
 #include "zero/graph/stored_form.hpp"

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "zero/config/objective_table.hpp"
+#include "zero/config/objective_keys.hpp"
 #include "zero/graph/builder.hpp"
 #include "zero/io/data/data_kind.hpp"
 #include "zero/model/family.hpp"

@@ -5,7 +5,7 @@
 #include <span>
 #include <string_view>
 
-#include "zero/config/objective_table.hpp"
+#include "zero/config/objective_keys.hpp"
 
 namespace zero::state {
 

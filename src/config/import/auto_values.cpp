@@ -3,10 +3,10 @@
 #include "src/config/field_text.hpp"
 #include "src/config/fields.hpp"
 #include "src/config/import/translation.hpp"
+#include "src/config/key_rules.hpp"
 #include "src/config/optimizer_rows.hpp"
-#include "src/config/rules.hpp"
 #include "zero/base/error.hpp"
-#include "zero/config/model_table.hpp"
+#include "zero/config/model_keys.hpp"
 #include "zero/config/schedule.hpp"
 
 namespace zero {

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "src/config/import/secrets.hpp"
+#include "src/config/import/import_secrets.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/path.hpp"
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "src/config/import/import_secrets.hpp"
 #include "src/config/import/rules.hpp"
-#include "src/config/import/secrets.hpp"
 #include "zero/base/error.hpp"
 
 namespace zero {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "src/config/text_cursor.hpp"
+#include "src/config/toml_cursor.hpp"
 
 namespace zero {
 

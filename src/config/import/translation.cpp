@@ -4,9 +4,9 @@
 #include <cmath>
 #include <iterator>
 
-#include "src/config/assign.hpp"
 #include "src/config/deepspeed_keys.hpp"
 #include "src/config/field_text.hpp"
+#include "src/config/key_assignment.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
 #include "zero/config/schedule.hpp"
