@@ -92,7 +92,8 @@ void require_names(const DataOptions& options) {
 LabelReader reader_for(const DataOptions& options, const LabelFile& train) {
   const std::vector<std::string>& written = options.data.labels;
   if (is_real(options)) return {};
-  const std::vector<std::string> classes = written.empty() ? classes_in(train) : written;
+  const std::vector<std::string> classes =
+      written.empty() ? in_known_order(classes_in(train), options.known_labels) : written;
   require_count(options, classes, written.empty() ? kTrain : "data.labels");
   return {classes, !written.empty()};
 }

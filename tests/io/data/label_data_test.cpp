@@ -70,6 +70,22 @@ TEST(LabelData, TakesTheClassesFromAllOfTheTrainingFile) {
   EXPECT_EQ(trained, in_order);
 }
 
+TEST(LabelData, OrdersClassesAsTheModelThatARunStartsFrom) {
+  const TempFile file("t.csv", ten_lines());
+  DataOptions options = options_of(file.path());
+  options.known_labels = {"z", "x", "y"};
+  DataSets sets = label_data().open(options);
+  EXPECT_THAT(sets.classes, ElementsAre("z", "x", "y"));
+  const uint64_t known = sets.fingerprint();
+  options.known_labels = {"x", "y", "w"};
+  sets = label_data().open(options);
+  EXPECT_THAT(sets.classes, ElementsAre("x", "y", "z")) << "other names have no order";
+  EXPECT_NE(sets.fingerprint(), known);
+  options.known_labels = {"z", "x", "y"};
+  options.data.labels = {"y", "z", "x"};
+  EXPECT_THAT(label_data().open(options).classes, ElementsAre("y", "z", "x"));
+}
+
 TEST(LabelData, TakesTheValidationFromAFileOfOtherNames) {
   const TempFile file("t.csv", ten_lines()),
       other("v.jsonl", "{\"sentence\": \"q\", \"gold_label\": \"z\"}\n");
