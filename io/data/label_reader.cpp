@@ -76,6 +76,7 @@ double real_of(const JsonScalar& label, const std::string& place) {
 LabelReader::LabelReader(std::vector<std::string> classes, bool are_written)
     : classes_(std::move(classes)), are_written_(are_written) {
   ZERO_REQUIRE(!classes_.empty(), "no classes");
+  for (const std::string& name : classes_) numbers_.emplace(name, double(numbers_.size()));
   takes_indices_ = are_written_ && std::ranges::none_of(classes_, [](const std::string& name) {
                      return number_in<double>(name).has_value();
                    });
@@ -86,8 +87,8 @@ double LabelReader::read(const JsonScalar& label, const std::string& place) cons
 }
 
 double LabelReader::class_of(const std::string& name, const std::string& place) const {
-  const auto found = std::ranges::find(classes_, name);
-  if (found != classes_.end()) return double(found - classes_.begin());
+  const auto found = numbers_.find(name);
+  if (found != numbers_.end()) return found->second;
   if (is_missing(name)) refuse_missing(name, place);
   const auto index = number_in<int64_t>(name);
   if (takes_indices_ && index && *index >= 0 && *index < int64_t(classes_.size()))

@@ -2,9 +2,11 @@
 
 #include <cstdint>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "io/data/label_file.hpp"
+#include "zero/base/keyed_hash.hpp"
 
 namespace zero {
 
@@ -30,6 +32,7 @@ class LabelReader {
   double class_of(const std::string& name, const std::string& place) const;
 
   std::vector<std::string> classes_;
+  std::unordered_map<std::string, double, KeyedHash> numbers_;  ///< of the classes, by name
   bool are_written_ = false, takes_indices_ = false;
 };
 
