@@ -145,7 +145,7 @@ void check(const Deberta& model) {
     refuse(Exit::kUsage, "a width of ", model.width, " does not divide into ",
            counted(model.heads, "head"), ": write a width that is a multiple of heads");
   }
-  if (model.buckets < 2 || model.distance <= model.buckets / 2 + 1) {
+  if (model.buckets < 2 || model.distance < least_distance(model.buckets)) {
     refuse(Exit::kUsage, counted(model.buckets, "bucket"), " of distances up to ", model.distance,
            ": write 2 buckets or more, and a distance above half of them and one");
   }

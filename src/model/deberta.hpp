@@ -23,6 +23,10 @@ struct Deberta {
   operator Architecture() const;
 };
 
+/// Returns the least model.relative_distance for a table of so many buckets, 2 or more. Shorter
+/// ones leave no logarithm.
+constexpr int64_t least_distance(int64_t buckets) { return buckets / 2 + 2; }
+
 /// Returns the number of parameters without the vocabulary's padding.
 int64_t parameter_count(const Deberta& model);
 

@@ -14,8 +14,7 @@ constexpr double kUsualDropout = 0.1;            // default of the class in Tran
 constexpr int64_t kPlain = 1, kConvolution = 2;  // values of model.convolution
 constexpr int64_t kMostBuckets = 1 << 15;        // limit of disentangled_attention()
 constexpr int64_t kUsualLabels = 2;
-constexpr int64_t kMostLabels = 1 << 20;
-constexpr int64_t kNoLimit = 1 << 24;  // of positions, because a DeBERTa sees distances instead
+constexpr int64_t kMostLabels = 10'000;  // that a config.json is read with
 
 Deberta of(const Architecture& model) {
   const ModelNumbers& numbers = model.numbers;
@@ -123,7 +122,7 @@ ModelNumbers from_hub(const HubConfig& config) {
                       .epsilon = config.epsilon_or("layer_norm_eps", 1e-7)};
   if (model.width % model.heads != 0)
     config.fail("num_attention_heads", "a divisor of hidden_size");
-  if (model.buckets < 2 || model.distance <= model.buckets / 2 + 1)
+  if (model.buckets < 2 || model.distance < least_distance(model.buckets))
     config.fail("position_buckets", "2 or more, and half of them below max_relative_positions - 1");
   require_same_network(config, model);
   return Architecture(model).numbers;
@@ -188,7 +187,7 @@ StoredForm stored_form_of(const Architecture&, std::string_view parameter) {
 
 std::string near_distance(const RunConfig& config) {
   const ModelNumbers numbers = model_numbers(config);
-  const int64_t least = numbers.count("position_buckets") / 2 + 2;
+  const int64_t least = least_distance(numbers.count("position_buckets"));
   if (numbers.count("relative_distance") >= least) return "";
   return text("half of ", counted(numbers.count("position_buckets"), "bucket"),
               " are for single distances; write relative_distance = ", least, " or more");
@@ -247,7 +246,6 @@ ModelFamily settings() {
                  {.name = "labels",
                   .range = {.low = 1, .high = kMostLabels, .automatic = true},
                   .otherwise = [](const RunConfig&) -> int64_t { return kUsualLabels; },
-                  .source = "data.labels",
                   .by_task =
                       [](const RunConfig& config) { return int64_t(config.data.labels.size()); }}},
       .rates = {{"dropout", {.high = 1, .below_high = true}, kUsualDropout}},
@@ -300,6 +298,7 @@ const Family& deberta_family() {
                    {.key = "cls_dropout", .follows = true},
                    {"pooler_dropout", 0, false}},
       .objectives = {"labels"},
+      .class_weight = "classifier.weight",
       .trunk = [](graph::GraphBuilder& out, const Architecture& model,
                   const ForwardOptions& options) { return deberta_trunk(out, of(model), options); },
       .head = [](graph::GraphBuilder& out, const Architecture& model, const Trunk& trunk,
@@ -311,7 +310,7 @@ const Family& deberta_family() {
             return flops_per_token(of(model), micro);
           },
       .data_form = [](const Architecture& model) -> DataForm {
-        return {.vocabulary = of(model).vocabulary, .positions = kNoLimit, .ids = {.pad = kPad}};
+        return {.vocabulary = of(model).vocabulary, .positions = kAnyLength, .ids = {.pad = kPad}};
       },
       .fact = [](const Architecture& model) { return "deberta of " + numbers_of(of(model)); },
       .words =

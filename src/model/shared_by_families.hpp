@@ -14,6 +14,9 @@
 
 namespace zero::model {
 
+/// Position limit of models that see distances instead: none.
+inline constexpr int64_t kAnyLength = 1 << 24;
+
 /// Returns the rows of a table of tokens.
 inline int64_t padded_rows(int64_t vocabulary) { return round_up<int64_t>(vocabulary, 64); }
 

@@ -23,9 +23,6 @@ constexpr std::string_view kHead = "lm_head.weight";
 
 constexpr int64_t kMostBuckets = 128;  // limit of relative_bias()
 
-/// Position limit: any, because a T5 sees distances instead.
-constexpr int64_t kNoLimit = 1 << 24;
-
 bool is_tied(int64_t classifier) { return classifier == kTied || classifier == kTiedUnscaled; }
 
 int64_t classifier_of(const T5& model) {
@@ -279,7 +276,7 @@ const Family& t5_family() {
           },
       .data_form = [](const Architecture& model) -> DataForm {
         return {.vocabulary = of(model).vocabulary,
-                .positions = kNoLimit,
+                .positions = kAnyLength,
                 .ids = {.pad = kPad, .end = kEnd, .start = kPad}};
       },
       .fact = [](const Architecture& model) { return "t5 of " + numbers_of(of(model)); },

@@ -73,8 +73,8 @@ class HubConfig {
   std::string word_or(const std::string& key, const std::string& otherwise) const;
   /// Returns the strings of a list, or a single one; none if the key is missing.
   std::vector<std::string> words(const std::string& key) const;
-  /// Returns the strings of an object whose keys are 0, 1, 2, ..., in their order; none if the key
-  /// is missing.
+  /// Returns the strings of an object whose keys are 0, 1, 2, ..., in their order, all different;
+  /// none if the key is missing.
   std::vector<std::string> numbered_words(const std::string& key) const;
   /// Returns an fp32 number that can be added to a variance.
   float epsilon_or(const std::string& key, double otherwise) const;
@@ -98,7 +98,7 @@ class HubConfig {
   double real_or(const std::string& key, double otherwise) const;
 
   std::string name_, class_;
-  std::map<std::string, JsonScalar> values_;  ///< a list's is its last one
+  std::map<std::string, JsonScalar> values_;
   std::map<std::string, std::vector<JsonScalar>> lists_;
 };
 
@@ -168,6 +168,7 @@ struct Family {
   StoredNames stored;
   std::vector<HubDropout> dropouts;          ///< rates of the class; model.dropout is the first
   std::vector<std::string_view> objectives;  ///< names of those that its own head learns
+  std::string_view class_weight = {};  ///< parameter with a column for each class; "": no classes
   TalkForm talk = {};
   /// True: a text that fills the context goes on behind its newer half, whose positions count anew.
   /// False: it ends there.
