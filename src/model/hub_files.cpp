@@ -1,8 +1,10 @@
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "zero/base/error.hpp"
+#include "zero/base/text.hpp"
 #include "zero/model/family.hpp"
 
 namespace zero::model {
@@ -48,7 +50,7 @@ std::string shown_json(const JsonScalar& value) {
 
 HubConfig::HubConfig(std::string_view content, std::string name) : name_(std::move(name)) {
   Scalars scalars(values_, lists_);
-  read_json(content, name_, {.depth = 8, .keys = 1000}, scalars);
+  read_json(content, name_, {.depth = 8, .keys = 20'000}, scalars);
 }
 
 int64_t HubConfig::count(const std::string& key, int64_t most) const {
@@ -84,14 +86,24 @@ std::vector<std::string> HubConfig::words(const std::string& key) const {
 
 std::vector<std::string> HubConfig::numbered_words(const std::string& key) const {
   std::vector<std::string> words;
-  for (std::string at = key + ".0"; has(at); at = text(key, '.', words.size()))
-    words.push_back(word_or(at, ""));
+  std::set<std::string> known;
+  for (std::string at = key + ".0"; has(at); at = text(key, '.', words.size())) {
+    const int64_t* whole = find<int64_t>(at);
+    const std::string* word = find<std::string>(at);
+    const std::string shown_value = shown_json(values_.at(at));
+    if (!whole && !word)
+      refuse(Exit::kInput, name_, ": ", at, ": ", shown_value, " is no name; write a string");
+    words.push_back(word ? *word : text(*whole));
+    if (known.insert(words.back()).second) continue;
+    refuse(Exit::kInput, name_, ": ", at, ": ", shown_value,
+           " is the name of an earlier key too; write another");
+  }
   const std::string begin = key + ".";
   const auto inside = std::count_if(values_.begin(), values_.end(),
                                     [&](const auto& one) { return one.first.starts_with(begin); });
   if (inside != ptrdiff_t(words.size())) {
-    refuse(Exit::kInput, name_, ": ", key, ": has ", inside, " keys, of which 0 to ",
-           int64_t(words.size()) - 1, " follow one another; write 0 to ", inside - 1);
+    refuse(Exit::kInput, name_, ": ", key, ": has ", counted(inside, "key"), ", and none \"",
+           words.size(), "\" with a name; write a name for each of \"0\", \"1\", \"2\" and so on");
   }
   return words;
 }

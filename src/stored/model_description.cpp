@@ -19,7 +19,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int64_t kConfigBytesMax = int64_t(1) << 20;
+constexpr int64_t kConfigBytesMax = int64_t(4) << 20;
 constexpr int64_t kDefaultSequence = 1024;
 
 struct TorchName {
@@ -207,7 +207,8 @@ std::vector<std::string> classes_in(const model::Architecture& model,
   const std::vector<std::string> names = settings.numbered_words("id2label");
   bool is_named = false;
   for (size_t i = 0; i < names.size(); ++i) is_named |= names[i] != text("LABEL_", i);
-  return is_named ? names : std::vector<std::string>();
+  if (!is_named || names.size() == 1) return {};  // a single label is a number
+  return names;
 }
 
 /// Replaces the names of labels, which the family may have numbered.

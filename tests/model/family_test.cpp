@@ -132,7 +132,9 @@ TEST(Architectures, OfAnUnknownTypeAreRefusedWithThoseThatAreKnown) {
 
 TEST(HubConfigs, ReadListsOfWordsAndNumberedOnes) {
   const HubConfig hub(R"({"list": ["b", "a"], "word": "c", "mixed": ["a", 1], "empty": [],
-    "names": {"0": "no", "1": "yes"}, "gap": {"0": "no", "2": "yes"}, "whole": -3})",
+    "names": {"0": "no", "1": "yes"}, "gap": {"0": "no", "2": "yes"}, "whole": -3,
+    "numbers": {"0": 5, "1": "yes"}, "twice": {"0": "no", "1": "no"}, "flags": {"0": true},
+    "behind": {"1": "no"}})",
                       "config.json");
   using Words = std::vector<std::string>;
   EXPECT_EQ(hub.words("list"), (Words{"b", "a"}));
@@ -148,8 +150,16 @@ TEST(HubConfigs, ReadListsOfWordsAndNumberedOnes) {
   };
   EXPECT_THAT(refusal([&] { hub.words("mixed"); }), ::testing::HasSubstr("write strings"));
   EXPECT_THAT(refusal([&] { hub.whole_or("word", 1); }), ::testing::HasSubstr("write an integer"));
-  EXPECT_THAT(refusal([&] { hub.numbered_words("gap"); }),
-              ::testing::HasSubstr("gap: has 2 keys, of which 0 to 0 follow one another"));
+  EXPECT_THAT(
+      refusal([&] { hub.numbered_words("gap"); }),
+      ::testing::HasSubstr("gap: has 2 keys, and none \"1\" with a name; write a name for"));
+  EXPECT_THAT(refusal([&] { hub.numbered_words("behind"); }),
+              ::testing::HasSubstr("behind: has 1 key, and none \"0\" with a name"));
+  EXPECT_EQ(hub.numbered_words("numbers"), (Words{"5", "yes"}));
+  EXPECT_THAT(refusal([&] { hub.numbered_words("twice"); }),
+              ::testing::HasSubstr("twice.1: \"no\" is the name of an earlier key too"));
+  EXPECT_THAT(refusal([&] { hub.numbered_words("flags"); }),
+              ::testing::HasSubstr("flags.0: true is no name; write a string"));
 }
 
 TEST(Catalogues, NameTheirFamilies) {

@@ -314,6 +314,10 @@ TEST(GenerationJson, OfAModelThatWritesNoTextsIsNoFile) {
   EXPECT_EQ(generation_json({.model = model_named("deberta-v3-small")}), "");
 }
 
+ModelDescription read_back(const std::string& json) {
+  return parse_description(testing_support::catalogue(), json, "here");
+}
+
 TEST(Descriptions, NameClasses) {
   const ModelDescription named{.model = model_named("deberta-v3-small"),
                                .classes = {"not \"equal\"", "equal"},
@@ -323,13 +327,28 @@ TEST(Descriptions, NameClasses) {
                               "\"equal\"\n  }"));
   EXPECT_THAT(json, HasSubstr("\"equal\": 1"));
   EXPECT_EQ(json.find("LABEL"), json.npos);
-  EXPECT_EQ(parse_description(testing_support::catalogue(), json, "here").classes, named.classes);
+  EXPECT_EQ(read_back(json).classes, named.classes);
   ModelDescription nameless = named;
   nameless.classes.clear();
   const std::string other = description_json(nameless);
   EXPECT_THAT(other, HasSubstr("\"LABEL_1\": 1"));
-  EXPECT_THAT(parse_description(testing_support::catalogue(), other, "here").classes,
-              ::testing::IsEmpty());
+  EXPECT_THAT(read_back(other).classes, ::testing::IsEmpty());
+}
+
+TEST(Descriptions, NameNoClassOfANumber) {
+  ModelDescription one{.model = model_named("deberta-v3-small"), .sequence_length = 8};
+  one.model.numbers.counts["labels"] = 1;
+  std::string json = description_json(one);
+  json.replace(json.find("LABEL_0"), 7, "similar");
+  EXPECT_THAT(read_back(json).classes, ::testing::IsEmpty());
+}
+
+TEST(Descriptions, OfTheMostClassesAreReadBack) {
+  ModelDescription many{.model = model_named("deberta-v3-small"), .sequence_length = 8};
+  many.model.numbers.counts["labels"] = 10'000;
+  EXPECT_TRUE(read_back(description_json(many)).model == many.model);
+  for (int i = 0; i < 10'000; ++i) many.classes.push_back("class " + std::to_string(i));
+  EXPECT_EQ(read_back(description_json(many)).classes, many.classes);
 }
 
 TEST(Descriptions, NameTheObjectiveOfAnotherHead) {
