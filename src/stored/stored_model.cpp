@@ -212,6 +212,22 @@ void require_same_model(const StoredModel& model, const model::Architecture& wan
   refuse(Exit::kInput, model.path(), ": holds a model of ", there, "; the settings say ", here);
 }
 
+void require_same_classes(const StoredModel& model, const std::vector<std::string>& classes,
+                          bool are_written) {
+  const ModelDescription& description = model.description();
+  const std::vector<std::string>& there = description.classes;
+  const std::string_view weight = description.model.family->class_weight;
+  if (there.empty() || classes.empty() || weight.empty() || model.is_anew(weight)) return;
+  const bool other_names = in_known_order(classes, there) != there;
+  if (classes == there || (are_written && other_names)) return;
+  const auto list = [](const std::vector<std::string>& names) {
+    return to_text(TomlArray(names.begin(), names.end()));
+  };
+  refuse(Exit::kInput, "model.init_from: ", model.path(), ": its classes are ", list(there),
+         ", and those of the data ", list(classes), "; write data.labels, the words of data.train ",
+         "in the order of the model's, or model.reinit = [\"", weight, "\"]");
+}
+
 RunConfig evaluation_config(const ModelTable& models, const StoredModel& model,
                             std::span<const std::string> overrides) {
   const ModelDescription& description = model.description();
@@ -231,7 +247,7 @@ RunConfig evaluation_config(const ModelTable& models, const StoredModel& model,
   if (config.data.validation.empty() && config.data.validation_fraction == 0) {
     refuse(Exit::kUsage, "no validation data: write data.validation=FILE");
   }
-  if (config.data.labels.empty()) config.data.labels = description.classes;
+  config.model.start = {.labels = description.classes, .are_final = true};
   require_same_model(model, model::architecture_of(config));
   require_generation(config.generation, settings.generation);
   config.generation = completed(config.generation, settings.generation);

@@ -152,6 +152,7 @@ void Started::open_initial_weights(Context& context) {
                                  &config);
   context.session.on_every_rank([&] {
     stored::require_same_model(*initial, build().recipe.model);
+    stored::require_same_classes(*initial, sets.classes, !config.data.labels.empty());
     const std::string& there = initial->description().tokenizer;
     const bool other = (there == "bytes") != (config.data.tokenizer == "bytes");
     if (there.empty() || !other) return;

@@ -138,6 +138,49 @@ TEST_F(StoredModels, LeaveWhatIsDrawnAnewToTheDraw) {
   EXPECT_EQ(counted, 2);
 }
 
+/// A model with classes and no weights.
+class NamedModel : public StoredModel {
+ public:
+  NamedModel(std::vector<std::string> classes, std::vector<std::string> anew) {
+    description_.model = testing_support::model_named("deberta-v3-small");
+    description_.classes = std::move(classes);
+    anew_ = std::move(anew);
+  }
+  const std::string& path() const override { return path_; }
+  const std::string& weights() const override { return path_; }
+  const ModelDescription& description() const override { return description_; }
+  Settings settings() const override { return {}; }
+  Dtype dtype_of(std::string_view) const override { return Dtype::f32; }
+  void read(std::string_view, int64_t, std::span<float>) const override {}
+  bool holds(std::string_view) const override { return true; }
+
+ private:
+  std::string path_ = "there";
+  ModelDescription description_;
+};
+
+TEST(StoredClasses, StayWithTheirClassifierUnlessItIsDrawnAnew) {
+  const NamedModel model({"no", "yes"}, {}), drawn({"no", "yes"}, {"classifier.weight"}),
+      nameless({}, {});
+  const auto refusal = [](const StoredModel& of, const std::vector<std::string>& classes,
+                          bool are_written) {
+    return refusal_of(Exit::kInput, [&] { require_same_classes(of, classes, are_written); });
+  };
+  using Names = std::vector<std::string>;
+  EXPECT_NO_THROW(require_same_classes(model, {"no", "yes"}, false));
+  EXPECT_EQ(refusal(model, {"yes", "no"}, true),
+            "model.init_from: there: its classes are [\"no\", \"yes\"], and those of the data "
+            "[\"yes\", \"no\"]; write data.labels, the words of data.train in the order of the "
+            "model's, or model.reinit = [\"classifier.weight\"]");
+  EXPECT_THAT(refusal(model, {"a", "b"}, false), HasSubstr("those of the data [\"a\", \"b\"]"));
+  EXPECT_NO_THROW(require_same_classes(model, {"a", "b"}, true)) << "the user's own words for them";
+  for (const Names& classes : {Names{"yes", "no"}, Names{"a", "b"}}) {
+    EXPECT_NO_THROW(require_same_classes(drawn, classes, false));
+    EXPECT_NO_THROW(require_same_classes(nameless, classes, false));
+  }
+  EXPECT_NO_THROW(require_same_classes(model, {}, false)) << "a regression";
+}
+
 TEST_F(StoredModels, AreComparedByTheirNumbers) {
   write("model");
   const ModelFolder model(testing_support::catalogue(), folder("model"));

@@ -152,6 +152,11 @@ void load_lent_weights(const StoredModel& model, const state::StateView& view);
 /// of dropout may differ.
 void require_same_model(const StoredModel& model, const model::Architecture& wanted);
 
+/// Throws Error(kInput), naming both, if a training keeps the classifier of the model and its data
+/// bring other classes. Names that the user wrote may differ, but not in their order alone.
+void require_same_classes(const StoredModel& model, const std::vector<std::string>& classes,
+                          bool are_written);
+
 /// A model in a checkpoint of any rank count and stage: the fp32 masters, or the weights if only
 /// they were saved. Borrowed weights are read from the model that lent them.
 class CheckpointModel : public StoredModel {
