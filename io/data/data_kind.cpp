@@ -17,7 +17,10 @@ uint64_t DataSets::fingerprint() const {
 
 std::vector<std::string> in_known_order(const std::vector<std::string>& classes,
                                         const std::vector<std::string>& known) {
-  return std::ranges::is_permutation(classes, known) ? known : classes;
+  std::vector<std::string> a = classes, b = known;
+  std::ranges::sort(a);
+  std::ranges::sort(b);
+  return a == b ? known : classes;
 }
 
 int64_t limited(int64_t samples, int64_t most) {

@@ -82,20 +82,39 @@ void require_names(const DataOptions& options) {
                     "numbers and no classes; remove data.labels, or write model.labels = ",
                     std::max<size_t>(data.labels.size(), 2));
   }
-  for (auto name = data.labels.begin(); name != data.labels.end(); ++name) {
-    if (std::find(data.labels.begin(), name, *name) == name) continue;
-    refuse_settings({"data.labels"}, "\"", *name, "\" stands there twice; write each class once");
+  size_t bytes = 0;
+  for (const std::string& name : data.labels) bytes += name.size();
+  if (bytes > kMostClassBytes) {
+    refuse_settings({"data.labels"}, "the names have ", bytes, " bytes; write shorter ones, of ",
+                    kMostClassBytes, " bytes in all");
   }
+  std::vector<std::string> sorted = data.labels;
+  std::ranges::sort(sorted);
+  const auto twice = std::ranges::adjacent_find(sorted);
+  if (twice == sorted.end()) return;
+  refuse_settings({"data.labels"}, "\"", *twice, "\" stands there twice; write each class once");
+}
+
+/// Returns "0", "1", ... for classes without names.
+std::vector<std::string> numbers(int64_t count) {
+  std::vector<std::string> names;
+  for (int64_t i = 0; i < count; ++i) names.push_back(std::to_string(i));
+  return names;
 }
 
 /// Returns the reader of the labels of data.train, and so of all files.
 LabelReader reader_for(const DataOptions& options, const LabelFile& train) {
-  const std::vector<std::string>& written = options.data.labels;
+  const std::vector<std::string>&written = options.data.labels, &known = options.known_labels;
   if (is_real(options)) return {};
-  const std::vector<std::string> classes =
-      written.empty() ? in_known_order(classes_in(train), options.known_labels) : written;
-  require_count(options, classes, written.empty() ? kTrain : "data.labels");
-  return {classes, !written.empty()};
+  if (!written.empty()) {
+    require_count(options, written, "data.labels");
+    return {written, ClassNames::written};
+  }
+  if (options.keeps_labels)
+    return {known.empty() ? numbers(labels_of(options)) : known, ClassNames::of_model};
+  const std::vector<std::string> classes = in_known_order(classes_in(train), known);
+  require_count(options, classes, kTrain);
+  return {classes, ClassNames::of_train};
 }
 
 /// An opener of labelled texts in a file, and in one more file for validation.
@@ -175,9 +194,8 @@ class SyntheticLabels : public LabelDataset {
 
 /// Returns the names in data.labels, else "0", "1", ...
 std::vector<std::string> classes_of_synthetic(const DataOptions& options) {
-  std::vector<std::string> classes = options.data.labels;
-  for (int64_t i = 0; options.data.labels.empty() && i < labels_of(options); ++i)
-    classes.push_back(std::to_string(i));
+  const std::vector<std::string>& written = options.data.labels;
+  const std::vector<std::string> classes = written.empty() ? numbers(labels_of(options)) : written;
   require_count(options, classes, "data.labels");
   return classes;
 }
@@ -205,6 +223,10 @@ DataSets open(const DataOptions& options) {
   const LabelOpener opener(options, tokenizer);
   DataSets sets = open_sample_files(options, opener);
   sets.classes = opener.classes();
+  if (!sets.classes.empty()) {
+    const std::string words = "classes " + classes_text(sets.classes);
+    sets.remark = sets.remark.empty() ? words : text(words, "; ", sets.remark);
+  }
   return sets;
 }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
@@ -28,6 +29,8 @@ std::string name_of(const JsonScalar& label, const std::string& place) {
   if (const auto* whole = std::get_if<int64_t>(&label)) return std::to_string(*whole);
   if (const auto* flag = std::get_if<bool>(&label)) return *flag ? "true" : "false";
   if (const auto* real = std::get_if<double>(&label)) {
+    // A column with gaps is real in tables of other programs.
+    if (std::trunc(*real) == *real && std::abs(*real) < 1e15) return std::to_string(int64_t(*real));
     refuse(Exit::kInput, place, ": the label ", *real, " is no class; write words or whole ",
            "numbers, or model.labels = 1 to learn real numbers");
   }
@@ -73,13 +76,14 @@ double real_of(const JsonScalar& label, const std::string& place) {
 
 }  // namespace
 
-LabelReader::LabelReader(std::vector<std::string> classes, bool are_written)
-    : classes_(std::move(classes)), are_written_(are_written) {
+LabelReader::LabelReader(std::vector<std::string> classes, ClassNames source)
+    : classes_(std::move(classes)), source_(source) {
   ZERO_REQUIRE(!classes_.empty(), "no classes");
   for (const std::string& name : classes_) numbers_.emplace(name, double(numbers_.size()));
-  takes_indices_ = are_written_ && std::ranges::none_of(classes_, [](const std::string& name) {
-                     return number_in<double>(name).has_value();
-                   });
+  takes_indices_ =
+      source == ClassNames::written && std::ranges::none_of(classes_, [](const std::string& name) {
+        return number_in<double>(name).has_value();
+      });
 }
 
 double LabelReader::read(const JsonScalar& label, const std::string& place) const {
@@ -93,18 +97,25 @@ double LabelReader::class_of(const std::string& name, const std::string& place) 
   const auto index = number_in<int64_t>(name);
   if (takes_indices_ && index && *index >= 0 && *index < int64_t(classes_.size()))
     return double(*index);
-  refuse(Exit::kInput, place, ": the label \"", shown(name), "\" is none of ",
-         are_written_ ? "data.labels, " : "the classes of data.train, ", classes_text(classes_),
-         are_written_ ? "; add it there" : "; write all classes as data.labels",
-         ", or leave the line out");
+  constexpr std::pair<const char*, const char*> kWords[] = {
+      {"data.labels", "add it there"},
+      {"the classes of data.train", "write all classes as data.labels"},
+      {"the model's classes", "write data.labels, the words of the file for these, in this order"}};
+  const auto& [names, advice] = kWords[size_t(source_)];
+  refuse(Exit::kInput, place, ": the label \"", shown(name), "\" is none of ", names, ", ",
+         classes_text(classes_), "; ", advice, ", or leave the line out");
 }
 
 std::vector<std::string> classes_in(const LabelFile& file) {
   std::set<std::string> found;
+  size_t bytes = 0;
   for (int64_t record = 0; record < file.records(); ++record) {
     const std::string place = file.place(record), name = name_of(file.read(record).label, place);
     if (is_missing(name)) refuse_missing(name, place);
-    found.insert(name);
+    if (found.insert(name).second) bytes += name.size();
+    if (bytes <= kMostClassBytes) continue;
+    refuse(Exit::kInput, place, ": the names of ", found.size(), " classes have more than ",
+           kMostClassBytes, " bytes; write data.label_field, the field of the label");
   }
   std::vector<std::string> classes(found.begin(), found.end());
   std::ranges::sort(classes, comes_before);

@@ -10,14 +10,16 @@
 
 namespace zero {
 
+/// The place that names classes: data.labels, the labels of data.train, or an evaluated model.
+enum class ClassNames : uint8_t { written, of_train, of_model };
+
 /// A reader of the labels of records: of classes, or of real numbers for a regression.
 class LabelReader {
  public:
   /// Makes a reader of real numbers.
   LabelReader() = default;
-  /// Makes a reader of classes, in the order of the model's scores. If `are_written`, they are the
-  /// names in data.labels, else those of data.train.
-  LabelReader(std::vector<std::string> classes, bool are_written);
+  /// Makes a reader of classes, in the order of the model's scores.
+  LabelReader(std::vector<std::string> classes, ClassNames source);
 
   /// Returns the class or number of a label. A whole number i is class i if the classes are words
   /// of data.labels, as in Hugging Face's columns. Throws Error(kInput) with `place` if there is
@@ -33,11 +35,16 @@ class LabelReader {
 
   std::vector<std::string> classes_;
   std::unordered_map<std::string, double, KeyedHash> numbers_;  ///< of the classes, by name
-  bool are_written_ = false, takes_indices_ = false;
+  ClassNames source_ = ClassNames::written;
+  bool takes_indices_ = false;
 };
 
+/// Maximum bytes of the names of all classes, which checkpoints and config.json hold.
+inline constexpr size_t kMostClassBytes = size_t(1) << 18;
+
 /// Returns the different labels of a file, sorted: numbers by value, then words by their bytes.
-/// Throws as LabelReader::read() if a label is missing or no class.
+/// Throws as LabelReader::read() if a label is missing or no class. Throws Error(kInput) if the
+/// names have more than kMostClassBytes.
 std::vector<std::string> classes_in(const LabelFile& file);
 
 /// Returns the names for a message, "a, b, c", but at most eight.

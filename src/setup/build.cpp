@@ -215,6 +215,7 @@ DataOptions data_options(const RunConfig& config) {
           .vocab_size = form.vocabulary,
           .ids = form.ids,
           .known_labels = config.model.start.labels,
+          .keeps_labels = config.model.start.are_final,
           .model = model_numbers(config).counts};
 }
 

@@ -29,7 +29,8 @@ void check(FuzzedFolder& folder, std::string_view bytes) {
     expect_input_error_at_most(
         [&] {
           const LabelFile file(folder.file(kNames[kind]), {});
-          read_all(file, is_real ? LabelReader() : LabelReader(classes_in(file), false));
+          read_all(file,
+                   is_real ? LabelReader() : LabelReader(classes_in(file), ClassNames::of_train));
         },
         [&](const Error& error) {
           return std::string_view(error.what()).starts_with(folder.path());

@@ -33,9 +33,10 @@ struct ModelNumbers {
   bool operator==(const ModelNumbers&) const = default;
 };
 
-/// The names that a run takes from the model that it starts from. No key sets them.
+/// The names that a run takes from the model that it starts from or evaluates. No key sets them.
 struct StartNames {
   std::vector<std::string> labels = {};  ///< of classes, in their order
+  bool are_final = false;                ///< true: evaluated; no file brings other classes
 
   bool operator==(const StartNames&) const = default;
 };
@@ -67,8 +68,7 @@ struct DataConfig {
   std::string train;               ///< required: a text or token file, or "synthetic"
   std::string validation;          ///< file of the same kind; "" = none
   double validation_fraction = 0;  ///< share held out from the end of `train`; 0 <= f < 1
-  /// "bytes": one token per byte, 256 in all. Otherwise a folder with vocab.json, merges.txt, or
-  /// spiece.model or spm.model.
+  /// "bytes", or a folder with vocab.json and merges.txt, with spiece.model or with spm.model.
   std::string tokenizer = "bytes";
   int64_t sequence_length = 1024;      ///< tokens that a sample predicts
   int64_t max_train_samples = 0;       ///< samples used, from the first; 0 = all
@@ -93,7 +93,7 @@ struct DataConfig {
   int64_t sentinel_id = -1;  ///< token of the first span; -1: <extra_id_0>, or the last id
 
   // Keys for models that learn labels of texts.
-  /// Names of classes in the order of the model's scores; empty: the labels in `train`, sorted.
+  /// Names of classes in the order of scores; empty: in that of model.init_from, else sorted.
   std::vector<std::string> labels = {};
   std::vector<std::string> text_fields = {};  ///< fields of one or two texts; empty: known names
   std::string label_field;                    ///< field of the label; "": a known name

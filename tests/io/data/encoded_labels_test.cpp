@@ -25,8 +25,8 @@ LabelForm form_of_length(int64_t length) {
 
 EncodedLabels opened(const TempFile& file, const EncodedLabels::Options& options,
                      const LabelFields& fields = {}) {
-  return {std::make_shared<LabelFile>(file.path(), fields), LabelReader({"no", "yes"}, false),
-          options, open_tokenizer("bytes")};
+  return {std::make_shared<LabelFile>(file.path(), fields),
+          LabelReader({"no", "yes"}, ClassNames::of_train), options, open_tokenizer("bytes")};
 }
 
 std::vector<int32_t> row(const EncodedLabels& source, int64_t number) {
@@ -90,7 +90,7 @@ TEST(EncodedLabels, FingerprintChangesWithWhatASampleIsMadeOf) {
   const auto print = [&](const LabelForm& of, const LabelFields& fields,
                          std::vector<std::string> classes) {
     return EncodedLabels(std::make_shared<LabelFile>(file.path(), fields),
-                         LabelReader(std::move(classes), true), {.form = of},
+                         LabelReader(std::move(classes), ClassNames::written), {.form = of},
                          open_tokenizer("bytes"))
         .fingerprint();
   };

@@ -86,6 +86,26 @@ TEST(LabelData, OrdersClassesAsTheModelThatARunStartsFrom) {
   EXPECT_THAT(label_data().open(options).classes, ElementsAre("y", "z", "x"));
 }
 
+TEST(LabelData, KeepsTheClassesOfAModelThatIsEvaluated) {
+  const TempFile file("t.csv", ten_lines()), numbered("n.csv", "text,label\na,2\nb,0\n");
+  DataOptions options = options_of(file.path());
+  options.keeps_labels = true;
+  options.known_labels = {"z", "x", "y"};
+  EXPECT_THAT(label_data().open(options).classes, ElementsAre("z", "x", "y"));
+  options.known_labels = {"z", "x", "w"};
+  EXPECT_THAT(refusal(options, Exit::kInput), HasSubstr("\"y\" is none of the model's classes"));
+  options.known_labels = {};
+  EXPECT_THAT(refusal(options, Exit::kInput), HasSubstr("none of the model's classes, 0, 1, 2;"));
+  options.data.train = numbered.path();
+  EXPECT_THAT(label_data().open(options).classes, ElementsAre("0", "1", "2"))
+      << "and not the two that the file has";
+  options.known_labels = {"z", "x", "y"};
+  EXPECT_THAT(refusal(options, Exit::kInput), HasSubstr("\"2\" is none of the model's classes"));
+  options.data.labels = {"z", "x", "y"};
+  EXPECT_THAT(label_data().open(options).classes, ElementsAre("z", "x", "y"))
+      << "who writes them may mean their places";
+}
+
 TEST(LabelData, TakesTheValidationFromAFileOfOtherNames) {
   const TempFile file("t.csv", ten_lines()),
       other("v.jsonl", "{\"sentence\": \"q\", \"gold_label\": \"z\"}\n");
@@ -170,7 +190,8 @@ TEST(LabelData, SaysHowManySamplesWereCut) {
   const TempFile file("t.csv", ten_lines() + "a long text,x\n\n");
   DataOptions options = options_of(file.path());
   EXPECT_EQ(label_data().open(options).remark,
-            "in training 1 sample cut to 8 tokens, 1 blank line at the end is passed over");
+            "classes x, y, z; in training 1 sample cut to 8 tokens, 1 blank line at the end is "
+            "passed over");
   options.data.too_long = TooLong::refuse;
   EXPECT_THAT(refusal(options, Exit::kInput),
               HasSubstr("t.csv: line 12: the sample has 13 tokens"));

@@ -41,8 +41,25 @@ TEST(LabelReader, SortsNumbersByValueInFrontOfWords) {
       << "9 and \"9\" are one class";
 }
 
+TEST(LabelReader, TakesTheWholeNumbersOfAColumnWithGaps) {
+  const TempFile file("g.jsonl",
+                      "{\"text\": \"\", \"label\": 1.0}\n{\"text\": \"\", \"label\": 0}\n");
+  EXPECT_THAT(classes_in(LabelFile(file.path(), {})), ElementsAre("0", "1"));
+}
+
+TEST(LabelReader, RefusesAFieldOfTextsAsLabels) {
+  std::string content = "text,label\n";
+  for (int i = 0; i < 5; ++i) content += "a," + std::to_string(i) + std::string(60'000, 'x') + "\n";
+  const TempFile file("t.csv", content);
+  const LabelFile texts(file.path(), {});
+  EXPECT_THAT(refusal_of(Exit::kInput, [&] { classes_in(texts); }),
+              HasSubstr("t.csv: line 6: the names of 5 classes have more than 262144 bytes; write "
+                        "data.label_field"));
+}
+
 TEST(LabelReader, GivesClassesTheirPlaces) {
-  const LabelReader of_train({"no", "yes"}, false), written({"no", "yes"}, true);
+  const LabelReader of_train({"no", "yes"}, ClassNames::of_train),
+      written({"no", "yes"}, ClassNames::written), of_model({"no", "yes"}, ClassNames::of_model);
   EXPECT_EQ(of_train.read("yes", ""), 1);
   EXPECT_EQ(written.read("no", ""), 0);
   EXPECT_EQ(written.read(int64_t(1), ""), 1) << "a column of classes of Hugging Face";
@@ -50,22 +67,26 @@ TEST(LabelReader, GivesClassesTheirPlaces) {
   EXPECT_THAT(refusal(of_train, int64_t(1)),
               HasSubstr("f: line 2: the label \"1\" is none of the classes of data.train, no, yes; "
                         "write all classes as data.labels, or leave"));
+  EXPECT_THAT(refusal(of_model, int64_t(1)),
+              HasSubstr("none of the model's classes, no, yes; write data.labels, the words of the "
+                        "file for these, in this order, or leave"));
+  EXPECT_EQ(of_model.read("yes", ""), 1);
   EXPECT_THAT(refusal(written, int64_t(2)),
               HasSubstr("the label \"2\" is none of data.labels, no, yes; add it there, or"));
   EXPECT_THAT(refusal(written, "maybe"), HasSubstr("none of data.labels, no, yes"));
-  const LabelReader numbers({"1", "0"}, true);
+  const LabelReader numbers({"1", "0"}, ClassNames::written);
   EXPECT_EQ(numbers.read(int64_t(0), ""), 1) << "a name, as there are numbers among them";
   EXPECT_EQ(numbers.read(int64_t(1), ""), 0);
 }
 
 TEST(LabelReader, RefusesMissingLabelsUnlessTheyAreWritten) {
-  const LabelReader reader({"0", "1"}, false);
+  const LabelReader reader({"0", "1"}, ClassNames::of_train);
   for (const JsonScalar& label : {JsonScalar(nullptr), JsonScalar(""), JsonScalar("-"),
                                   JsonScalar(int64_t(-1)), JsonScalar("-1")}) {
     EXPECT_THAT(refusal(reader, label), HasSubstr("f: line 2: the label \""));
     EXPECT_THAT(refusal(reader, label), HasSubstr("says that there is none"));
   }
-  EXPECT_EQ(LabelReader({"-1", "0", "1"}, true).read(int64_t(-1), ""), 0);
+  EXPECT_EQ(LabelReader({"-1", "0", "1"}, ClassNames::written).read(int64_t(-1), ""), 0);
   EXPECT_THAT(refusal_of(Exit::kInput, [] { classes_of("ab-"); }),
               HasSubstr("c.csv: line 4: the label \"-\" says that there is none"));
 }
@@ -82,7 +103,7 @@ TEST(LabelReader, ReadsRealNumbersThatAreFinite) {
   EXPECT_THAT(refusal(reader, 1e300), HasSubstr("is not finite in fp32"));
   EXPECT_THAT(refusal(reader, nullptr), HasSubstr("says that there is none"));
   EXPECT_THAT(
-      refusal(LabelReader({"a", "b"}, true), 0.5),
+      refusal(LabelReader({"a", "b"}, ClassNames::written), 0.5),
       HasSubstr("the label 0.5 is no class; write words or whole numbers, or model.labels"));
 }
 

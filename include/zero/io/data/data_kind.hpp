@@ -39,6 +39,8 @@ struct DataOptions {
   ModelIds ids = {};
   /// Class names of the model that a run starts from. Data with the same names take their order.
   std::vector<std::string> known_labels = {};
+  /// True: the model is evaluated. Its classes are known_labels, or numbers without names.
+  bool keeps_labels = false;
   /// All counts of the model by their keys, for samples whose form depends on them.
   std::map<std::string, int64_t, std::less<>> model = {};
 };

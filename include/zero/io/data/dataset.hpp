@@ -55,10 +55,10 @@ class Dataset {
   const std::vector<DataColumn>& columns() const { return columns_.back(); }
   int64_t samples() const { return samples_; }
 
-  /// Sets the forms of micro-batches: samples of two texts, padded to a pair of lengths. Orders the
+  /// Sets the forms of micro-batches: samples padded to a pair of lengths, or to one. Orders the
   /// samples so that most micro-batches, `micro` samples from a multiple of `micro` on, have one
   /// form (buckets.hpp). REQUIRES: each pair covers the one before it, and the last is as long as
-  /// samples may be. Throws Error(kInternal) if samples are not pairs.
+  /// samples may be. Throws Error(kInternal) if all samples are equally long.
   void group(const std::vector<LengthPair>& pairs, int64_t micro);
   /// Returns the pairs given to group().
   const std::vector<LengthPair>& form_lengths() const { return pairs_; }
@@ -66,7 +66,7 @@ class Dataset {
   /// first whose lengths cover them all. Returns 0 for ungrouped samples.
   size_t form_of(int64_t position, int64_t count) const;
   const std::vector<DataColumn>& columns_of(size_t form) const { return columns_[form]; }
-  /// Returns the token counts of a sample's two texts without padding, or zeros without texts.
+  /// Returns the token counts of a sample's texts without padding, or zeros if all are as long.
   virtual LengthPair lengths(int64_t) const { return {}; }
 
   /// Returns the sample at a position as its index in the source.
@@ -103,7 +103,7 @@ class Dataset {
   /// Fills the columns of a sample; from samples() on, with nothing that counts.
   virtual void read_sample(int64_t sample, ColumnSpans out) const = 0;
   virtual int64_t counted_in(int64_t sample) const = 0;
-  /// Returns the columns of samples padded to these lengths; none if samples are not pairs.
+  /// Returns the columns of samples padded to these lengths; none if all are equally long.
   virtual std::vector<DataColumn> columns_for(const LengthPair&) const { return {}; }
 
   std::vector<std::vector<DataColumn>> columns_;  ///< [forms]
