@@ -30,7 +30,7 @@ def reduce_run(folder):
 
 def draw(run):
     picture, steps = Picture(run["steps"], 100), run["steps"]
-    picture.text(LEFT, 24, "A DeBERTa of 0.2 million parameters learns which text of a verse is "
+    picture.text(LEFT, 24, "A DeBERTa of 0.25 million parameters learns which text of a verse is "
                  "older", size=15, weight="bold")
     picture.text(LEFT, 46, f"Per cent of {run['samples']} held-out pairs; {run['seconds']} s on "
                  "two ranks at stage 3")
