@@ -49,16 +49,25 @@ TEST(ReproducibleLabels, NorOfOneWithoutAConvolution) {
     expect_one_outcome(with_dropout(false), compute);
 }
 
+/// The homes of weights that a stage has.
+std::vector<plan::Tier> homes_of_weights(int stage) {
+  if (stage < 3) return {plan::Tier::device};
+  return {plan::Tier::device, plan::Tier::host, plan::Tier::nvme};
+}
+
 TEST(ReproducibleLabels, HomesChangeNoBit) {
-  using plan::Tier;
   OneOutcome one;
   one.expect(case_of(with_dropout(true), Dtype::bf16, 2, 0));
-  for (const Tier states : {Tier::host, Tier::nvme}) {
-    for (const Tier weights : {Tier::device, Tier::host, Tier::nvme}) {
-      Case c = case_of(with_dropout(true), Dtype::bf16, 2, 3);
-      c.request.optimizer_home = states;
-      c.request.weight_home = weights;
-      one.expect(c);
+  for (const int ranks : {1, 2, 4}) {
+    for (const int stage : {1, 2, 3}) {
+      Case c = case_of(with_dropout(true), Dtype::bf16, ranks, stage);
+      for (const plan::Tier states : {plan::Tier::host, plan::Tier::nvme}) {
+        for (const plan::Tier weights : homes_of_weights(stage)) {
+          c.request.optimizer_home = states;
+          c.request.weight_home = weights;
+          one.expect(c);
+        }
+      }
     }
   }
 }
