@@ -93,9 +93,13 @@ constexpr ImportRule kTraining[] = {
     {.from = "--load_best_model_at_end", .to = "checkpoint.load_best_at_end"},
     {.from = "--metric_for_best_model",
      .to = "checkpoint.best_metric",
-     .why = "write loss, bleu or exact_match",
+     .why = "write loss, bleu, exact_match, accuracy, f1, matthews_correlation, pearson or "
+            "spearmanr",
      .values = "loss=eval_loss|eval_loss=eval_loss|bleu=bleu|eval_bleu=bleu|"
-               "exact_match=exact_match|eval_exact_match=exact_match"},
+               "exact_match=exact_match|eval_exact_match=exact_match|accuracy=accuracy|"
+               "eval_accuracy=accuracy|f1=f1|eval_f1=f1|matthews_correlation=matthews|"
+               "eval_matthews_correlation=matthews|pearson=pearson|eval_pearson=pearson|"
+               "spearmanr=spearman|eval_spearmanr=spearman"},
     {.from = "--fp16", .to = "fp16.enabled"},
     {.from = "--bf16", .to = "bf16.enabled"},
     {.from = "--gradient_checkpointing --activation_checkpointing",
