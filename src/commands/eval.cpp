@@ -201,7 +201,9 @@ std::string figures(const state::Evaluation& result, MetricSource source) {
 }
 
 std::string words(const state::Evaluation& result, bool bytes) {
-  std::string line = format("loss %.6f nats a %s", result.loss, bytes ? "byte" : result.counted_by);
+  const char* unit = result.measured("pearson") ? "" : " nats";  // else a mean squared error
+  std::string line =
+      format("loss %.6f%s a %s", result.loss, unit, bytes ? "byte" : result.counted_by);
   if (bytes) append(line, " = %.6f bits a byte", bits_of(result.loss));
   line += "  " + figures(result, MetricSource::loss) + figures(result, MetricSource::samples) +
           figures(result, MetricSource::scores);
