@@ -129,7 +129,7 @@ using Settings = std::map<std::string, ReadValue>;
 
 Settings settings_in(std::string_view content, const std::string& name) {
   Values values;
-  read_json(content, name, {.depth = 8, .keys = 1000}, values);
+  read_json(content, name, {.depth = 8, .keys = 20'000}, values);
   return values.all();
 }
 
