@@ -65,6 +65,8 @@ void require_count(const DataOptions& options, const std::vector<std::string>& c
   std::string advice = text("write model.labels = ", count);
   if (may_lack) advice += ", or all classes as data.labels";
   if (count == 1) advice = "write all classes as data.labels";
+  if (std::ranges::any_of(classes, is_fraction))
+    advice += ", or model.labels = 1 to learn real numbers";
   refuse_settings({"model.labels", key}, key, " has ",
                   count == 1 ? "the class " : text("the ", count, " classes "),
                   classes_text(classes), " and the model ", counted(labels, "label"), "; ", advice);
@@ -76,6 +78,10 @@ void require_names(const DataOptions& options) {
   if (data.text_fields.size() > 2 || std::ranges::any_of(data.text_fields, is_empty)) {
     refuse_settings({"data.text_fields"}, "a sample has one text or two, each in a field with a ",
                     "name; write [\"NAME\"] or [\"FIRST\", \"SECOND\"]");
+  }
+  if (data.labels.size() == 1) {
+    refuse_settings({"data.labels"}, "has one class, \"", data.labels[0],
+                    "\"; write two or more, or ", "none and model.labels = 1 for real numbers");
   }
   if (!data.labels.empty() && is_real(options)) {
     refuse_settings({"data.labels", "model.labels"}, "a model of model.labels = 1 learns real ",

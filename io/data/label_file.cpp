@@ -95,8 +95,15 @@ void require_format(const std::string& path) {
 
 LabelFields choose_label_fields(const LabelFields& written, const Names& names,
                                 const std::string& place) {
-  return {.texts = written.texts.empty() ? texts_among(names, place) : written.texts,
-          .label = written.label.empty() ? label_among(names, place) : written.label};
+  LabelFields fields{.texts = written.texts.empty() ? texts_among(names, place) : written.texts,
+                     .label = written.label.empty() ? label_among(names, place) : written.label};
+  Names all = fields.texts;
+  all.push_back(fields.label);
+  std::ranges::sort(all);
+  const auto twice = std::ranges::adjacent_find(all);
+  if (twice == all.end()) return fields;
+  refuse(Exit::kInput, place, ": the field \"", *twice, "\" would be read twice; write other ",
+         "names in data.text_fields and data.label_field");
 }
 
 LabelFile::LabelFile(const std::string& path, const LabelFields& written) {

@@ -122,6 +122,11 @@ std::vector<std::string> classes_in(const LabelFile& file) {
   return classes;
 }
 
+bool is_fraction(const std::string& name) {
+  const auto number = number_in<double>(name);
+  return number && std::trunc(*number) != *number;
+}
+
 std::string classes_text(const std::vector<std::string>& classes) {
   constexpr size_t kMostNamed = 8;
   std::string words;

@@ -47,6 +47,9 @@ inline constexpr size_t kMostClassBytes = size_t(1) << 18;
 /// names have more than kMostClassBytes.
 std::vector<std::string> classes_in(const LabelFile& file);
 
+/// True for the name of a number that is not whole, such as "2.5".
+bool is_fraction(const std::string& name);
+
 /// Returns the names for a message, "a, b, c", but at most eight.
 std::string classes_text(const std::vector<std::string>& classes);
 

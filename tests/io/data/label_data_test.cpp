@@ -137,7 +137,12 @@ TEST(LabelData, RefusesAnotherCountOfClassesThanTheModels) {
   EXPECT_THAT(refusal(options_of(one.path(), 2)),
               HasSubstr("data.train has the class x and the model 2 labels; write all classes as "
                         "data.labels"));
+  const TempFile real("r.csv", "text,label\na,0.5\nb,1.0\nc,2\n");
+  EXPECT_THAT(refusal(options_of(real.path(), 2)),
+              HasSubstr("write model.labels = 3, or model.labels = 1 to learn real numbers"));
   DataOptions options = options_of(one.path(), 3);
+  options.data.labels = {"x"};
+  EXPECT_THAT(refusal(options), HasSubstr("data.labels: has one class, \"x\"; write two or more"));
   options.data.labels = {"x", "y"};
   EXPECT_THAT(refusal(options), HasSubstr("data.labels has the 2 classes x, y and the model 3 "
                                           "labels; write model.labels = 2"));

@@ -28,6 +28,14 @@ std::string refusal_of_file(const std::string& name, const std::string& content,
   });
 }
 
+TEST(LabelFields, AreReadOnceEach) {
+  const std::string content = "a,b\nx,y\n";
+  EXPECT_THAT(refusal_of_file("f.csv", content, {.texts = {"a"}, .label = "a"}),
+              HasSubstr("the field \"a\" would be read twice; write other names"));
+  EXPECT_THAT(refusal_of_file("f.csv", content, {.texts = {"a", "a"}, .label = "b"}),
+              HasSubstr("the field \"a\" would be read twice"));
+}
+
 TEST(LabelFields, AreThoseOfTheFilesOfGlueAndOfHuggingFace) {
   struct Case {
     Names there, texts;
