@@ -3,11 +3,11 @@
 of labels, objectives/main.cpp. A sample is a text whose first letter decides its class, *.tones,
 or its number, *.grades."""
 import json
-import math
-import random
-import struct
 import sys
 
+import labelled
+from labelled import (evaluated, evaluations, facts_of, letters, metrics_of_classes,
+                      metrics_of_numbers, rows_of)
 from program import Program, check, check_refused
 
 INPUT = """
@@ -45,71 +45,11 @@ CLASSES, NUMBERS = ("accuracy", "f1", "matthews"), ("pearson", "spearman")
 
 
 def texts(label_of):
-    """Texts of 4 to 11 letters; one of ten has another first letter than its label's."""
-    draw = random.Random(7)
-    for _ in range(LINES):
-        kind = draw.choice((0, 0, 1, 1, 2))
-        letters = "".join(draw.choice("abcdefg ") for _ in range(draw.randint(3, 10)))
-        yield f"{label_of(kind)}\t{'xyz'[kind] if draw.random() > 0.1 else 'x'}{letters}\n"
+    return [f"{label_of(kind)}\t{text}\n" for kind, text in letters(LINES)]
 
 
 def trained(program, name, ranks, *settings):
-    result = program.wait(program.start(ranks, *settings, f"run.output=runs/{name}",
-                                        input_file="tones.toml"), run=name)
-    check(result.finished(), f"{name}: {ranks} ranks with {settings}", result)
-    return result
-
-
-def evaluations(program, name):
-    text = (program.folder / "runs" / name / "evaluations.jsonl").read_text()
-    return [json.loads(line) for line in text.splitlines()]
-
-
-def evaluated(program, ranks, *words):
-    line = program.launch_line(ranks) if ranks > 1 else [str(program.zeroapp)]
-    result = program.wait(program.popen([*line, "eval", *words, "run.threads=1"]))
-    check(result.status in (0, 1) and not result.error_lines(), f"{words} on {ranks}", result)
-    return result
-
-
-def facts_of(program, name, step):
-    folder = program.folder / "runs" / name / "checkpoints" / f"step{step:08d}"
-    return json.loads((folder / "MANIFEST.json").read_text())["facts"]
-
-
-def rows_of(path):
-    return [line.split("\t") for line in path.read_text().splitlines()]
-
-
-def metrics_of_classes(rows):
-    """Accuracy, macro F1 and Matthews' correlation of predicted and labelled names."""
-    pairs = [(row[0], row[1]) for row in rows]
-    hits = sum(chosen == label for chosen, label in pairs)
-    scores = []
-    for name in sorted({name for pair in pairs for name in pair}):
-        both = sum(pair == (name, name) for pair in pairs)
-        scores.append(2 * both / sum(pair.count(name) for pair in pairs))
-    products = [sum(p == n for p, _ in pairs) * sum(t == n for _, t in pairs) for n in NAMES]
-    squares = [[sum(pair[i] == n for pair in pairs) ** 2 for n in NAMES] for i in (0, 1)]
-    norm = math.sqrt(math.prod(len(pairs) ** 2 - sum(each) for each in squares))
-    matthews = (hits * len(pairs) - sum(products)) / norm if norm else 0
-    return hits / len(pairs), sum(scores) / len(scores), matthews
-
-
-def correlation(first, second):
-    a, b = ([x - math.fsum(each) / len(each) for x in each] for each in (first, second))
-    dot = math.fsum(x * y for x, y in zip(a, b))
-    return dot / math.sqrt(math.fsum(x * x for x in a) * math.fsum(y * y for y in b))
-
-
-def ranks_of(numbers):
-    return [sum(other < x for other in numbers) + (numbers.count(x) + 1) / 2 for x in numbers]
-
-
-def metrics_of_numbers(rows):
-    scores = [struct.unpack("f", struct.pack("f", float(row[0])))[0] for row in rows]
-    columns = scores, [float(row[1]) for row in rows]
-    return correlation(*columns), correlation(*map(ranks_of, columns))
+    return labelled.trained(program, name, ranks, *settings, input_file="tones.toml")
 
 
 def trains_alike_everywhere(program):
@@ -153,7 +93,7 @@ def writes_the_scores(program):
     check([row[1] for row in rows] == labels, "the order of the file")
     check(all(row[0] == NAMES[max(range(3), key=lambda i: float(row[2 + i]))] for row in rows),
           "the highest score is predicted")
-    for name, wanted in zip(CLASSES, metrics_of_classes(rows)):
+    for name, wanted in zip(CLASSES, metrics_of_classes(rows, NAMES)):
         check(abs(told[name] - wanted) < 1e-12, f"{name} is {told[name]}, not {wanted}")
     words = evaluated(program, 1, "runs/r1").out
     check("F1 0." in words and "mean over those that occur" in words, f"in words: {words}")
