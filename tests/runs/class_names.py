@@ -40,6 +40,7 @@ at_end = true
 """
 SAMPLES = 44
 WORDS, OTHERS, ORDER = ("high", "low", "middle"), ("a", "b", "c"), ("low", "middle", "high")
+SHORT = ("h", "l", "m")  # for WORDS
 METRICS = ("accuracy", "f1", "matthews")
 SOME = {"first.tsv": (0, 1), "last.tsv": (2,)}  # classes that a file has
 NUMBERED = tuple(f"LABEL_{i}" for i in range(3))
@@ -53,7 +54,8 @@ def list_of(names):
 
 def write_files(program):
     samples = list(letters(SAMPLES))
-    for name, label in (("words", WORDS.__getitem__), ("whole", int), ("grades", lambda i: i / 2)):
+    for name, label in (("words", WORDS.__getitem__), ("short", SHORT.__getitem__),
+                        ("whole", int), ("grades", lambda i: i / 2)):
         rows = [(label(kind), text) for kind, text in samples]
         write_table(program.folder / f"{name}.tsv", ("label", "text"), rows)
     for file, kinds in SOME.items():
@@ -101,11 +103,17 @@ def words_are_no_numbers(program):
                       "whole.tsv: line 2: the label ", "high, low, middle; write data.labels")
         alike(program, "words", place, "words.tsv")
         alike(program, "words", place, "whole.tsv", list_of(WORDS))
-    # Words of the user's own stand for the names that are there, in their order.
-    alike(program, "words", "named", "whole.tsv", list_of(("0", "1", "2")))
     check_refused(program.alone("labels.toml", "model.labels=3", "data.validation=whole.tsv",
                                 "run.output=runs/none"), 3, "whole.tsv: line 2: the label ",
                   "high, low, middle; write all classes as data.labels")
+
+
+def other_words_can_be_written(program):
+    """As the refusal advises, in the order of the names that they stand for."""
+    line = line_of("named", "short.tsv")
+    check_refused(program.alone("eval", *line), 3, "short.tsv: line 2: the label ",
+                  "write data.labels, the words of the file for these, in this order")
+    alike(program, "words", "named", "short.tsv", list_of(SHORT))
 
 
 def numbers_stand_for_what_has_no_names(program):
@@ -190,7 +198,7 @@ def other_names_are_refused(program):
 
 
 PARTS = (words_are_no_numbers, numbers_stand_for_what_has_no_names, one_label_is_a_number,
-         a_folder_has_its_order, other_names_are_refused)
+         a_folder_has_its_order, other_names_are_refused, other_words_can_be_written)
 
 
 def main():
