@@ -101,7 +101,7 @@ void open_scores(Session& session, const CommandLine& line, Model& model) {
 void require_classes(const Model& model) {
   const std::vector<std::string>& there = model.stored->description().classes;
   const std::vector<std::string>& here = model.data.classes;
-  if (there.empty() || there == here) return;
+  if (stored::may_stand_for(here, there, !model.config.data.labels.empty())) return;
   const auto list = [](const std::vector<std::string>& names) {
     return to_text(TomlArray(names.begin(), names.end()));
   };

@@ -212,14 +212,19 @@ void require_same_model(const StoredModel& model, const model::Architecture& wan
   refuse(Exit::kInput, model.path(), ": holds a model of ", there, "; the settings say ", here);
 }
 
+bool may_stand_for(const std::vector<std::string>& classes, const std::vector<std::string>& there,
+                   bool are_written) {
+  const bool is_other_order = in_known_order(classes, there) == there;
+  return there.empty() || classes == there || (are_written && !is_other_order);
+}
+
 void require_same_classes(const StoredModel& model, const std::vector<std::string>& classes,
                           bool are_written) {
   const ModelDescription& description = model.description();
   const std::vector<std::string>& there = description.classes;
   const std::string_view weight = description.model.family->class_weight;
-  if (there.empty() || classes.empty() || weight.empty() || model.is_anew(weight)) return;
-  const bool other_names = in_known_order(classes, there) != there;
-  if (classes == there || (are_written && other_names)) return;
+  if (classes.empty() || weight.empty() || model.is_anew(weight)) return;
+  if (may_stand_for(classes, there, are_written)) return;
   const auto list = [](const std::vector<std::string>& names) {
     return to_text(TomlArray(names.begin(), names.end()));
   };

@@ -152,8 +152,13 @@ void load_lent_weights(const StoredModel& model, const state::StateView& view);
 /// of dropout may differ.
 void require_same_model(const StoredModel& model, const model::Architecture& wanted);
 
-/// Throws Error(kInput), naming both, if a training keeps the classifier of the model and its data
-/// bring other classes. Names that the user wrote may differ, but not in their order alone.
+/// True if the classes of data may stand for those of a model, `there`: the same, or names that the
+/// user wrote for them and that are no other order of the same. Any may if `there` has no names.
+bool may_stand_for(const std::vector<std::string>& classes, const std::vector<std::string>& there,
+                   bool are_written);
+
+/// Throws Error(kInput), naming both, if a training keeps the classifier of the model and classes
+/// of its data may not stand for the model's.
 void require_same_classes(const StoredModel& model, const std::vector<std::string>& classes,
                           bool are_written);
 
