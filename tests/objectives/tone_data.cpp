@@ -88,7 +88,7 @@ class Labelled : public Dataset {
   double label(int64_t position) const override { return label_of(sample_at(position)); }
   LengthPair lengths(int64_t sample) const override {
     const int64_t bytes = int64_t(stretch_.file.line(stretch_.first + sample).text.size());
-    return {.source = 1, .target = std::min(bytes, columns().front().numel)};
+    return {.target = std::min(bytes, columns().front().numel)};
   }
 
  private:

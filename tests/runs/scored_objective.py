@@ -103,7 +103,7 @@ def keeps_the_order_of_the_file_in_buckets(program):
     """Short texts come first then, and with them their scores."""
     _, *plain = rows_of(program.folder / "scores1.tsv")
     for ranks in (1, 3):
-        evaluated(program, ranks, "runs/r1", "data.length_buckets=12x6", "--scores",
+        evaluated(program, ranks, "runs/r1", "data.length_buckets=6, 12", "--scores",
                   f"buckets{ranks}.tsv")
         _, *rows = rows_of(program.folder / f"buckets{ranks}.tsv")
         check([row[1] for row in rows] == [row[1] for row in plain], "the labels of the file")
