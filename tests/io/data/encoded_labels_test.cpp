@@ -101,7 +101,8 @@ TEST(EncodedLabels, FingerprintChangesWithWhatASampleIsMadeOf) {
   EXPECT_NE(print(other, {}, {"no", "yes"}), first);
   EXPECT_NE(print(form, {.texts = {"sentence2", "sentence1"}}, {"no", "yes"}), first);
   EXPECT_NE(print(form, {.texts = {"sentence1"}}, {"no", "yes"}), first);
-  EXPECT_NE(print(form, {.label = "sentence1"}, {"no", "yes"}), first);
+  const uint64_t second = print(form, {.texts = {"sentence2"}}, {"no", "yes"});
+  EXPECT_NE(print(form, {.texts = {"sentence2"}, .label = "sentence1"}, {"no", "yes"}), second);
   EXPECT_NE(print(form, {}, {"yes", "no"}), first);
   file.write(std::string(kLines) + "q\tr\tno\n");
   EXPECT_NE(print(form, {}, {"no", "yes"}), first);

@@ -159,7 +159,7 @@ TEST(LabelData, LearnsRealNumbersIfTheModelHasOneLabel) {
   EXPECT_EQ(sets.validation->label(0), 3.8);
   EXPECT_EQ(label_data().columns(options)[2], (DataColumn{"labels", Dtype::f32, 1}));
   EXPECT_EQ(label_data().columns(options_of("", 2))[2], (DataColumn{"labels", Dtype::i32, 1}));
-  options.data.labels = {"a"};
+  options.data.labels = {"a", "b"};
   EXPECT_THAT(refusal(options), HasSubstr("a model of model.labels = 1 learns real numbers and no "
                                           "classes; remove data.labels"));
 }
