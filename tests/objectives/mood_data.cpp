@@ -4,10 +4,9 @@
 #include <sstream>
 #include <utility>
 
-#include "zero/base/digests.hpp"
+#include "tests/objectives/held_file.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
-#include "zero/io/files/input_file.hpp"
 
 namespace zero {
 namespace {
@@ -18,10 +17,10 @@ struct Line {
 };
 
 /// A file of moods and texts, held whole.
-class MoodFile : public DataSource {
+class MoodFile : public HeldFile {
  public:
-  explicit MoodFile(const std::string& path) : content_(read_whole(path, int64_t(1) << 20)) {
-    std::istringstream lines(content_);
+  explicit MoodFile(const std::string& path) : HeldFile(path) {
+    std::istringstream lines(content());
     for (std::string line; std::getline(lines, line);) {
       const int32_t mood = line.empty() ? -1 : line[0] - '0';
       if (line.size() < 3 || line[1] != '\t' || mood < 0 || mood >= kMoods) {
@@ -32,19 +31,10 @@ class MoodFile : public DataSource {
   }
 
   std::string format() const override { return "texts with moods"; }
-  std::string_view item() const override { return "line"; }
   int64_t items() const override { return int64_t(lines_.size()); }
-  int64_t vocab_size() const override { return 256; }
-  uint64_t fingerprint() const override {
-    const Xxh3Digest digest = xxh3_of(std::as_bytes(std::span(content_)));
-    uint64_t number = 0;
-    for (size_t i = 0; i < sizeof number; ++i) number = number << 8 | digest[i];
-    return number;
-  }
   const Line& line(int64_t index) const { return lines_.at(size_t(index)); }
 
  private:
-  std::string content_;
   std::vector<Line> lines_;
 };
 

@@ -8,9 +8,8 @@
 #include <sstream>
 #include <utility>
 
-#include "zero/base/digests.hpp"
+#include "tests/objectives/held_file.hpp"
 #include "zero/base/error.hpp"
-#include "zero/io/files/input_file.hpp"
 
 namespace zero {
 namespace {
@@ -23,10 +22,10 @@ struct Line {
 };
 
 /// A file of labels and texts, held whole.
-class ToneFile : public DataSource {
+class ToneFile : public HeldFile {
  public:
-  explicit ToneFile(const std::string& path) : content_(read_whole(path, int64_t(1) << 20)) {
-    std::istringstream lines(content_);
+  explicit ToneFile(const std::string& path) : HeldFile(path) {
+    std::istringstream lines(content());
     for (std::string line; std::getline(lines, line);) {
       const size_t tab = line.find('\t');
       if (tab == line.npos || tab + 1 == line.size())
@@ -36,15 +35,7 @@ class ToneFile : public DataSource {
   }
 
   std::string format() const override { return "texts with tones"; }
-  std::string_view item() const override { return "line"; }
   int64_t items() const override { return int64_t(lines_.size()); }
-  int64_t vocab_size() const override { return 256; }
-  uint64_t fingerprint() const override {
-    const Xxh3Digest digest = xxh3_of(std::as_bytes(std::span(content_)));
-    uint64_t number = 0;
-    for (size_t i = 0; i < sizeof number; ++i) number = number << 8 | digest[i];
-    return number;
-  }
   const Line& line(int64_t index) const { return lines_.at(size_t(index)); }
 
   /// Returns the words in front of texts, in the order of `wanted` or `known` if it has the same.
@@ -57,7 +48,6 @@ class ToneFile : public DataSource {
   }
 
  private:
-  std::string content_;
   std::vector<Line> lines_;
 };
 
