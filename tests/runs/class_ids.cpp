@@ -1,5 +1,5 @@
-// What tests/runs/class_ids.py compares with: class_ids TOKENIZER FILE TOKENS writes a line for
-// each labelled sample of FILE, of at most TOKENS: its class and its ids.
+// The program of tests/runs/class_ids.py: class_ids TOKENIZER FILE TOKENS writes a line for each
+// labelled sample of FILE, of at most TOKENS: its class and its ids.
 
 #include <cstdio>
 #include <cstdlib>

@@ -67,7 +67,8 @@ int32_t target(int64_t sample, int64_t t) {
   return (sample + t) % 5 == 0 ? -1 : int32_t((7 * sample + 3 * t + 1) % 61);
 }
 
-/// What an input has of a sample at place t: ids of 61, two classes, and no target in one of five.
+/// Returns the number of an input at place t of a sample: ids below 61, or two classes. One in five
+/// is no target.
 int32_t number_of(const std::string& input, int64_t sample, int64_t t) {
   if (input == "targets" || input == "next") return target(sample, t);
   if (input == "source_count" || input == "token_count") return int32_t(1 + sample % 7);
