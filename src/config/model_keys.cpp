@@ -192,6 +192,12 @@ int64_t ModelNumbers::count(std::string_view name) const { return number(counts,
 
 double ModelNumbers::rate(std::string_view name) const { return number(rates, name); }
 
+const std::vector<double>& ModelNumbers::list(std::string_view name) const {
+  static const std::vector<double> kNothing;
+  const auto found = lists.find(name);
+  return found == lists.end() ? kNothing : found->second;
+}
+
 const ModelFamily& family_of(const ModelConfig& model) {
   ZERO_REQUIRE(model.table && !model.table->empty(), "no family of models");
   if (const ModelFamily* named = find(model.table, model.name).family) return *named;

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "zero/config/data_keys.hpp"
 #include "zero/config/generation_keys.hpp"
 #include "zero/config/optimizer.hpp"
 
@@ -25,10 +26,15 @@ using ModelTable = std::vector<ModelFamily>;
 struct ModelNumbers {
   std::map<std::string, int64_t, std::less<>> counts = {};
   std::map<std::string, double, std::less<>> rates = {};
+  /// Several numbers under a name, such as one for each layer. No key sets them: a stored model has
+  /// them, or its family derives them.
+  std::map<std::string, std::vector<double>, std::less<>> lists = {};
 
   /// Returns the number called `name`. Throws Error(kInternal) if the family has no such number.
   int64_t count(std::string_view name) const;
   double rate(std::string_view name) const;
+  /// Returns the numbers called `name`; none if the model has no such list.
+  const std::vector<double>& list(std::string_view name) const;
 
   bool operator==(const ModelNumbers&) const = default;
 };
@@ -59,46 +65,6 @@ struct ModelConfig {
   StartNames start = {};  ///< of the model that the run starts from
 
   bool operator==(const ModelConfig&) const = default;
-};
-
-enum class TooLong { cut, refuse };
-
-/// The section [data]. Paths are relative to the working folder.
-struct DataConfig {
-  std::string train;               ///< required: a text or token file, or "synthetic"
-  std::string validation;          ///< file of the same kind; "" = none
-  double validation_fraction = 0;  ///< share held out from the end of `train`; 0 <= f < 1
-  /// "bytes", or a folder with vocab.json and merges.txt, with spiece.model or with spm.model.
-  std::string tokenizer = "bytes";
-  int64_t sequence_length = 1024;      ///< tokens that a sample predicts
-  int64_t max_train_samples = 0;       ///< samples used, from the first; 0 = all
-  int64_t max_validation_samples = 0;  ///< samples used; 0 = all
-  bool changed = false;                ///< allows a resume with other data than the checkpoint's
-
-  // Keys for models that learn from pairs of texts, a source and a target.
-  std::string source_field = "source";  ///< record field; "translation.en" is en inside translation
-  std::string target_field = "target";
-  std::string source_prefix;        ///< in front of every source
-  int64_t source_length = 0;        ///< most tokens, end included; auto = sequence_length
-  TooLong too_long = TooLong::cut;  ///< treatment of longer texts
-  /// Pairs of lengths that micro-batches are padded to. "none": one pair. "auto": chosen from the
-  /// data. Or up to four pairs of source x target, "32x16, 128x64": form_lengths() in batch.hpp.
-  /// Texts with a label have one length: "64, 128".
-  std::string length_buckets = "none";
-  int64_t pad_id = -1;                  ///< token that fills short samples; -1: the tokenizer's
-  int64_t eos_id = -1;                  ///< token that ends a text; -1: the tokenizer's
-  int64_t decoder_start_id = -1;        ///< first token that a decoder reads; -1: the tokenizer's
-  double noise_density = 0;             ///< share of masked tokens; 0 = files hold pairs
-  double mean_noise_span_length = 3.0;  ///< mean tokens of a masked span
-  int64_t sentinel_id = -1;  ///< token of the first span; -1: <extra_id_0>, or the last id
-
-  // Keys for models that learn labels of texts.
-  /// Names of classes in the order of scores; empty: in that of model.init_from, else sorted.
-  std::vector<std::string> labels = {};
-  std::vector<std::string> text_fields = {};  ///< fields of one or two texts; empty: known names
-  std::string label_field;                    ///< field of the label; "": a known name
-
-  bool operator==(const DataConfig&) const = default;
 };
 
 /// The section [run].
