@@ -86,6 +86,8 @@ class GraphBuilder {
   TensorId activation(const std::string& name, Dtype dtype, const Shape& shape);
   /// Adds a tensor that outlives the ops of the graph.
   TensorId lasting(const std::string& name, Dtype dtype, const Shape& shape, Role role);
+  /// Adds a constant, or returns the one with these values. `values` fill `shape`, in fp32.
+  TensorId constant(const std::string& name, const Shape& shape, std::vector<float> values);
   /// Adds a tensor that the host reads by its name.
   TensorId output(const std::string& name, Dtype dtype, const Shape& shape);
   /// Returns the number of the next use of dropout.

@@ -32,6 +32,7 @@ enum class Role : uint8_t {
   activation,  ///< value of the forward pass or its gradient
   state,       ///< step state and step sums
   cache,       ///< keys and values of earlier tokens, kept between chunks
+  constant,    ///< listed in Graph::constants, written once before any op
   output       ///< read by the host after all ops
 };
 
@@ -144,6 +145,12 @@ struct Input {
   int64_t ids = 0;  ///< values are ids below this, or -1; 0: values are not ids
 };
 
+/// A tensor whose values, in fp32, never change.
+struct Constant {
+  TensorId tensor = kNone;
+  std::vector<float> values = {};
+};
+
 /// A tensor that the host reads.
 struct Output {
   std::string name;
@@ -169,6 +176,7 @@ struct Graph {
   std::vector<int32_t> blocks;
   std::vector<Input> inputs;
   std::vector<Output> outputs;
+  std::vector<Constant> constants = {};
   TensorId step_inputs = kNone, step_state = kNone;
   TensorId decode_inputs = kNone;  ///< step inputs of a graph that continues texts
   int64_t samples = 0;             ///< samples of the micro-batch; 1 for a chunk

@@ -37,9 +37,56 @@ extern const Operation kAdd;
 TensorId layernorm(GraphBuilder& out, TensorId x, TensorId weight, TensorId bias, float epsilon);
 extern const Operation kLayernorm, kLayernormGrad;
 
-/// Returns x / sqrt(mean of x^2 + epsilon) weight, for each row of x.
-TensorId rmsnorm(GraphBuilder& out, TensorId x, TensorId weight, float epsilon);
+/// Returns x / sqrt(mean of x^2 + epsilon) (offset + weight), for each row of x.
+TensorId rmsnorm(GraphBuilder& out, TensorId x, TensorId weight, float epsilon, float offset = 0);
 extern const Operation kRmsnorm, kRmsnormGrad;
+
+/// The heads in a row of queries, keys and values: `heads` of queries, then `key_heads` of keys and
+/// `key_heads` of values, all of one width.
+struct PackedHeads {
+  int64_t heads = 0, key_heads = 0;
+};
+struct HeadNormOptions {
+  PackedHeads packed;
+  TensorId query_weight, key_weight;  ///< [width of a head]; if `whole`, [width of all its heads]
+  float epsilon = 0;
+  float offset = 0;    ///< added to weights
+  bool whole = false;  ///< true: one norm for all heads of a row's queries, and one for its keys
+};
+/// Returns qkv [rows, (heads + 2 key heads) width] with the RMS norm of queries and of keys. Values
+/// are copied.
+TensorId head_norm(GraphBuilder& out, TensorId qkv, const HeadNormOptions& options);
+extern const Operation kHeadNorm, kHeadNormGrad;
+
+/// The angles of a rotary embedding: a row for each position with the cosines, then the sines, of
+/// position * frequency, times a factor. They are computed in double and rounded once.
+struct RotaryTable {
+  std::vector<double> frequencies;  ///< of each pair; twice as many columns of a head turn
+  int64_t positions = 0;
+  double factor = 1;
+  /// Factor of each position beside `factor`; empty: 1.
+  std::vector<double> position_factors = {};
+};
+/// Returns the constant [positions, 2 pairs], fp32. Equal tables of a graph are one tensor.
+TensorId rotary_table(GraphBuilder& out, const RotaryTable& table);
+struct RotateOptions {
+  PackedHeads packed;
+  TensorId table;
+  TensorId query_table = kNone;  ///< of queries, if it differs from that of keys
+  TensorId first = kNone;        ///< as AttentionOptions: positions count from there
+};
+/// Returns qkv with queries and keys turned by their positions: of the columns i and i + pairs of a
+/// head, (a cos - b sin, b cos + a sin). Copies values, and columns of heads beyond the pairs. In a
+/// chunk, kernels::ChunkRow has the positions. Source: Su et al. 2021 (arXiv:2104.09864), eq. 34,
+/// with the halves of a head as pairs, as Hugging Face stores them.
+TensorId rotate(GraphBuilder& out, TensorId qkv, const RotateOptions& options);
+extern const Operation kRotate, kRotateGrad;
+
+enum class Gate : int64_t { silu, gelu_tanh };
+/// Returns act(gate) up [rows, width] of x [rows, 2 width], gate in front of up. Source: Shazeer
+/// 2020 (arXiv:2002.05202).
+TensorId gated(GraphBuilder& out, TensorId x, Gate gate);
+extern const Operation kGated, kGatedGrad;
 
 /// Returns x weight + bias. `weight` is [in, out]; `bias` may be kNone.
 TensorId linear(GraphBuilder& out, TensorId x, TensorId weight, TensorId bias);
@@ -87,6 +134,8 @@ struct AttentionAttributes {
   int64_t both_ways = 0;  ///< 1: queries also see later keys
   double divisor = 0;     ///< see AttentionOptions
   int64_t key_heads = 0;  ///< heads of keys and of values; see AttentionOptions
+  int64_t window = 0;
+  double cap = 0;
 };
 struct AttentionOptions {
   int64_t heads;
@@ -98,6 +147,9 @@ struct AttentionOptions {
   TensorId key_counts = kNone;  ///< i32 [samples]: number of keys before padding
   /// Heads of keys and of values, each for heads / key_heads heads of queries; 0: as many.
   int64_t key_heads = 0;
+  int64_t window = 0;      ///< see kernels::AttentionExtents
+  double cap = 0;          ///< see kernels::AttentionExtents
+  TensorId first = kNone;  ///< i32 [rows]: see kernels::AttentionInputs
 };
 /// Returns self-attention of qkv [rows, 3 * inner width], with the rows of all samples. Throws
 /// Error(kUsage) for fewer heads of keys, which no kernel computes yet. In a chunk, causal
@@ -202,6 +254,7 @@ struct ClassifierOptions {
   TensorId logit_bias = kNone;
   /// [rows of table], added to logits, and trained. It excludes logit_bias and a logit_scale.
   TensorId bias = kNone;
+  float cap = 0;  ///< limits scaled logits z to cap tanh(z / cap); 0: no limit
 };
 struct ClassifierAttributes {
   int64_t vocabulary = 0;  ///< real classes
@@ -223,6 +276,7 @@ struct LogitOptions {
   int64_t vocabulary = 0;
   float scale = 1;
   TensorId bias = kNone;  ///< [rows of table]
+  float cap = 0;          ///< as ClassifierOptions
 };
 /// Adds an output, the logits [texts, vocabulary] in fp32 of the requested rows. REQUIRES: the
 /// graph is for a chunk.

@@ -20,9 +20,18 @@ struct AttentionExtents {
   bool biased = false;     ///< AttentionInputs::bias is set
   bool counted = false;    ///< AttentionInputs::key_counts is set
   float divide_by = 0;     ///< divisor of scores; 0: the root of a head's real width
+  int64_t key_heads = 0;   ///< heads of keys and of values, which divide `heads`; 0: as many
+  int64_t window = 0;      ///< most keys that a causal query sees, with its own; 0: all
+  float cap = 0;           ///< limits divided scores s to cap tanh(s / cap); 0: no limit
+  bool ranged = false;     ///< AttentionInputs::first is set
 
   ZERO_HOST_DEVICE constexpr int64_t key_length() const { return keys > 0 ? keys : length; }
   ZERO_HOST_DEVICE constexpr int64_t inner_width() const { return heads * head_width; }
+  ZERO_HOST_DEVICE constexpr int64_t heads_of_keys() const {
+    return key_heads > 0 ? key_heads : heads;
+  }
+  /// Returns the width of all keys of a place, or of all values.
+  ZERO_HOST_DEVICE constexpr int64_t key_width() const { return heads_of_keys() * head_width; }
   ZERO_HOST_DEVICE constexpr int64_t diagonals() const { return length + key_length() - 1; }
   ZERO_HOST_DEVICE float divisor() const {
     if (divide_by > 0) return divide_by;
@@ -71,6 +80,10 @@ struct AttentionInputs {
   /// padding; a library multiplies it by zero, so it must be finite. A sample without keys gets
   /// zeros for y and logsumexp.
   const int32_t* key_counts = nullptr;
+  /// First key that each query may see, [samples * length], counted in its sample: 0 to its own
+  /// place, never less than that of the query before. A causal query of place p sees the keys
+  /// max(first, p - window + 1) .. p.
+  const int32_t* first = nullptr;
 };
 
 /// Returns the inputs of self-attention of qkv [samples * length, 3 * inner width]: q, k, v side by

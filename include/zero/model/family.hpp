@@ -39,7 +39,11 @@ struct ForwardOptions {
   bool training;           ///< false: evaluation, no dropout
   int64_t chunk_rows = 0;  ///< most rows of the classifier at a time; 0: chosen by the shape
   bool own_head = true;    ///< false: an objective's head follows the trunk
+  /// True: samples hold several texts. The input kFirstInput, i32 with an element for each token,
+  /// has the place in its sample where its text begins, for attention and positions.
+  bool packed = false;
 };
+inline constexpr const char* kFirstInput = "first";
 
 /// The tensors of a forward graph that a head reads.
 struct Trunk {
@@ -173,6 +177,7 @@ struct Family {
   /// True: a text that fills the context goes on behind its newer half, whose positions count anew.
   /// False: it ends there.
   bool slides = true;
+  bool packs = false;  ///< true: trunk() knows ForwardOptions::packed
 
   /// Adds the forward graph up to the final hidden rows. Parameters have Hugging Face's names
   /// without the prefix. Throws Error(kUsage) if the numbers do not fit together or to the length.

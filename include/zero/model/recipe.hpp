@@ -54,6 +54,7 @@ struct GraphSizes {
   Dtype compute = Dtype::f32;                             ///< train, evaluate, decode, probe
   int64_t chunk_rows = 0;  ///< most rows of the classifier at a time; 0: chosen by the shape
   int64_t head_unit = 1;   ///< train, evaluate: see graph::pad_heads()
+  bool packed = false;     ///< train, evaluate: see ForwardOptions
 };
 
 /// Returns the graph of a recipe. Throws Error(kUsage) if the model's numbers do not fit together

@@ -78,7 +78,8 @@ const Operation kRmsnorm{.name = "rmsnorm",
 const Operation kRmsnormGrad{
     .name = "rmsnorm_grad", .scratch_bytes = gradient_scratch, .call = call_typed<RmsnormGrad>};
 
-TensorId rmsnorm(GraphBuilder& out, TensorId x, TensorId weight, float epsilon) {
+TensorId rmsnorm(GraphBuilder& out, TensorId x, TensorId weight, float epsilon, float offset) {
+  ZERO_REQUIRE(offset == 0, "no kernel adds to the weights of a norm yet");
   require_matrix(out[x]);
   const Shape shape = out[x].shape;
   require_vector(out[weight], out[x], shape[1]);
