@@ -1,6 +1,7 @@
 #include "kernels/vendor/attention_problem.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "kernels/vendor/attention_backward_block.hpp"
 #include "zero/base/error.hpp"
@@ -22,20 +23,32 @@ int64_t place(int64_t& end, int64_t bytes) {
 
 }  // namespace
 
-void check_attention(const AttentionExtents& extents, const DropoutSite& site, bool has_bias,
-                     bool has_counts) {
+void check_attention(const AttentionExtents& extents, const DropoutSite& site,
+                     const GivenInputs& given) {
   const int64_t keys = extents.key_length();
   ZERO_REQUIRE(
       extents.samples > 0 && extents.length > 0 && extents.heads > 0 && extents.head_width > 0,
       "attention over ", extents.samples, " samples of ", extents.length, " tokens with ",
       extents.heads, " heads of ", extents.head_width, ": all must be at least 1");
+  ZERO_REQUIRE(extents.key_heads >= 0 && extents.heads % extents.heads_of_keys() == 0,
+               "attention of ", extents.heads, " heads to ", extents.key_heads,
+               " of keys: each head of keys wants as many heads of queries");
   ZERO_REQUIRE(!extents.causal || keys == extents.length, "causal attention of ", extents.length,
                " queries to ", keys, " keys: each query wants a key in its own place");
+  ZERO_REQUIRE(extents.causal || (extents.window == 0 && !extents.ranged),
+               "attention that is not causal has neither a window nor first keys");
+  ZERO_REQUIRE(extents.window >= 0 && extents.cap >= 0.0f && std::isfinite(extents.cap),
+               "a window of ", extents.window, " keys and a cap of ", extents.cap,
+               ": both must be at least 0");
   ZERO_REQUIRE(site.probability >= 0.0f && site.probability < 1.0f, "dropout probability ",
                site.probability, ": choose one in [0, 1)");
-  ZERO_REQUIRE(extents.biased == has_bias && extents.counted == has_counts, "attention ",
-               extents.biased ? "with" : "without", " a bias and ",
-               extents.counted ? "with" : "without", " counts of keys: its arrays say otherwise");
+  const auto agree = [](bool wanted, bool has, const char* name) {
+    ZERO_REQUIRE(wanted == has, "attention ", wanted ? "with " : "without ", name,
+                 ": its arrays say otherwise");
+  };
+  agree(extents.biased, given.bias, "a bias");
+  agree(extents.counted, given.key_counts, "counts of keys");
+  agree(extents.ranged, given.first, "first keys");
 }
 
 int64_t library_workspace_bytes(const AttentionExtents& extents) {
@@ -43,7 +56,10 @@ int64_t library_workspace_bytes(const AttentionExtents& extents) {
   const int64_t scores =
       round_up<int64_t>(extents.length, 64) * round_up<int64_t>(extents.key_length(), 128);
   const int64_t dq = extents.length * extents.head_width;
-  return heads * (std::max(kScoreBytes * scores, 4 * dq) + 4 * extents.length) + kSpareBytes;
+  const int64_t dkv = 2 * extents.key_length() * extents.head_width;
+  const int64_t shared = extents.heads_of_keys() < extents.heads ? 4 * dkv : 0;
+  return heads * (std::max(kScoreBytes * scores, 4 * dq) + 4 * extents.length + shared) +
+         kSpareBytes;
 }
 
 AttentionScratch library_scratch(const AttentionExtents& extents) {
@@ -78,6 +94,9 @@ std::string reason_for_own(const AttentionProblem& problem) {
     return text("heads of ", extents.head_width, ", no multiple of ", kDeviceHeadUnit);
   if (extents.head_width > kLibraryHeadWidthMost)
     return text("heads of more than ", kLibraryHeadWidthMost);
+  if (extents.window > 0 && extents.window < extents.length) return "a window of keys";
+  if (extents.cap > 0) return "a cap on scores";
+  if (extents.ranged) return "documents in a row";
   const int64_t bytes = library_scratch(extents).bytes;
   if (bytes > kLibraryBytesMost)
     return text("scratch of ", bytes, " bytes for scores, more than ", kLibraryBytesMost);

@@ -18,10 +18,11 @@ struct OperandRows {
   bool operator==(const OperandRows&) const = default;
 };
 constexpr OperandRows packed_rows(const AttentionExtents& extents) {
-  return {.q = 3 * extents.inner_width(), .kv = 3 * extents.inner_width()};
+  const int64_t width = extents.inner_width() + 2 * extents.key_width();
+  return {.q = width, .kv = width};
 }
 constexpr OperandRows paired_rows(const AttentionExtents& extents) {
-  return {.q = extents.inner_width(), .kv = 2 * extents.inner_width()};
+  return {.q = extents.inner_width(), .kv = 2 * extents.key_width()};
 }
 
 /// A problem that one plan of the library holds for. Ranks with equal problems make equal choices.
@@ -65,7 +66,8 @@ constexpr bool tells_lengths(const AttentionExtents& extents) {
 /// Returns the bytes that the library may use for itself in either direction; a plan that wants
 /// more is not taken. The deterministic gradient, and any with a bias gradient, keeps the gradient
 /// of all scores in tiles of 64 queries by 128 keys. The other keeps dq in fp32. Both keep y . dy;
-/// cuDNN 9.19 asks for 256 bytes more.
+/// cuDNN 9.19 asks for 256 bytes more. Heads that share keys may have dk and dv of their own in
+/// fp32 until these are added.
 int64_t library_workspace_bytes(const AttentionExtents& extents);
 
 /// The places of the pieces in the scratch of a library call, in bytes from its beginning. Each
@@ -87,14 +89,20 @@ int64_t own_scratch_bytes(const AttentionExtents& extents);
 /// Returns the reason why the library is never asked for a problem, "" if it is asked.
 std::string reason_for_own(const AttentionProblem& problem);
 
-/// Throws Error(kInternal) for extents or a probability out of range, and if bias or counts are not
-/// as the extents say.
-void check_attention(const AttentionExtents& extents, const DropoutSite& site, bool has_bias,
-                     bool has_counts);
+/// True for the optional inputs that arrays have.
+struct GivenInputs {
+  bool bias, key_counts, first;
+};
+
+/// Throws Error(kInternal) for extents or a probability out of range, and if optional inputs are
+/// not as the extents say.
+void check_attention(const AttentionExtents& extents, const DropoutSite& site,
+                     const GivenInputs& given);
 template <class T>
 void check_attention(const AttentionExtents& extents, const DropoutSite& site,
                      const AttentionInputs<T>& in) {
-  check_attention(extents, site, in.bias != nullptr, in.key_counts != nullptr);
+  check_attention(extents, site,
+                  {in.bias != nullptr, in.key_counts != nullptr, in.first != nullptr});
 }
 
 /// Returns scratch that holds for either way of computing, since only a GPU shows which it is.

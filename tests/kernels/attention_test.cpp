@@ -16,28 +16,12 @@ namespace zero::kernels {
 namespace {
 
 using testing::AttentionCase;
+using testing::check;
 using testing::run;
 using testing::sixteenths;
 
 template <class T>
 using Result = testing::AttentionResult<T>;
-
-template <class T>
-void check(const AttentionCase& shape, int threads = 1) {
-  SCOPED_TRACE(text(name_of(dtype_of<T>()), " ", shape.extents.samples, " samples of ",
-                    shape.extents.length, ", ", shape.extents.heads, " heads of ",
-                    shape.extents.head_width, ", dropout ", shape.site.probability));
-  auto qkv = sixteenths<T>(shape.rows() * 3 * shape.width(), 1);
-  for (T& value : qkv) value = T(2.0f * float(value));
-  const auto dy = sixteenths<T>(shape.rows() * shape.width(), 2);
-  const auto expected =
-      testing::attention_reference(shape, testing::doubles(qkv), testing::doubles(dy));
-  const Result<T> got = run(shape, qkv, dy, threads);
-  const testing::AttentionBounds bounds = testing::attention_bounds<T>();
-  EXPECT_LT(relative_error(got.y, expected.y), bounds.y);
-  EXPECT_LT(relative_error(got.logsumexp, expected.logsumexp), bounds.logsumexp);
-  EXPECT_LT(relative_error(got.dqkv, expected.dqkv), bounds.dqkv);
-}
 
 template <class T>
 class Attention : public ::testing::Test {};

@@ -26,11 +26,20 @@ struct AttentionCase {
   std::vector<double> masks = {};
   std::vector<float> bias = {};      ///< [heads, diagonals] where extents are biased
   std::vector<int32_t> counts = {};  ///< [samples] where extents are counted
+  std::vector<int32_t> first = {};   ///< [samples * length] where extents are ranged
 
+  /// The width of k and of v; q's is width().
+  int64_t key_width() const { return extents.key_width(); }
+  int64_t packed_width() const { return width() + 2 * key_width(); }
   int64_t width() const { return extents.heads * extents.head_width; }
   int64_t rows() const { return extents.samples * extents.length; }
   int64_t key_rows() const { return extents.samples * extents.key_length(); }
-  /// How many keys a query of a sample sees.
+  /// The first key that a query of a sample sees.
+  int64_t begin(int64_t sample, int64_t query) const {
+    const int64_t own = first.empty() ? 0 : first[size_t(sample * extents.length + query)];
+    return std::max(own, extents.window > 0 ? query - extents.window + 1 : 0);
+  }
+  /// The place behind the last key that it sees.
   int64_t visible(int64_t sample, int64_t query) const {
     const int64_t keys = counts.empty() ? extents.key_length() : counts[size_t(sample)];
     return extents.causal ? std::min(keys, query + 1) : keys;
@@ -51,7 +60,7 @@ inline double attention_mask(const AttentionCase& shape, int64_t sample, int64_t
   return kept ? 1.0 / (1.0 - double(shape.site.probability)) : 0.0;
 }
 
-/// Rows of width() each: of queries, and of keys.
+/// Rows of queries, and of keys.
 struct AttentionRows {
   std::vector<double> q, k, v;
 };
@@ -69,30 +78,33 @@ class ReferenceQuery {
     query_ = item % extents.length;
     head_ = item / extents.length % extents.heads;
     sample_ = item / extents.length / extents.heads;
+    key_head_ = head_ / extents.queries_of_key();
+    begin_ = shape.begin(sample_, query_);
     visible_ = shape.visible(sample_, query_);
     const int64_t width = extents.real_width > 0 ? extents.real_width : extents.head_width;
     scale_ = 1.0 / (extents.divide_by > 0 ? double(extents.divide_by) : std::sqrt(double(width)));
   }
 
   void run(const std::vector<double>& dy, AttentionReference& out) {
-    if (visible_ == 0) return;
+    if (visible_ <= begin_) return;
     find_probabilities();
-    for (int64_t key = 0; key < visible_; ++key)
+    for (int64_t key = begin_; key < visible_; ++key)
       for (int64_t j = 0; j < shape_.extents.head_width; ++j)
-        out.y[query_at(j)] += kept_[size_t(key)] * in_.v[key_at(key, j)];
+        out.y[query_at(j)] += kept_[at(key)] * in_.v[key_at(key, j)];
     out.logsumexp[size_t((sample_ * shape_.extents.heads + head_) * shape_.extents.length +
                          query_)] = logsumexp_;
     add_gradients(dy, out);
   }
 
  private:
+  size_t at(int64_t key) const { return size_t(key - begin_); }
   size_t query_at(int64_t j) const {
     return size_t((sample_ * shape_.extents.length + query_) * shape_.width() +
                   head_ * shape_.extents.head_width + j);
   }
   size_t key_at(int64_t key, int64_t j) const {
-    return size_t((sample_ * shape_.extents.key_length() + key) * shape_.width() +
-                  head_ * shape_.extents.head_width + j);
+    return size_t((sample_ * shape_.extents.key_length() + key) * shape_.key_width() +
+                  key_head_ * shape_.extents.head_width + j);
   }
   size_t diagonal(int64_t key) const {
     return size_t(head_ * shape_.extents.diagonals() + shape_.extents.length - 1 + key - query_);
@@ -100,48 +112,57 @@ class ReferenceQuery {
 
   void find_probabilities() {
     double sum = 0;
-    for (int64_t key = 0; key < visible_; ++key) {
-      double score = 0;
+    for (int64_t key = begin_; key < visible_; ++key) {
+      double dot = 0;
       for (int64_t j = 0; j < shape_.extents.head_width; ++j)
-        score += in_.q[query_at(j)] * in_.k[key_at(key, j)];
+        dot += in_.q[query_at(j)] * in_.k[key_at(key, j)];
       const double bias = shape_.bias.empty() ? 0.0 : double(shape_.bias[diagonal(key)]);
-      probability_.push_back(std::exp(scale_ * score + bias));
+      probability_.push_back(std::exp(capped(scale_ * dot) + bias));
       sum += probability_.back();
     }
     logsumexp_ = std::log(sum);
-    for (int64_t key = 0; key < visible_; ++key) {
-      probability_[size_t(key)] /= sum;
+    for (int64_t key = begin_; key < visible_; ++key) {
+      probability_[at(key)] /= sum;
       mask_.push_back(attention_mask(shape_, sample_, head_ * shape_.extents.length + query_, key));
-      kept_.push_back(probability_[size_t(key)] * mask_.back());
+      kept_.push_back(probability_[at(key)] * mask_.back());
     }
+  }
+
+  /// The capped score, and its slope for the gradient of the same key.
+  double capped(double score) {
+    const auto cap = double(shape_.extents.cap);
+    const double part = cap > 0 ? std::tanh(score / cap) : 0;
+    slope_.push_back(1 - part * part);
+    return cap > 0 ? cap * part : score;
   }
 
   void add_gradients(const std::vector<double>& dy, AttentionReference& out) {
     const int64_t d = shape_.extents.head_width;
     std::vector<double> dp;
     double mean = 0;
-    for (int64_t key = 0; key < visible_; ++key) {
+    for (int64_t key = begin_; key < visible_; ++key) {
       double sum = 0;
       for (int64_t j = 0; j < d; ++j) sum += dy[query_at(j)] * in_.v[key_at(key, j)];
-      dp.push_back(sum * mask_[size_t(key)]);
-      mean += dp.back() * probability_[size_t(key)];
+      dp.push_back(sum * mask_[at(key)]);
+      mean += dp.back() * probability_[at(key)];
     }
-    for (int64_t key = 0; key < visible_; ++key) {
-      const double ds = probability_[size_t(key)] * (dp[size_t(key)] - mean);
+    for (int64_t key = begin_; key < visible_; ++key) {
+      const double ds = probability_[at(key)] * (dp[at(key)] - mean);
       if (!shape_.bias.empty()) out.dbias[diagonal(key)] += ds;
+      const double factor = scale_ * ds * slope_[at(key)];
       for (int64_t j = 0; j < d; ++j) {
-        out.dq[query_at(j)] += scale_ * ds * in_.k[key_at(key, j)];
-        out.dk[key_at(key, j)] += scale_ * ds * in_.q[query_at(j)];
-        out.dv[key_at(key, j)] += kept_[size_t(key)] * dy[query_at(j)];
+        out.dq[query_at(j)] += factor * in_.k[key_at(key, j)];
+        out.dk[key_at(key, j)] += factor * in_.q[query_at(j)];
+        out.dv[key_at(key, j)] += kept_[at(key)] * dy[query_at(j)];
       }
     }
   }
 
   const AttentionCase& shape_;
   const AttentionRows& in_;
-  int64_t sample_, head_, query_, visible_;
+  int64_t sample_, head_, key_head_, query_, begin_, visible_;
   double scale_, logsumexp_ = 0;
-  std::vector<double> probability_, mask_, kept_;
+  std::vector<double> probability_, mask_, kept_, slope_;  ///< [visible - begin]
 };
 
 inline AttentionReference attention_reference(const AttentionCase& shape, const AttentionRows& in,
@@ -158,6 +179,15 @@ inline AttentionReference attention_reference(const AttentionCase& shape, const 
   return out;
 }
 
+/// Columns [begin, begin + width) of rows of `of` columns.
+template <class E>
+std::vector<E> columns(const std::vector<E>& rows, int64_t of, int64_t begin, int64_t width) {
+  std::vector<E> out;
+  for (int64_t row = 0; row < int64_t(rows.size()) / of; ++row)
+    out.insert(out.end(), rows.begin() + row * of + begin, rows.begin() + row * of + begin + width);
+  return out;
+}
+
 /// Part `part` of rows of `parts` times `width`.
 template <class E>
 std::vector<E> part_of_rows(const std::vector<E>& rows, int64_t width, int64_t parts,
@@ -168,34 +198,44 @@ std::vector<E> part_of_rows(const std::vector<E>& rows, int64_t width, int64_t p
   return out;
 }
 
+/// Rows of a width.
+struct RowsOf {
+  std::vector<double> values;
+  int64_t width;
+};
 /// Rows with one part beside the other.
+inline std::vector<double> side_by_side(const std::vector<RowsOf>& parts) {
+  std::vector<double> out;
+  for (int64_t row = 0; row < int64_t(parts[0].values.size()) / parts[0].width; ++row)
+    for (const auto& [values, width] : parts)
+      out.insert(out.end(), values.begin() + row * width, values.begin() + (row + 1) * width);
+  return out;
+}
+/// Rows of one width.
 inline std::vector<double> side_by_side(const std::vector<std::vector<double>>& parts,
                                         int64_t width) {
-  std::vector<double> out;
-  for (size_t row = 0; row < parts[0].size() / size_t(width); ++row)
-    for (const std::vector<double>& part : parts)
-      out.insert(out.end(), part.begin() + int64_t(row) * width,
-                 part.begin() + int64_t(row + 1) * width);
-  return out;
+  std::vector<RowsOf> all;
+  for (const std::vector<double>& part : parts) all.push_back({part, width});
+  return side_by_side(all);
 }
 
 struct PackedAttentionReference {
   std::vector<double> y, logsumexp, dqkv, dbias;
 };
 
-/// Self-attention's: qkv [rows, 3 width], as dqkv.
+/// Self-attention's: qkv [rows, packed width], as dqkv.
 inline PackedAttentionReference attention_reference(const AttentionCase& shape,
                                                     const std::vector<double>& qkv,
                                                     const std::vector<double>& dy) {
-  const int64_t width = shape.width();
+  const int64_t width = shape.width(), keys = shape.key_width(), all = shape.packed_width();
   const AttentionReference out = attention_reference(shape,
-                                                     {.q = part_of_rows(qkv, width, 3, 0),
-                                                      .k = part_of_rows(qkv, width, 3, 1),
-                                                      .v = part_of_rows(qkv, width, 3, 2)},
+                                                     {.q = columns(qkv, all, 0, width),
+                                                      .k = columns(qkv, all, width, keys),
+                                                      .v = columns(qkv, all, width + keys, keys)},
                                                      dy);
   return {.y = out.y,
           .logsumexp = out.logsumexp,
-          .dqkv = side_by_side({out.dq, out.dk, out.dv}, width),
+          .dqkv = side_by_side({{out.dq, width}, {out.dk, keys}, {out.dv, keys}}),
           .dbias = out.dbias};
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "tests/support/arrays.hpp"
 #include "tests/support/attention_reference.hpp"
 #include "tests/support/device_array.hpp"
 #include "tests/support/matrix_reference.hpp"
@@ -35,6 +36,7 @@ class AttentionPlace {
         stream_(threads),
         bias_(shape.bias),
         counts_(shape.counts),
+        first_(shape.first),
         y_(DeviceArray<T>::of_outputs(shape.rows() * shape.width())),
         logsumexp_(DeviceArray<float>::of_outputs(shape.rows() * shape.extents.heads)),
         dbias_(DeviceArray<float>::of_outputs(int64_t(shape.bias.size()))),
@@ -52,6 +54,7 @@ class AttentionPlace {
     const DeviceArray<T> dy_there(dy);
     in.bias = shape_.extents.biased ? bias_.data() : nullptr;
     in.key_counts = shape_.extents.counted ? counts_.data() : nullptr;
+    in.first = shape_.extents.ranged ? first_.data() : nullptr;
     kernels::attention<T>(stream_, shape_.extents, shape_.site, &shape_.inputs,
                           {in, y_.data(), logsumexp_.data(), scratch_.data()});
     stream_.wait();
@@ -75,7 +78,7 @@ class AttentionPlace {
   const AttentionCase& shape_;
   Stream stream_;
   DeviceArray<float> bias_;
-  DeviceArray<int32_t> counts_;
+  DeviceArray<int32_t> counts_, first_;
   DeviceArray<T> y_;
   DeviceArray<float> logsumexp_, dbias_;
   DeviceArray<int64_t> scratch_;
@@ -86,13 +89,12 @@ template <class T>
 AttentionResult<T> run(const AttentionCase& shape, const std::vector<T>& qkv,
                        const std::vector<T>& dy, int threads = 1) {
   AttentionPlace<T> place(shape, threads);
-  const int64_t width = shape.width();
   const DeviceArray<T> qkv_there(qkv);
-  const auto dqkv = DeviceArray<T>::of_outputs(shape.rows() * 3 * width);
+  const auto dqkv = DeviceArray<T>::of_outputs(shape.rows() * shape.packed_width());
   kernels::AttentionGradArrays<T> gradients{};
   gradients.dq = dqkv.data();
-  gradients.dk = dqkv.data() + width;
-  gradients.dv = dqkv.data() + 2 * width;
+  gradients.dk = gradients.dq + shape.width();
+  gradients.dv = gradients.dk + shape.key_width();
   place.run(kernels::packed_attention<T>(shape.extents, qkv_there.data()), dy, gradients);
   return {place.y(), dqkv.values(), place.logsumexp(), place.dbias()};
 }
@@ -108,7 +110,7 @@ PairedResult<T> run_pair(const AttentionCase& shape, const std::vector<T>& q,
   kernels::AttentionGradArrays<T> gradients{};
   gradients.dq = dq.data();
   gradients.dk = dkv.data();
-  gradients.dv = dkv.data() + shape.width();
+  gradients.dv = dkv.data() + shape.key_width();
   place.run(kernels::paired_attention<T>(shape.extents, q_there.data(), kv_there.data()), dy,
             gradients);
   return {place.y(), dq.values(), dkv.values(), place.logsumexp(), place.dbias()};
@@ -133,6 +135,26 @@ AttentionBounds attention_bounds() {
   if (!by_library<T>()) return {2 * kRounding + 1e-6, 4 * 0x1p-23, 3 * kRounding + 1e-6};
   constexpr double kMost = dtype_of<T>() == Dtype::bf16 ? 1e-2 : 2e-3;
   return {kMost, 1e-5, kMost};
+}
+
+/// Expects of self-attention what double loops say.
+template <class T>
+void check(const AttentionCase& shape, int threads = 1) {
+  const kernels::AttentionExtents& e = shape.extents;
+  SCOPED_TRACE(text(name_of(dtype_of<T>()), " ", e.samples, " samples of ", e.length, ", ", e.heads,
+                    " heads of ", e.head_width, " to ", e.heads_of_keys(), ", window ", e.window,
+                    ", cap ", e.cap, e.ranged ? ", ranged" : "", e.counted ? ", counted" : "",
+                    e.biased ? ", biased" : "", ", dropout ", shape.site.probability));
+  auto qkv = sixteenths<T>(shape.rows() * shape.packed_width(), 1);
+  for (T& value : qkv) value = T(2.0f * float(value));
+  const auto dy = sixteenths<T>(shape.rows() * shape.width(), 2);
+  const auto expected = attention_reference(shape, doubles(qkv), doubles(dy));
+  const AttentionResult<T> got = run(shape, qkv, dy, threads);
+  const AttentionBounds bounds = attention_bounds<T>();
+  EXPECT_LT(relative_error(got.y, expected.y), bounds.y);
+  EXPECT_LT(relative_error(got.logsumexp, expected.logsumexp), bounds.logsumexp);
+  EXPECT_LT(relative_error(got.dqkv, expected.dqkv), bounds.dqkv);
+  EXPECT_LT(relative_error(got.dbias, expected.dbias), bounds.dqkv);
 }
 
 }  // namespace zero::testing

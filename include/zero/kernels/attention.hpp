@@ -30,6 +30,8 @@ struct AttentionExtents {
   ZERO_HOST_DEVICE constexpr int64_t heads_of_keys() const {
     return key_heads > 0 ? key_heads : heads;
   }
+  /// Returns the heads of queries of each head of keys.
+  ZERO_HOST_DEVICE constexpr int64_t queries_of_key() const { return heads / heads_of_keys(); }
   /// Returns the width of all keys of a place, or of all values.
   ZERO_HOST_DEVICE constexpr int64_t key_width() const { return heads_of_keys() * head_width; }
   ZERO_HOST_DEVICE constexpr int64_t diagonals() const { return length + key_length() - 1; }
@@ -71,7 +73,7 @@ const char* attention_library();
 template <class T>
 struct AttentionInputs {
   const T* q;         ///< [samples * length, inner width], heads side by side
-  const T *k, *v;     ///< [samples * keys, inner width]
+  const T *k, *v;     ///< [samples * keys, key width]
   int64_t q_stride;   ///< elements from row to row of q
   int64_t kv_stride;  ///< elements from row to row of k and v
   /// Bias [heads, diagonals()], added to the divided scores: element length - 1 + key - query.
@@ -86,24 +88,28 @@ struct AttentionInputs {
   const int32_t* first = nullptr;
 };
 
-/// Returns the inputs of self-attention of qkv [samples * length, 3 * inner width]: q, k, v side by
-/// side.
+/// Returns the inputs of self-attention of qkv [samples * length, inner width + 2 * key width]: q,
+/// k, v side by side.
 template <class T>
 AttentionInputs<T> packed_attention(const AttentionExtents& extents, const T* qkv) {
-  const int64_t width = extents.inner_width();
+  const int64_t inner = extents.inner_width(), keys = extents.key_width();
   return {.q = qkv,
-          .k = qkv + width,
-          .v = qkv + 2 * width,
-          .q_stride = 3 * width,
-          .kv_stride = 3 * width};
+          .k = qkv + inner,
+          .v = qkv + inner + keys,
+          .q_stride = inner + 2 * keys,
+          .kv_stride = inner + 2 * keys};
 }
 
 /// Returns the inputs of attention of q [samples * length, inner width] to kv [samples * keys, 2 *
-/// inner width]: k, v side by side.
+/// key width]: k, v side by side.
 template <class T>
 AttentionInputs<T> paired_attention(const AttentionExtents& extents, const T* q, const T* kv) {
-  const int64_t width = extents.inner_width();
-  return {.q = q, .k = kv, .v = kv + width, .q_stride = width, .kv_stride = 2 * width};
+  const int64_t width = extents.key_width();
+  return {.q = q,
+          .k = kv,
+          .v = kv + width,
+          .q_stride = extents.inner_width(),
+          .kv_stride = 2 * width};
 }
 
 template <class T>

@@ -20,7 +20,7 @@ struct BiasTerms {
   /// Adds the bias times the divisor, because scores are divided later.
   void add_to_row(const Head& head, const Tile& tile, int64_t i, float* row) const {
     if (!bias) return;
-    const float divisor = head.extents.divisor();
+    const float divisor = divisor_after_cap(head.extents);
     const float* own = bias + head.extents.length - 1 - (tile.query + i) + tile.key;
     const int64_t visible = std::min(tile.keys, head.visible(tile.query + i) - tile.key);
     for (int64_t j = 0; j < visible; ++j) row[j] = std::fma(divisor, own[j], row[j]);
@@ -29,11 +29,9 @@ struct BiasTerms {
 
 void prepare_forward(const AttentionExtents& extents, Dtype compute) {
   const int64_t d = extents.head_width;
-  for_score_rows(extents, [&](const ScoreRows& rows) {
-    for_tiles(rows, kForwardKeys, [&](const Tile& tile) {
-      prepare_host_gemm(scores_spec(tile, d, compute), 1);
-      prepare_host_gemm(values_spec(tile, d, compute), 1);
-    });
+  for_tile_shapes(extents, kForwardKeys, [&](const Tile& tile) {
+    prepare_host_gemm(scores_spec(tile, d, compute), 1);
+    prepare_host_gemm(values_spec(tile, d, compute), 1);
   });
 }
 
@@ -43,20 +41,30 @@ void attend(int threads, const AttentionExtents& extents, const DropoutSite& sit
   const int64_t slice_bytes = forward_slice_bytes(extents, dtype_of<C>());
   on_threads(threads, extents.samples * extents.heads, [&](int thread, int64_t item) {
     Slice slice(static_cast<std::byte*>(arrays.scratch) + thread * slice_bytes);
-    const Head head(extents, arrays.in.key_counts, item);
+    const Head head(extents, arrays.in.key_counts, item, arrays.in.first);
     ForwardHead<T, C, BiasTerms> work{.head = head,
                                       .arrays = arrays,
                                       .scratch = ForwardScratch<C>(extents, slice),
                                       .mask = HeadMask(head, site, inputs),
                                       .terms = {head.diagonals(arrays.in.bias)},
                                       .dropout = site.probability > 0.0f,
-                                      .log2_scale = kLog2E / extents.divisor(),
-                                      .rows = {}};
+                                      .log2_scale = kLog2E / divisor_after_cap(extents),
+                                      .rows = {},
+                                      .cap = ScoreCap(extents.cap, extents.divisor())};
     attend_head(work);
   });
 }
 
 }  // namespace
+
+void require_first_keys(const AttentionExtents& extents, const int32_t* first) {
+  for (int64_t row = 0; extents.ranged && row < extents.samples * extents.length; ++row) {
+    const int64_t query = row % extents.length, least = query > 0 ? first[row - 1] : 0;
+    ZERO_REQUIRE(first[row] >= least && first[row] <= query, "query ", query, " of sample ",
+                 row / extents.length, " begins at key ", first[row], ": choose one of ", least,
+                 " to ", query);
+  }
+}
 
 int64_t forward_slice_bytes(const AttentionExtents& extents, Dtype compute) {
   Slice slice(nullptr);
@@ -73,7 +81,7 @@ int64_t attention_scratch_bytes(const AttentionExtents& extents, Dtype dtype, in
   const Dtype compute = vendor::compute_dtype(dtype);
   return threads * std::max(vendor::forward_slice_bytes(extents, compute),
                             vendor::backward_slice_bytes(extents, compute)) +
-         vendor::bias_sums_bytes(extents);
+         vendor::bias_sums_bytes(extents) + vendor::key_sums_bytes(extents);
 }
 
 void prepare_attention(const AttentionExtents& extents, Dtype dtype, bool backward) {
@@ -89,6 +97,7 @@ template <class T>
 void attention(Stream& stream, const AttentionExtents& extents, const DropoutSite& site,
                const StepInputs* inputs, const AttentionArrays<T>& arrays) {
   vendor::check_attention(extents, site, arrays.in);
+  vendor::require_first_keys(extents, arrays.in.first);
   if constexpr (std::is_same_v<T, bf16>) {
     if (vendor::multiplies(Dtype::bf16))
       return vendor::attend<T, bf16>(stream.threads(), extents, site, *inputs, arrays);

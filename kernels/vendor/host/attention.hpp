@@ -1,5 +1,5 @@
 #pragma once
-/// Tiles, scratch, products of tiles and masks, for both directions of attention on the host.
+/// Scratch, products of tiles and masks, for both directions of attention on the host.
 
 #ifdef __AVX512BF16__
 #include <immintrin.h>
@@ -14,7 +14,9 @@
 #include <limits>
 #include <type_traits>
 
+#include "kernels/support/tanh.hpp"
 #include "kernels/vendor/attention_problem.hpp"
+#include "kernels/vendor/host/attention_tiles.hpp"
 #include "kernels/vendor/host/gemm.hpp"
 #include "zero/base/align.hpp"
 #include "zero/base/error.hpp"
@@ -22,14 +24,6 @@
 #include "zero/kernels/product.hpp"
 
 namespace zero::kernels::vendor {
-
-/// Queries of a tile. The keys of a tile are a multiple of this. So a tile that shows any key to a
-/// query shows its first key to all queries.
-inline constexpr int64_t kQueries = 128;
-
-struct Tile {
-  int64_t query, queries, key, keys;
-};
 
 /// A slice of the scratch for one thread. From a null base it only counts.
 class Slice {
@@ -46,73 +40,6 @@ class Slice {
  private:
   std::byte* base_;
   int64_t bytes_ = 0;
-};
-
-/// Keys of a sample with padding are rounded up to a multiple of this. Fewer shapes of tiles need
-/// fewer kernels of products.
-inline constexpr int64_t kKeyUnit = 64;
-
-/// The scores of one head that tiles cover.
-struct ScoreRows {
-  int64_t queries, keys;
-  bool causal;
-};
-
-/// Calls visit(tile) for the tiles of the queries from `query` on, of `keys` keys each.
-template <class Visit>
-void for_key_tiles(const ScoreRows& rows, int64_t query, int64_t keys, const Visit& visit) {
-  const int64_t queries = std::min(kQueries, rows.queries - query);
-  const int64_t end = rows.causal ? std::min(rows.keys, query + queries) : rows.keys;
-  for (int64_t key = 0; key < end; key += keys)
-    visit(Tile{query, queries, key, std::min(keys, end - key)});
-}
-
-/// Calls visit(tile) for all tiles.
-template <class Visit>
-void for_tiles(const ScoreRows& rows, int64_t keys, const Visit& visit) {
-  for (int64_t query = 0; query < rows.queries; query += kQueries)
-    for_key_tiles(rows, query, keys, visit);
-}
-
-/// Calls visit(rows) for all scores that heads may cover, whatever their counts.
-template <class Visit>
-void for_score_rows(const AttentionExtents& extents, const Visit& visit) {
-  const int64_t keys = extents.key_length();
-  for (int64_t part = kKeyUnit; extents.counted && part < keys; part += kKeyUnit)
-    visit(ScoreRows{extents.length, part, extents.causal});
-  visit(ScoreRows{extents.length, keys, extents.causal});
-}
-
-struct Head {
-  AttentionExtents extents;
-  int64_t sample, head;
-  int64_t queries, keys;  ///< those that are no padding
-  ScoreRows rows;
-
-  Head(const AttentionExtents& of, const int32_t* key_counts, int64_t item)
-      : extents(of),
-        sample(item / of.heads),
-        head(item % of.heads),
-        queries(of.length),
-        keys(of.key_length()) {
-    if (key_counts) keys = std::clamp<int64_t>(key_counts[sample], 0, keys);
-    rows = {of.length, std::min(round_up(keys, kKeyUnit), of.key_length()), of.causal};
-  }
-  /// Returns this head's first element in queries `stride` apart; of_keys(), in keys.
-  int64_t of_queries(int64_t stride) const {
-    return sample * extents.length * stride + head * extents.head_width;
-  }
-  int64_t of_keys(int64_t stride) const {
-    return sample * extents.key_length() * stride + head * extents.head_width;
-  }
-  /// Returns this head's first row in [samples, heads, length].
-  int64_t first_row() const { return (sample * extents.heads + head) * extents.length; }
-  /// Returns the number of keys that a query sees.
-  int64_t visible(int64_t query) const { return extents.causal ? std::min(keys, query + 1) : keys; }
-  /// Returns this head's part of [heads, diagonals]; null stays null.
-  const float* diagonals(const float* all) const {
-    return all ? all + head * extents.diagonals() : nullptr;
-  }
 };
 
 struct StridedRows {
@@ -145,13 +72,17 @@ void zero_rows(const StridedRows& shape, T* to) {
   for (int64_t i = 0; i < shape.rows; ++i) std::fill_n(to + i * shape.ld, shape.columns, T(0.0f));
 }
 
-/// Copies a head's q, k and v to dense rows, with zeros for the padding that tiles cover. Does not
-/// read padding.
+/// Copies a head's q to dense rows, with zeros for the padding that tiles cover. Does not read
+/// padding. gather_keys(): its k and v.
 template <class T, class Scratch>
-void gather_inputs(const Head& head, const AttentionInputs<T>& in, const Scratch& to) {
-  const int64_t d = head.extents.head_width, keys = head.of_keys(in.kv_stride);
+void gather_head_queries(const Head& head, const AttentionInputs<T>& in, const Scratch& to) {
+  const int64_t d = head.extents.head_width;
   gather_rows({head.queries, d, in.q_stride}, in.q + head.of_queries(in.q_stride), to.q);
   zero_rows({head.rows.queries - head.queries, d, d}, to.q + head.queries * d);
+}
+template <class T, class Scratch>
+void gather_keys(const Head& head, const AttentionInputs<T>& in, const Scratch& to) {
+  const int64_t d = head.extents.head_width, keys = head.of_keys(in.kv_stride);
   gather_rows({head.keys, d, in.kv_stride}, in.k + keys, to.k);
   gather_rows({head.keys, d, in.kv_stride}, in.v + keys, to.v);
   zero_rows({head.rows.keys - head.keys, d, d}, to.k + head.keys * d);
@@ -356,12 +287,28 @@ float exponentials(const float* row, int64_t numel, float factor, float shift, C
   return fold_lanes(lane, [](float a, float b) { return a + b; });
 }
 
+/// Returns the divisor of scores after the cap, which acts on divided ones.
+inline float divisor_after_cap(const AttentionExtents& extents) {
+  return extents.cap > 0 ? 1.0f : extents.divisor();
+}
+
+/// Caps products of queries and keys in place.
+inline void cap_scores(const ScoreCap& cap, int64_t numel, float* scores) {
+#pragma omp simd
+  for (int64_t i = 0; i < numel; ++i) scores[i] = cap(scores[i]);
+}
+
+/// Throws Error(kInternal) for first keys that are not as AttentionInputs wants them.
+void require_first_keys(const AttentionExtents& extents, const int32_t* first);
+
 /// Returns the bytes of one thread's slice.
 int64_t forward_slice_bytes(const AttentionExtents& extents, Dtype compute);
 int64_t backward_slice_bytes(const AttentionExtents& extents, Dtype compute);
 
 /// Returns the bytes after the slices, for the bias gradient of each head.
 int64_t bias_sums_bytes(const AttentionExtents& extents);
+/// Returns the bytes after those, for gradients of keys and values that threads share.
+int64_t key_sums_bytes(const AttentionExtents& extents);
 
 /// Returns the type that tiles of `dtype` are multiplied in.
 inline Dtype compute_dtype(Dtype dtype) {

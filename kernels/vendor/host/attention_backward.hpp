@@ -61,6 +61,7 @@ struct BackwardHead {
   Terms terms;
   bool dropout;
   float scale;
+  ScoreCap cap = {};
 };
 
 /// Writes multiplier[i][c] of key `key` + i and query tile.query + c: 0 or 1 / (1 - p).
@@ -78,8 +79,16 @@ struct GradientRow {
   const float *scores, *dp;
   const float* shift;  ///< log2_sum minus the bias
   const float *y_dot_dy, *multiplier;
-  float* unrounded;  ///< ds in fp32
+  float* unrounded;  ///< ds in fp32, before the cap's slope
   float log2_scale;
+  ScoreCap cap = {};
+
+  /// Returns the row from column `c` on.
+  GradientRow from(int64_t c) const {
+    GradientRow rest = *this;
+    rest.scores += c, rest.dp += c, rest.shift += c, rest.y_dot_dy += c, rest.multiplier += c;
+    return rest;
+  }
 };
 
 struct Gradient {
@@ -93,44 +102,59 @@ Gradient gradient_of(const GradientRow& row, int64_t c) {
   return {.probability = p * kept, .score = p * (row.dp[c] * kept - row.y_dot_dy[c])};
 }
 
-template <bool kDropout, bool kUnrounded, class C>
-void gradient_row(const GradientRow& row, int64_t queries, C* probabilities, C* ds) {
-  int64_t c = 0;
-  for (; c + kRowLanes <= queries; c += kRowLanes) {
-    Lanes probability, score;
-    for (int64_t l = 0; l < kRowLanes; ++l) {
-      const Gradient gradient = gradient_of<kDropout>(row, c + l);
+/// What a row computes beside its products. Rows without it cost no more than they need.
+template <bool dropout, bool capped, bool unrounded>
+struct RowKind {
+  static constexpr bool kDropout = dropout, kCapped = capped, kUnrounded = unrounded;
+};
+
+/// Up to kRowLanes columns of a row.
+struct GradientLanes {
+  Lanes probability = {}, score = {}, before_cap = {};
+
+  template <class Kind>
+  void compute(const Kind&, const GradientRow& row, int64_t c, int64_t count) {
+    for (int64_t l = 0; l < count; ++l) {
+      const Gradient gradient = gradient_of<Kind::kDropout>(row, c + l);
       probability[l] = gradient.probability;
       score[l] = gradient.score;
+      if constexpr (Kind::kUnrounded) before_cap[l] = gradient.score;
+      if constexpr (Kind::kCapped) score[l] *= row.cap.slope(row.scores[c + l]);
     }
-    assign_lanes(probabilities + c, probability);
-    assign_lanes(ds + c, score);
-    if constexpr (kUnrounded) std::copy_n(score, kRowLanes, row.unrounded + c);
+  }
+};
+
+template <class Kind, class C>
+void gradient_row(const Kind& kind, const GradientRow& row, int64_t queries, C* probabilities,
+                  C* ds) {
+  int64_t c = 0;
+  for (; c + kRowLanes <= queries; c += kRowLanes) {
+    GradientLanes lanes;
+    lanes.compute(kind, row, c, kRowLanes);
+    assign_lanes(probabilities + c, lanes.probability);
+    assign_lanes(ds + c, lanes.score);
+    if constexpr (Kind::kUnrounded) std::copy_n(lanes.before_cap, kRowLanes, row.unrounded + c);
   }
   const int64_t rest = queries - c;
   if (rest == 0) return;
-  Lanes probability = {}, score = {};
-  for (int64_t l = 0; l < rest; ++l) {
-    const Gradient gradient = gradient_of<kDropout>(row, c + l);
-    probability[l] = gradient.probability;
-    score[l] = gradient.score;
-  }
-  assign_lanes(probabilities + c, probability, rest);
-  assign_lanes(ds + c, score, rest);
-  if constexpr (kUnrounded) std::copy_n(score, rest, row.unrounded + c);
+  GradientLanes lanes;
+  lanes.compute(kind, row, c, rest);
+  assign_lanes(probabilities + c, lanes.probability, rest);
+  assign_lanes(ds + c, lanes.score, rest);
+  if constexpr (Kind::kUnrounded) std::copy_n(lanes.before_cap, rest, row.unrounded + c);
 }
 
 template <bool kUnrounded, class C>
 void gradient_row(bool dropout, const GradientRow& row, int64_t queries, C* probabilities, C* ds) {
-  dropout ? gradient_row<true, kUnrounded>(row, queries, probabilities, ds)
-          : gradient_row<false, kUnrounded>(row, queries, probabilities, ds);
-}
-
-/// Returns the number of queries, at the beginning of a key's row of a tile, that do not see the
-/// key: queries before it, or all of them for padding.
-inline int64_t hidden_queries(const Head& head, const Tile& tile, int64_t key) {
-  if (key >= head.keys) return tile.queries;
-  return head.extents.causal ? std::clamp<int64_t>(key - tile.query, 0, tile.queries) : 0;
+  const auto compute = [&](const auto& kind) {
+    gradient_row(kind, row, queries, probabilities, ds);
+  };
+  if (row.cap.acts())
+    dropout ? compute(RowKind<true, true, kUnrounded>())
+            : compute(RowKind<false, true, kUnrounded>());
+  else
+    dropout ? compute(RowKind<true, false, kUnrounded>())
+            : compute(RowKind<false, false, kUnrounded>());
 }
 
 /// Writes the probabilities and the gradient of the scaled scores of one tile.
@@ -147,11 +171,14 @@ void gradient_tile(const BackwardHead<T, C, Terms>& work, const Tile& tile) {
                           .y_dot_dy = s.y_dot_dy + tile.query,
                           .multiplier = multiplier[r % 4],
                           .unrounded = nullptr,
-                          .log2_scale = work.scale * kLog2E};
+                          .log2_scale = work.cap.acts() ? kLog2E : work.scale * kLog2E,
+                          .cap = work.cap};
     work.terms.compute_row(work, tile, tile.key + r, row);
-    const int64_t hidden = hidden_queries(work.head, tile, tile.key + r);
-    std::fill_n(s.probabilities + at, hidden, C(0.0f));
-    std::fill_n(s.ds + at, hidden, C(0.0f));
+    const Interval seeing = work.head.seeing_queries(tile, tile.key + r);
+    for (C* to : {s.probabilities + at, s.ds + at}) {
+      std::fill(to, to + seeing.begin, C(0.0f));
+      std::fill(to + seeing.end, to + tile.queries, C(0.0f));
+    }
   }
 }
 
@@ -175,6 +202,7 @@ void backward_tile(const BackwardHead<T, C, Terms>& work, const Tile& tile) {
   const int64_t query = tile.query * d, key = tile.key * d;
   const TileSpecs specs(tile, d, dtype_of<C>());
   multiply(specs.scores, s.k + key, s.q + query, s.scores);
+  if (work.cap.acts()) cap_scores(work.cap, tile.keys * tile.queries, s.scores);
   work.terms.add_to_tile(tile, s.scores);
   multiply(specs.scores, s.v + key, s.dy + query, s.dp);
   gradient_tile(work, tile);
@@ -226,40 +254,60 @@ void gather_queries(const BackwardHead<T, C, Terms>& work) {
 }
 
 template <class T, class C, class Terms>
-void scatter(const BackwardHead<T, C, Terms>& work) {
+void scatter_queries(const BackwardHead<T, C, Terms>& work) {
+  const Head& head = work.head;
+  const int64_t d = head.extents.head_width, stride = work.arrays.in.q_stride;
+  T* const dq = work.arrays.dq + head.of_queries(stride);
+  scatter_rows({head.queries, d, stride}, work.scale, work.scratch.dq, dq);
+  zero_rows({head.extents.length - head.queries, d, stride}, dq + head.queries * stride);
+}
+
+template <class T, class C, class Terms>
+void scatter_keys(const BackwardHead<T, C, Terms>& work) {
   const Head& head = work.head;
   const BackwardScratch<C>& s = work.scratch;
   const AttentionInputs<T>& in = work.arrays.in;
   const int64_t d = head.extents.head_width, keys = head.of_keys(in.kv_stride);
   const StridedRows real{head.keys, d, in.kv_stride};
   const StridedRows padding{head.extents.key_length() - head.keys, d, in.kv_stride};
-  T* const dq = work.arrays.dq + head.of_queries(in.q_stride);
-  scatter_rows({head.queries, d, in.q_stride}, work.scale, s.dq, dq);
-  zero_rows({head.extents.length - head.queries, d, in.q_stride}, dq + head.queries * in.q_stride);
   scatter_rows(real, work.scale, s.dk, work.arrays.dk + keys);
   scatter_rows(real, 1.0f, s.dv, work.arrays.dv + keys);
   for (T* rows : {work.arrays.dk, work.arrays.dv})
     zero_rows(padding, rows + keys + head.keys * in.kv_stride);
 }
 
+/// Gathers keys and values, and clears their gradients.
 template <class T, class C, class Terms>
-void backward_head(const BackwardHead<T, C, Terms>& work) {
+void begin_keys(const BackwardHead<T, C, Terms>& work) {
+  gather_keys(work.head, work.arrays.in, work.scratch);
+  const int64_t numel = work.head.rows.keys * work.head.extents.head_width;
+  for (float* sum : {work.scratch.dk, work.scratch.dv}) std::fill_n(sum, numel, 0.0f);
+}
+
+/// Writes dq of a head of queries, and adds to dk and dv of its keys.
+template <class T, class C, class Terms>
+void backward_queries(const BackwardHead<T, C, Terms>& work) {
   const Head& head = work.head;
-  const BackwardScratch<C>& s = work.scratch;
-  const int64_t d = head.extents.head_width;
-  gather_inputs(head, work.arrays.in, s);
+  gather_head_queries(head, work.arrays.in, work.scratch);
   gather_queries(work);
-  std::fill_n(s.dq, head.rows.queries * d, 0.0f);
-  for (float* sum : {s.dk, s.dv}) std::fill_n(sum, head.rows.keys * d, 0.0f);
+  std::fill_n(work.scratch.dq, head.rows.queries * head.extents.head_width, 0.0f);
   work.terms.begin_head();
   for (int64_t query = 0; query < head.rows.queries; query += kQueries) {
     work.terms.begin_queries(query);
-    for_key_tiles(head.rows, query, kBackwardKeys,
+    for_key_tiles(head.rows, head.tile_row(query), kBackwardKeys,
                   [&](const Tile& tile) { backward_tile(work, tile); });
     work.terms.end_queries(query);
   }
   work.terms.end_head();
-  scatter(work);
+  scatter_queries(work);
+}
+
+/// Writes the gradients of a head that shares its keys with no other.
+template <class T, class C, class Terms>
+void backward_head(const BackwardHead<T, C, Terms>& work) {
+  begin_keys(work);
+  backward_queries(work);
+  scatter_keys(work);
 }
 
 }  // namespace zero::kernels::vendor

@@ -53,8 +53,9 @@ struct ForwardHead {
   HeadMask mask;
   Terms terms;
   bool dropout;
-  float log2_scale;  ///< log2(e) / divisor
+  float log2_scale;  ///< log2(e) / divisor_after_cap()
   OnlineSoftmax rows[kQueries];
+  ScoreCap cap = {};
 };
 
 /// Zeroes the dropped elements of a row of whole lanes of four keys.
@@ -75,27 +76,37 @@ inline void drop_row(const HeadMask& mask, int64_t query, int64_t key, int64_t k
 template <class T, class C, class Terms>
 float softmax_row(ForwardHead<T, C, Terms>& work, const Tile& tile, int64_t i) {
   const int64_t pitch = pitch_of(tile);
-  float* const row = work.scratch.scores + i * pitch;
-  C* const out = work.scratch.probabilities + i * pitch;
-  const int64_t visible = std::min(tile.keys, work.head.visible(tile.query + i) - tile.key);
-  const int64_t padded = round_up(visible, kRowLanes);
-  work.terms.add_to_row(work.head, tile, i, row);
+  float* const scores = work.scratch.scores + i * pitch;
+  C* const probabilities = work.scratch.probabilities + i * pitch;
+  const Interval seen = work.head.seen_keys(tile, i);
+  if (seen.begin == seen.end) {
+    std::fill_n(probabilities, pitch, C(0.0f));
+    return 1.0f;
+  }
+  const int64_t lead = seen.begin / kRowLanes * kRowLanes, count = seen.end - lead;
+  const int64_t padded = round_up(count, kRowLanes);
+  float* const row = scores + lead;
+  C* const out = probabilities + lead;
+  if (work.cap.acts()) cap_scores(work.cap, padded, row);
+  work.terms.add_to_row(work.head, tile, i, scores);
+  std::fill(row, scores + seen.begin, kMinusInfinity);
 
   OnlineSoftmax& state = work.rows[i];
-  const float maximum = std::max(state.maximum, maximum_of(row, visible));
+  const float maximum = std::max(state.maximum, maximum_of(row, count));
   const float shift = work.log2_scale * maximum;
   const float rescale =
-      tile.key == 0 ? 0.0f : exp2_f32(std::fma(work.log2_scale, state.maximum, -shift));
+      tile.is_first() ? 0.0f : exp2_f32(std::fma(work.log2_scale, state.maximum, -shift));
   float sum;
   if (work.dropout) {
-    sum = exponentials(row, visible, work.log2_scale, shift, row);
-    drop_row(work.mask, tile.query + i, tile.key, visible, row);
+    sum = exponentials(row, count, work.log2_scale, shift, row);
+    drop_row(work.mask, tile.query + i, tile.key + lead, count, row);
     for (int64_t j = 0; j < padded; ++j) assign(out[j], row[j]);
   } else {
-    sum = exponentials(row, visible, work.log2_scale, shift, out);
+    sum = exponentials(row, count, work.log2_scale, shift, out);
   }
   state = {maximum, state.sum * rescale + sum};
-  std::fill(out + padded, out + pitch, C(0.0f));
+  std::fill(probabilities, out, C(0.0f));
+  std::fill(out + padded, probabilities + pitch, C(0.0f));
   return rescale;
 }
 
@@ -107,8 +118,8 @@ inline GemmSpec scores_spec(const Tile& tile, int64_t d, Dtype compute) {
 }
 
 inline GemmSpec values_spec(const Tile& tile, int64_t d, Dtype compute) {
-  GemmSpec spec =
-      tile_spec({.m = tile.queries, .n = d, .k = tile.keys, .accumulate = tile.key > 0}, compute);
+  GemmSpec spec = tile_spec(
+      {.m = tile.queries, .n = d, .k = tile.keys, .accumulate = !tile.is_first()}, compute);
   spec.lda = pitch_of(tile);
   return spec;
 }
@@ -122,10 +133,19 @@ void attend_tile(ForwardHead<T, C, Terms>& work, const Tile& tile) {
   work.terms.add_to_tile(tile, pitch_of(tile), s.scores);
   for (int64_t i = 0; i < tile.queries; ++i) {
     const float rescale = softmax_row(work, tile, i);
-    if (tile.key == 0) continue;
+    if (tile.is_first()) continue;
     for (int64_t j = 0; j < d; ++j) s.y[i * d + j] *= rescale;
   }
   multiply(values_spec(tile, d, kCompute), s.probabilities, s.v + tile.key * d, s.y);
+}
+
+/// Writes zeros for queries: padding, or those that see no key.
+template <class T>
+void clear_queries(const Head& head, const Interval& queries, const AttentionArrays<T>& arrays) {
+  const int64_t width = head.extents.inner_width(), count = queries.end - queries.begin;
+  zero_rows({count, head.extents.head_width, width},
+            arrays.y + head.of_queries(width) + queries.begin * width);
+  std::fill_n(arrays.logsumexp + head.first_row() + queries.begin, count, 0.0f);
 }
 
 template <class T, class C, class Terms>
@@ -135,7 +155,8 @@ void attend_queries(ForwardHead<T, C, Terms>& work, int64_t query) {
   const int64_t queries = std::min(kQueries, head.queries - query);
   std::fill_n(work.rows, std::min(kQueries, head.rows.queries - query), OnlineSoftmax{});
   work.terms.begin_queries(query, work.scratch.q + query * d);
-  for_key_tiles(head.rows, query, kForwardKeys, [&](const Tile& tile) { attend_tile(work, tile); });
+  for_key_tiles(head.rows, head.tile_row(query), kForwardKeys,
+                [&](const Tile& tile) { attend_tile(work, tile); });
   T* y = work.arrays.y + head.of_queries(width) + query * width;
   float* logsumexp = work.arrays.logsumexp + head.first_row() + query;
   for (int64_t i = 0; i < queries; ++i)
@@ -143,25 +164,20 @@ void attend_queries(ForwardHead<T, C, Terms>& work, int64_t query) {
   for (int64_t i = 0; i < queries; ++i)
     scatter_rows({1, d, width}, work.mask.multiplier / work.rows[i].sum, work.scratch.y + i * d,
                  y + i * width);
-}
-
-/// Writes zeros for queries from `first` on: padding, or all queries if they see no key.
-template <class T>
-void clear_queries(const Head& head, int64_t first, const AttentionArrays<T>& arrays) {
-  const int64_t width = head.extents.inner_width(), count = head.extents.length - first;
-  zero_rows({count, head.extents.head_width, width},
-            arrays.y + head.of_queries(width) + first * width);
-  std::fill_n(arrays.logsumexp + head.first_row() + first, count, 0.0f);
+  // The window of a query behind its text's last key may have none.
+  for (int64_t i = 0; i < queries; ++i)
+    if (work.rows[i].sum == 0.0f) clear_queries(head, {query + i, query + i + 1}, work.arrays);
 }
 
 template <class T, class C, class Terms>
 void attend_head(ForwardHead<T, C, Terms>& work) {
   const Head& head = work.head;
-  if (head.keys == 0) return clear_queries(head, 0, work.arrays);
-  gather_inputs(head, work.arrays.in, work.scratch);
+  if (head.keys == 0) return clear_queries(head, {0, head.extents.length}, work.arrays);
+  gather_head_queries(head, work.arrays.in, work.scratch);
+  gather_keys(head, work.arrays.in, work.scratch);
   work.terms.begin_head(work.scratch.k);
   for (int64_t query = 0; query < head.queries; query += kQueries) attend_queries(work, query);
-  clear_queries(head, head.queries, work.arrays);
+  clear_queries(head, {head.queries, head.extents.length}, work.arrays);
 }
 
 }  // namespace zero::kernels::vendor

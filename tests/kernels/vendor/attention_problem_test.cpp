@@ -55,6 +55,30 @@ TEST(AttentionProblem, RowsOfQueriesAndOfKeysHaveStridesOfTheirOwn) {
   EXPECT_EQ(paired_rows(shape), (OperandRows{paired.q_stride, paired.kv_stride}));
 }
 
+TEST(AttentionProblem, RowsOfFewerHeadsOfKeysAreNarrower) {
+  AttentionExtents shape = extents(2, 6, 5, 4);
+  shape.key_heads = 2;
+  EXPECT_EQ(packed_rows(shape), (OperandRows{(6 + 2 * 2) * 4, (6 + 2 * 2) * 4}));
+  EXPECT_EQ(paired_rows(shape), (OperandRows{6 * 4, 2 * 2 * 4}));
+  const std::vector<float> memory(1000);
+  const auto packed = packed_attention<float>(shape, memory.data());
+  EXPECT_EQ(packed.k - packed.q, 6 * 4);
+  EXPECT_EQ(packed.v - packed.k, 2 * 4);
+  EXPECT_EQ(packed_rows(shape), (OperandRows{packed.q_stride, packed.kv_stride}));
+  const auto paired = paired_attention<float>(shape, memory.data(), memory.data());
+  EXPECT_EQ(paired.v - paired.k, 2 * 4);
+  EXPECT_EQ(paired_rows(shape), (OperandRows{paired.q_stride, paired.kv_stride}));
+}
+
+TEST(AttentionProblem, BoundHoldsGradientsOfKeysOfHeadsThatShareThem) {
+  AttentionExtents shape = extents(2, 6, 128, 64);
+  const int64_t all = library_workspace_bytes(shape);
+  shape.key_heads = 6;
+  EXPECT_EQ(library_workspace_bytes(shape), all);
+  shape.key_heads = 2;
+  EXPECT_EQ(library_workspace_bytes(shape) - all, 2 * 6 * 2 * 128 * 64 * 4);
+}
+
 struct Asked {
   AttentionExtents extents;
   int64_t bytes;
@@ -152,6 +176,23 @@ TEST(AttentionProblem, IsOursWhereTheLibraryIsNotAsked) {
   // Beside the library's workspace a bias has its scores, and those of its gradient.
   EXPECT_EQ(reason_for_own(problem(to_keys(extents(1, 1, 32768, 64), 0, true, false))), "");
   EXPECT_NE(reason_for_own(problem(to_keys(extents(1, 1, 40960, 64), 0, true, false))), "");
+}
+
+TEST(AttentionProblem, IsOursUnderAWindowACapOrFirstKeys) {
+  AttentionExtents shape = extents(2, 6, 128, 64);
+  shape.key_heads = 2;
+  EXPECT_EQ(reason_for_own(problem(shape)), "");
+  shape.window = 128;
+  EXPECT_EQ(reason_for_own(problem(shape)), "") << "all keys";
+  shape.window = 127;
+  EXPECT_EQ(reason_for_own(problem(shape)), "a window of keys");
+  shape.window = 0;
+  shape.cap = 50;
+  EXPECT_EQ(reason_for_own(problem(shape)), "a cap on scores");
+  shape.cap = 0;
+  shape.ranged = true;
+  EXPECT_EQ(reason_for_own(problem(shape)), "documents in a row");
+  EXPECT_EQ(either_scratch_bytes(shape, Dtype::bf16), own_scratch_bytes(shape));
 }
 
 TEST(AttentionProblem, ScratchHoldsForEitherWay) {
