@@ -163,9 +163,11 @@ void add(Digest& digest, const PlanOp& op) {
 
 void add(Digest& digest, const graph::Op& op) {
   digest.add_name(op.kind->name);
-  // A plan's hash counts at least eight numbers per op, padded with zeros.
+  // A plan's hash counts at least eight numbers per op, padded with zeros. Zeros at the end beyond
+  // those do not count, so a new setting at zero leaves the hash alone.
   constexpr size_t kLeast = 8;
-  const std::span<const uint64_t> words = op.attributes.words();
+  std::span<const uint64_t> words = op.attributes.words();
+  while (words.size() > kLeast && words.back() == 0) words = words.first(words.size() - 1);
   for (const uint64_t number : words) digest.add(number);
   for (size_t i = words.size(); i < kLeast; ++i) digest.add(uint64_t(0));
 }

@@ -230,7 +230,7 @@ TEST(GraphBuilder, RefusesWhatCannotBeAddedOrNormalised) {
 TEST(GraphBuilder, RefusesHeadsThatDoNotSplitTheWidth) {
   Scene scene;
   EXPECT_THAT(error_of([&] { attention(scene.out, scene.x, {.heads = 2}); }),
-              HasSubstr("does not split into three times 2 heads"));
+              HasSubstr("does not split into 6 heads"));
   ChunkScene one;
   const TensorId qkv = linear(one.out, one.x, one.wide, one.bias);
   EXPECT_EQ(error_of([&] { attention(one.out, qkv, {.heads = 1}); }), "no error");

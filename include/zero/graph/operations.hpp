@@ -151,13 +151,12 @@ struct AttentionOptions {
   double cap = 0;          ///< see kernels::AttentionExtents
   TensorId first = kNone;  ///< i32 [rows]: see kernels::AttentionInputs
 };
-/// Returns self-attention of qkv [rows, 3 * inner width], with the rows of all samples. Throws
-/// Error(kUsage) for fewer heads of keys, which no kernel computes yet. In a chunk, causal
-/// attention has a cache for each text, and other attention is an encoder's, with all rows of a
-/// source. kernels::ChunkRow then gives the key counts.
+/// Returns self-attention of qkv [rows, (heads + 2 key heads) width], with the rows of all samples.
+/// In a chunk, causal attention has a cache for each text, and other attention is an encoder's, with
+/// all rows of a source. kernels::ChunkRow then gives the key counts.
 TensorId attention(GraphBuilder& out, TensorId qkv, const AttentionOptions& options);
-/// Attention of q [samples * queries, inner width] to kv [samples * keys, 2 * inner width], keys
-/// beside values. Causal attention needs as many keys as queries. In a chunk, kv are rows of
+/// Attention of q [samples * queries, inner width] to kv [samples * keys, 2 * key heads * width],
+/// keys beside values. Causal attention needs as many keys as queries. In a chunk, kv are rows of
 /// sources, and each source's cache holds their keys and values.
 TensorId cross_attention(GraphBuilder& out, TensorId q, TensorId kv,
                          const AttentionOptions& options);

@@ -1,97 +1,15 @@
 #include "zero/kernels/attention.hpp"
 
+#include <algorithm>
+
+#include "src/graph/ops/attention_operands.hpp"
 #include "src/graph/ops/kinds.hpp"
 #include "zero/graph/passes.hpp"
 
-// Attention of a text to itself, with queries, keys and values in one tensor, and to another text.
-// The two differ only in their operands.
+// Attention of a text to itself and to another text. The two differ only in their operands.
 
 namespace zero::graph {
 namespace {
-
-/// The inputs of both kinds under common names.
-template <class S>
-struct Sources {
-  S q;
-  S kv;  ///< absent if q also holds keys and values
-  S bias, key_counts;
-};
-
-struct Self {
-  template <class S>
-  struct In {
-    S qkv, step_inputs;
-    S bias = kAbsent<S>, key_counts = kAbsent<S>;
-  };
-  template <class S>
-  struct Out {
-    S y, logsumexp;
-  };
-  template <class S>
-  struct GradIn {
-    S dy, y, qkv, logsumexp, step_inputs;
-    S bias = kAbsent<S>, key_counts = kAbsent<S>;
-  };
-  template <class S>
-  struct GradOut {
-    S dqkv;
-    S dbias = kAbsent<S>;
-  };
-
-  template <class S, template <class> class From>
-  static Sources<S> sources(const From<S>& in) {
-    return {.q = in.qkv, .kv = kAbsent<S>, .bias = in.bias, .key_counts = in.key_counts};
-  }
-  template <class T>
-  static kernels::AttentionInputs<T> arrays(const kernels::AttentionExtents& extents,
-                                            const Sources<Address>& from) {
-    return kernels::packed_attention<T>(extents, from.q);
-  }
-  template <class T>
-  static void set_gradients(const kernels::AttentionExtents& extents, const GradOut<Address>& out,
-                            kernels::AttentionGradArrays<T>& arrays) {
-    arrays.dq = out.dqkv;
-    arrays.dk = arrays.dq + extents.inner_width();
-    arrays.dv = arrays.dk + extents.inner_width();
-  }
-};
-
-struct Cross {
-  template <class S>
-  struct In {
-    S q, kv, step_inputs;
-    S bias = kAbsent<S>, key_counts = kAbsent<S>;
-  };
-  template <class S>
-  using Out = Self::Out<S>;
-  template <class S>
-  struct GradIn {
-    S dy, y, q, kv, logsumexp, step_inputs;
-    S bias = kAbsent<S>, key_counts = kAbsent<S>;
-  };
-  template <class S>
-  struct GradOut {
-    S dq, dkv;
-    S dbias = kAbsent<S>;
-  };
-
-  template <class S, template <class> class From>
-  static Sources<S> sources(const From<S>& in) {
-    return {.q = in.q, .kv = in.kv, .bias = in.bias, .key_counts = in.key_counts};
-  }
-  template <class T>
-  static kernels::AttentionInputs<T> arrays(const kernels::AttentionExtents& extents,
-                                            const Sources<Address>& from) {
-    return kernels::paired_attention<T>(extents, from.q, from.kv);
-  }
-  template <class T>
-  static void set_gradients(const kernels::AttentionExtents& extents, const GradOut<Address>& out,
-                            kernels::AttentionGradArrays<T>& arrays) {
-    arrays.dq = out.dq;
-    arrays.dk = out.dkv;
-    arrays.dv = arrays.dk + extents.inner_width();
-  }
-};
 
 kernels::AttentionExtents extents_of(const Graph& graph, const AttentionAttributes& attributes,
                                      const Sources<TensorId>& of) {
@@ -107,7 +25,11 @@ kernels::AttentionExtents extents_of(const Graph& graph, const AttentionAttribut
           .causal = attributes.both_ways == 0,
           .biased = of.bias != kNone,
           .counted = of.key_counts != kNone,
-          .divide_by = float(attributes.divisor)};
+          .divide_by = float(attributes.divisor),
+          .key_heads = attributes.key_heads,
+          .window = attributes.window,
+          .cap = float(attributes.cap),
+          .ranged = of.first != kNone};
 }
 
 /// Returns the extents of forward or backward of a kind. Operands names the operands.
@@ -123,6 +45,7 @@ kernels::AttentionInputs<T> arrays(const kernels::AttentionExtents& of, const Op
   kernels::AttentionInputs<T> in = Operands::Of::template arrays<T>(of, from);
   in.bias = from.bias;
   in.key_counts = from.key_counts;
+  in.first = from.first;
   return in;
 }
 
@@ -190,11 +113,11 @@ TensorId bias_gradient(GradientTape& tape, TensorId bias) {
 }
 
 void self_gradient(GradientTape& tape, const Op& op) {
-  const auto [qkv, step_inputs, bias, key_counts] = inputs<SelfForward>(op);
+  const auto [qkv, step_inputs, bias, key_counts, first] = inputs<SelfForward>(op);
   const auto [y, logsumexp] = outputs<SelfForward>(op);
   const TensorId dqkv = tape.like(qkv), dbias = bias_gradient(tape, bias);
   tape.append(make_op<SelfBackward>(
-      kAttentionGrad, {tape.gradient(y), y, qkv, logsumexp, step_inputs, bias, key_counts},
+      kAttentionGrad, {tape.gradient(y), y, qkv, logsumexp, step_inputs, bias, key_counts, first},
       {.dqkv = dqkv, .dbias = dbias}, op.attributes));
   tape.contribute(qkv, dqkv);
   if (bias != kNone) tape.contribute(bias, dbias);
@@ -212,15 +135,24 @@ void cross_gradient(GradientTape& tape, const Op& op) {
   if (bias != kNone) tape.contribute(bias, dbias);
 }
 
-/// Returns the operations of products: 2 queries keys per column, half if causal. Forward has two
-/// products, scores and the sum of values. Backward has five: scores again, and the gradients of v,
-/// probabilities, q and k. Padding counts too.
+/// Returns twice the pairs of a query and a key that a head of a sample sees. Causality leaves half
+/// of all pairs, and a window takes those of the triangle behind it away. Padding and pairs of
+/// different documents, which no graph knows, count too.
+double twice_seen(const kernels::AttentionExtents& of) {
+  const double all = double(of.length) * double(of.key_length());
+  if (!of.causal) return 2 * all;
+  const double behind = of.window > 0 ? double(std::max<int64_t>(of.length - of.window, 0)) : 0;
+  return all - behind * behind;
+}
+
+/// Returns the operations of products: 2 for each pair and column. Forward has two products, scores
+/// and the sum of values. Backward has five: scores again, and the gradients of v, probabilities, q
+/// and k.
 template <class Operands>
 double flops(const Graph& graph, const Op& op) {
   const kernels::AttentionExtents of = extents<Operands>(graph, op);
-  const double products = Operands::kBackward ? 5 : 2, share = of.causal ? 1 : 2;
-  return share * products * double(of.samples * of.heads * of.head_width) * double(of.length) *
-         double(of.key_length());
+  const double products = Operands::kBackward ? 5 : 2;
+  return products * double(of.samples * of.heads * of.head_width) * twice_seen(of);
 }
 
 template <class Operands>
@@ -235,11 +167,11 @@ void prepare(Stream&, const OpCall& call) {
                              compute_dtype(*call.graph, *call.op), Operands::kBackward);
 }
 
-/// Returns the number of scores that causality does not mask.
+/// Returns the number of scores that causality and a window do not mask.
 template <class Operands>
 int64_t scores(const Graph& graph, const Op& op) {
   const kernels::AttentionExtents of = extents<Operands>(graph, op);
-  return of.samples * of.heads * of.length * of.key_length() / (of.causal ? 2 : 1);
+  return of.samples * of.heads * int64_t(twice_seen(of)) / 2;
 }
 
 template <class Operands>
@@ -311,21 +243,35 @@ void require_extras(const GraphBuilder& out, const AttentionOptions& options, co
     ZERO_REQUIRE(given.dtype == Dtype::i32 && given.shape == Shape({graph.samples}),
                  describe(given), " has no count of keys for each of ", graph.samples, " samples");
   }
+  ZERO_REQUIRE(options.window >= 0 && options.cap >= 0, "a window of ", options.window,
+               " keys and a cap of ", options.cap, ": both must be at least 0");
+  ZERO_REQUIRE(options.causal || options.window == 0,
+               "only causal attention has a window of keys: this one sees all");
 }
 
-/// Returns the rows of `x` per sample, each with `parts` times all heads.
-int64_t rows_of_sample(const GraphBuilder& out, TensorId x, int64_t parts,
+void require_first(const GraphBuilder& out, const AttentionOptions& options, int64_t rows) {
+  if (options.first == kNone) return;
+  const Tensor& given = out[options.first];
+  ZERO_REQUIRE(options.causal && !out.continues(), describe(given),
+               " is for causal attention over whole texts, not for a chunk that continues some");
+  ZERO_REQUIRE(given.dtype == Dtype::i32 && given.shape.numel() == rows, describe(given),
+               " has no first key for each of ", rows, " rows");
+}
+
+/// Returns the heads of keys, as many as of values.
+int64_t heads_of_keys(const AttentionOptions& options) {
+  return options.key_heads > 0 ? options.key_heads : options.heads;
+}
+
+/// Returns the rows of `x` per sample, each with `heads` heads of all kinds together.
+int64_t rows_of_sample(const GraphBuilder& out, TensorId x, int64_t heads,
                        const AttentionOptions& options) {
-  const int64_t heads = options.heads;
-  if (options.key_heads > 0 && options.key_heads != heads) {
-    refuse(Exit::kUsage, "attention of ", heads, " heads to ", options.key_heads,
-           " of keys, which ", "no kernel computes yet; take a model with as many heads of keys");
-  }
-  static constexpr const char* kTimes[] = {"", "", "two times ", "three times "};
   require_matrix(out[x]);
-  const int64_t samples = out.graph().samples;
-  ZERO_REQUIRE(heads > 0 && out[x].shape[1] % (parts * heads) == 0, describe(out[x]),
-               " does not split into ", kTimes[parts], heads, " heads");
+  const int64_t samples = out.graph().samples, of_keys = heads_of_keys(options);
+  ZERO_REQUIRE(options.heads > 0 && options.heads % of_keys == 0, "attention of ", options.heads,
+               " heads to ", of_keys, " of keys: each head of keys wants as many heads of queries");
+  ZERO_REQUIRE(out[x].shape[1] % heads == 0, describe(out[x]), " does not split into ", heads,
+               " heads");
   ZERO_REQUIRE(out[x].shape[0] % samples == 0, describe(out[x]), " does not split into ", samples,
                " samples");
   return out[x].shape[0] / samples;
@@ -336,7 +282,9 @@ AttentionAttributes attributes_of(GraphBuilder& out, const AttentionOptions& opt
           .dropout = drawn(out, options.dropout),
           .both_ways = options.causal ? 0 : 1,
           .divisor = options.divisor,
-          .key_heads = options.key_heads > 0 ? options.key_heads : options.heads};
+          .key_heads = heads_of_keys(options),
+          .window = options.window,
+          .cap = options.cap};
 }
 
 /// Returns y and the tensors that backward reads, for queries in the rows of `x`.
@@ -352,16 +300,19 @@ Self::Out<TensorId> results(GraphBuilder& out, TensorId x, int64_t width, int64_
 }  // namespace
 
 TensorId attention(GraphBuilder& out, TensorId qkv, const AttentionOptions& options) {
-  const int64_t heads = options.heads, length = rows_of_sample(out, qkv, 3, options);
+  const int64_t heads = options.heads, all = heads + 2 * heads_of_keys(options);
+  const int64_t length = rows_of_sample(out, qkv, all, options);
   const int64_t keys = out.continues() ? out.context() : length;
   require_extras(out, options, {heads, 2 * keys - 1});
+  require_first(out, options, out[qkv].shape[0]);
   if (out.continues()) return cached_attention(out, qkv, options);
-  const auto made = results(out, qkv, out[qkv].shape[1] / 3, heads);
+  const auto made = results(out, qkv, out[qkv].shape[1] / all * heads, heads);
   out.add(make_op<SelfForward>(kAttention,
                                {.qkv = qkv,
                                 .step_inputs = out.graph().step_inputs,
                                 .bias = options.bias,
-                                .key_counts = options.key_counts},
+                                .key_counts = options.key_counts,
+                                .first = options.first},
                                made, attributes_of(out, options)));
   return made.y;
 }
@@ -369,13 +320,16 @@ TensorId attention(GraphBuilder& out, TensorId qkv, const AttentionOptions& opti
 TensorId cross_attention(GraphBuilder& out, TensorId q, TensorId kv,
                          const AttentionOptions& options) {
   const int64_t heads = options.heads, width = out[q].shape[1];
-  const int64_t queries = rows_of_sample(out, q, 1, options),
-                keys = rows_of_sample(out, kv, 2, options);
-  ZERO_REQUIRE(out[kv].shape[1] == 2 * width, describe(out[kv]), " has no keys and values for ",
-               describe(out[q]));
+  const int64_t beside = 2 * heads_of_keys(options);
+  const int64_t queries = rows_of_sample(out, q, heads, options),
+                keys = rows_of_sample(out, kv, beside, options);
+  ZERO_REQUIRE(out[kv].shape[1] / beside == width / heads, describe(out[kv]),
+               " has no keys and values for ", describe(out[q]));
   ZERO_REQUIRE(!options.causal || keys == queries, describe(out[q]), " has ", queries,
                " queries a sample and ", describe(out[kv]), " ", keys,
                " keys: causal attention wants as many");
+  ZERO_REQUIRE(options.first == kNone, describe(out[q]),
+               ": only attention of a text to itself has first keys");
   if (out.continues()) return cached_attention(out, q, kv, options);
   require_extras(out, options, {heads, queries + keys - 1});
   const auto made = results(out, q, width, heads);

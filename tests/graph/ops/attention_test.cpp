@@ -1,6 +1,5 @@
 // Ranks: 1
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,7 +10,6 @@
 
 #include "tests/support/every_stage.hpp"
 #include "tests/support/naive.hpp"
-#include "tests/support/refusal.hpp"
 #include "tests/support/tiny_graph.hpp"
 #include "tests/support/tiny_training.hpp"
 #include "zero/compile/compile.hpp"
@@ -23,8 +21,6 @@
 
 namespace zero::graph {
 namespace {
-
-using ::testing::HasSubstr;
 
 constexpr int64_t kSamples = 2, kLength = 8, kWidth = 16, kInner = 24, kHeads = 2;
 
@@ -284,54 +280,6 @@ TEST(AttentionOperationRefusal, NamesOperandsThatDoNotFit) {
   refused(other);
   EXPECT_THROW(cross_attention(given.out, given.kv, given.q, options), Error);
   EXPECT_THROW(relative_bias(given.out, given.bias, {.queries = 0, .keys = 4}), Error);
-}
-
-TEST(AttentionOperationRefusal, IsForFewerHeadsOfKeysUntilAKernelComputesThem) {
-  Operands given;
-  const AttentionOptions options{.heads = 3, .causal = false, .key_heads = 1};
-  const std::string error = testing_support::refusal_of(
-      Exit::kUsage, [&] { cross_attention(given.out, given.q, given.kv, options); });
-  EXPECT_THAT(error, HasSubstr("attention of 3 heads to 1 of keys, which no kernel computes yet"));
-  AttentionOptions equal = options;
-  equal.key_heads = 3;
-  EXPECT_EQ(given.out[cross_attention(given.out, given.q, given.kv, equal)].shape, Shape({8, 6}));
-}
-
-/// A graph of four heads of six elements, for two heads of keys and of values. No verb makes it
-/// yet, so the extents of equal heads are changed.
-Graph grouped_heads() {
-  GraphBuilder out{{.samples = 1, .length = 2}, Dtype::f32};
-  out.unit("only");
-  const TensorId x = out.activation("x", Dtype::f32, {2, 5});
-  const TensorId in = out.parameter({.name = "in.weight", .shape = {5, 48}});
-  const TensorId project = out.parameter({.name = "out.weight", .shape = {16, 5}});
-  const TensorId y = attention(out, linear(out, x, in, kNone), {.heads = 4});
-  linear(out, y, project, kNone);
-  Graph graph = out.finish();
-  auto attributes = graph.ops[1].attributes.as<AttentionAttributes>();
-  attributes.key_heads = 2;
-  graph.ops[1].attributes = attributes;
-  graph.tensors[size_t(y)].shape = Shape({2, 24});
-  graph.tensors[size_t(project)].shape = Shape({24, 5});
-  return graph;
-}
-
-TEST(AttentionOperation, HasFewerHeadsOfKeysInItsAttributes) {
-  const Graph graph = grouped_heads();
-  const Op& op = graph.ops[1];
-  const AttentionHeads heads = kAttention.heads(graph, op);
-  ASSERT_EQ(heads.read.size(), 1u);
-  EXPECT_EQ(heads.read[0].heads, 4 + 2 + 2);
-  EXPECT_EQ(heads.written.heads, 4);
-  EXPECT_EQ(heads.width, 6);
-  EXPECT_EQ(kAttention.flops(graph, op), 2.0 * (4 * 6) * 2 * 2) << "as with equal heads";
-  const Graph wide = pad_heads(graph, 8);
-  for (const Op& each : wide.ops) {
-    if (each.kind != &kAttention) continue;
-    EXPECT_EQ(wide[each.inputs[0]].shape, Shape({2, 8 * 8}));
-    EXPECT_EQ(wide[each.outputs[0]].shape, Shape({2, 4 * 8}));
-    EXPECT_EQ(each.attributes.as<AttentionAttributes>().head_width, 6);
-  }
 }
 
 }  // namespace
