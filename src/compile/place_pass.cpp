@@ -116,6 +116,29 @@ void place_outputs(Plan& plan, int32_t graph, const std::string& prefix) {
   }
 }
 
+/// Returns the buffer of an earlier constant with these values, or -1.
+int32_t find_constant(const Plan& plan, const std::vector<float>& values) {
+  for (const ConstantBuffer& placed : plan.constants) {
+    const auto& other = plan.graphs[size_t(placed.graph)].constants[size_t(placed.index)].values;
+    if (&*other == &values || *other == values) return placed.buffer;
+  }
+  return -1;
+}
+
+/// Makes a buffer for each constant. Graphs share those of equal values.
+void place_constants(Plan& plan) {
+  for (size_t graph = 0; graph < plan.graphs.size(); ++graph) {
+    const graph::Graph& of = plan.graphs[graph];
+    for (size_t index = 0; index < of.constants.size(); ++index) {
+      const graph::Tensor& tensor = of[of.constants[index].tensor];
+      int32_t buffer = find_constant(plan, *of.constants[index].values);
+      if (buffer < 0) buffer = keep(plan, tensor.name, Use::constants, tensor.bytes());
+      plan.constants.push_back(
+          {.graph = int32_t(graph), .index = int32_t(index), .buffer = buffer});
+    }
+  }
+}
+
 void place_evaluation(Plan& plan) {
   place_inputs(plan, 1, graph::FilledBy::step, "evaluation.");
   place_outputs(plan, 1, "evaluation.");
@@ -211,6 +234,7 @@ void place_decode_states(Plan& plan) {
     if (tensor.role != graph::Role::cache) continue;
     plan.caches.push_back(keep(plan, tensor.name, Use::cache, tensor.bytes()));
   }
+  place_constants(plan);
   place_disk_window(plan);
   for (Unit& unit : plan.units) {
     unit.weight_home = plan.request.weight_home;
@@ -224,6 +248,7 @@ void place_states(Plan& plan) {
   place_outputs(plan, 0, "");
   place_inputs(plan, 0, graph::FilledBy::data, "", plan.request.micro_batches);
   if (!plan.graphs[1].ops.empty()) place_evaluation(plan);
+  place_constants(plan);
   place_disk_window(plan);
   spread_homes(plan);
   for (Unit& unit : plan.units) place_unit(plan, unit);

@@ -136,7 +136,7 @@ std::vector<Gather> find_feed(BodyWriter& writer, const UnitUses& uses,
   return feed;
 }
 
-/// Sets the places of a micro-batch's inputs and of the outputs of a graph.
+/// Sets the places of a micro-batch's inputs, and of the outputs and constants of a graph.
 void set_data(const Plan& plan, int32_t graph, int32_t micro, ComputeWriter& compute) {
   const graph::Graph& to = plan.graphs[size_t(graph)];
   for (const InputBuffer& input : plan.inputs) {
@@ -147,6 +147,10 @@ void set_data(const Plan& plan, int32_t graph, int32_t micro, ComputeWriter& com
   }
   for (const OutputBuffer& output : plan.outputs) {
     if (output.graph == graph) compute.set_data(to.output(output.name), output.buffer);
+  }
+  for (const ConstantBuffer& constant : plan.constants) {
+    if (constant.graph == graph)
+      compute.set_data(to.constants[size_t(constant.index)].tensor, constant.buffer);
   }
   compute.set_data(to.step_state, plan.step_state);
 }

@@ -129,6 +129,19 @@ TensorId GraphBuilder::lasting(const std::string& name, Dtype dtype, const Shape
   return add_tensor({.name = name, .dtype = dtype, .shape = shape, .role = role});
 }
 
+TensorId GraphBuilder::constant(const std::string& name, const Shape& shape,
+                                std::vector<float> values) {
+  ZERO_REQUIRE(!values.empty() && int64_t(values.size()) == shape.numel(), "constant ", name, " ",
+               to_text(shape), " with ", values.size(), " values");
+  for (const Constant& made : graph_.constants) {
+    if (graph_[made.tensor].shape == shape && *made.values == values) return made.tensor;
+  }
+  const TensorId tensor = lasting(name, Dtype::f32, shape, Role::constant);
+  graph_.constants.push_back(
+      {.tensor = tensor, .values = std::make_shared<const std::vector<float>>(std::move(values))});
+  return tensor;
+}
+
 TensorId GraphBuilder::add_tensor(Tensor tensor) {
   graph_.tensors.push_back(std::move(tensor));
   return TensorId(graph_.tensors.size()) - 1;

@@ -6,9 +6,10 @@
 namespace zero::plan {
 namespace {
 
-/// True if a form may have fewer rows of a tensor: inputs from data and activations.
+/// True if a form may have fewer rows of a tensor: inputs from data, activations and constants.
 bool may_be_shorter(const graph::Graph& graph, graph::TensorId tensor) {
-  if (graph[tensor].role == graph::Role::activation) return true;
+  const graph::Role role = graph[tensor].role;
+  if (role == graph::Role::activation || role == graph::Role::constant) return true;
   for (const graph::Input& input : graph.inputs) {
     if (input.tensor == tensor) return input.filled_by == graph::FilledBy::data;
   }
@@ -32,6 +33,12 @@ bool same_storage(const graph::Tensor& a, const graph::Tensor& b) {
 bool same_parameter(const graph::Parameter& a, const graph::Parameter& b) {
   return a.tensor == b.tensor && a.unit == b.unit && a.gradient == b.gradient &&
          a.frozen == b.frozen && a.real_numel == b.real_numel;
+}
+
+/// True if a form's constant is the front of the longest form's, which lies in memory.
+bool is_front(const graph::Constant& form, const graph::Constant& longest) {
+  return form.tensor == longest.tensor && form.values->size() <= longest.values->size() &&
+         std::equal(form.values->begin(), form.values->end(), longest.values->begin());
 }
 
 template <class List, class Same>
@@ -81,6 +88,8 @@ class FormCheck {
                       all_same(form_.parameters, longest_.parameters, same_parameter) &&
                       form_.samples == longest_.samples;
     if (!same) return differs("other tensors, parameters or samples than the longest form");
+    if (!all_same(form_.constants, longest_.constants, is_front))
+      return differs("a constant is not the front of the longest form's");
     for (size_t i = 0; i < form_.tensors.size(); ++i) {
       const auto tensor = graph::TensorId(i);
       if (may_be_shorter(longest_, tensor) || form_[tensor].shape == longest_[tensor].shape) {

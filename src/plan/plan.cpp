@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "zero/base/align.hpp"
+#include "zero/base/digests.hpp"
 #include "zero/graph/operation.hpp"
 
 namespace zero::plan {
@@ -23,9 +24,9 @@ const char* name_of(Tier tier) {
 
 const char* name_of(Use use) {
   static constexpr const char* kNames[] = {
-      "weights",          "gradients",       "optimizer state", "gathered weights",
-      "gradient buckets", "partial sums",    "activations",     "scratch",
-      "step data",        "key-value cache", "staging",         "speculated updates"};
+      "weights",      "gradients",   "optimizer state",   "gathered weights", "gradient buckets",
+      "partial sums", "activations", "scratch",           "step data",        "key-value cache",
+      "constants",    "staging",     "speculated updates"};
   return kNames[size_t(use)];
 }
 
@@ -249,7 +250,21 @@ uint64_t Plan::hash() const {
     }
   }
   for (int64_t bytes : arena_bytes) digest.add(bytes);
+  write_constants(*this, [&](int32_t buffer, std::span<const std::byte> values) {
+    digest.add(buffer);
+    for (const uint8_t byte : xxh3_of(values)) digest.add(byte);
+  });
   return digest.value();
+}
+
+void write_constants(const Plan& plan,
+                     const std::function<void(int32_t, std::span<const std::byte>)>& write) {
+  for (auto it = plan.constants.begin(); it != plan.constants.end(); ++it) {
+    const auto is_same = [&](const ConstantBuffer& other) { return other.buffer == it->buffer; };
+    if (std::any_of(plan.constants.begin(), it, is_same)) continue;
+    const graph::Graph& graph = plan.graphs.at(size_t(it->graph));
+    write(it->buffer, std::as_bytes(std::span(*graph.constants.at(size_t(it->index)).values)));
+  }
 }
 
 }  // namespace zero::plan

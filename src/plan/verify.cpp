@@ -211,9 +211,11 @@ class BodyCheck {
                         extent.end <= buffer.offset + buffer.bytes &&
                         extent.end <= plan_.arena_bytes[size_t(buffer.tier)];
     if (!inside) findings_.add(describe(i), " reaches outside buffer ", buffer.name);
-    const bool keeps = operand.stride == 0 || operand.mode == Mode::read;
+    const bool reads = operand.mode == Mode::read, keeps = operand.stride == 0 || reads;
     if (!keeps) findings_.add(describe(i), " writes to ", buffer.name, " elsewhere in each round");
-    return inside && keeps;
+    const bool may = reads || buffer.use != Use::constants;
+    if (!may) findings_.add(describe(i), " writes ", buffer.name, ", a constant");
+    return inside && keeps && may;
   }
 
   bool in_reach(int32_t i, const Operand& operand) {

@@ -81,6 +81,9 @@ class Executor::Impl {
         forms_(plan) {
     lend_rates_to_device();
     make_lanes(comms, disks);
+    plan::write_constants(plan, [&](int32_t buffer, std::span<const std::byte> values) {
+      buffers.write(buffer, 0, values);
+    });
     crew.inputs_there = &inputs_there_;
     if (buffers.has_mail()) crew.at_end = [this](Stream& stream) { buffers.fetch_state(stream); };
   }

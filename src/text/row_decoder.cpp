@@ -107,7 +107,7 @@ void RowDecoder::clear() {
   const std::vector<std::byte> zeros(static_cast<size_t>(kPiece));
   for (size_t b = 0; b < plan_.buffers.size(); ++b) {
     const plan::Buffer& buffer = plan_.buffers[b];
-    if (!buffer.persistent) continue;
+    if (!buffer.persistent || buffer.use == plan::Use::constants) continue;
     for (int64_t at = 0; at < buffer.bytes; at += kPiece) {
       const int64_t bytes = std::min(kPiece, buffer.bytes - at);
       executor_.buffers().write(int32_t(b), at, std::span(zeros).first(size_t(bytes)));

@@ -56,6 +56,19 @@ TEST(GraphBuilder, GivesActivationsTheirShapesAndDtypes) {
   EXPECT_EQ(graph[first(graph, &kAttention).outputs[1]].shape, Shape({2, 2, 3}));
 }
 
+TEST(GraphBuilder, KeepsEqualConstantsOnceAndRefusesOthersThanFill) {
+  GraphBuilder out({.samples = 2, .length = 3}, Dtype::bf16);
+  const TensorId two = out.constant("two", {2, 1}, {1, 2});
+  EXPECT_EQ(out.constant("again", {2, 1}, {1, 2}), two);
+  EXPECT_NE(out.constant("other", {2, 1}, {1, 3}), two);
+  EXPECT_NE(out.constant("flat", {2}, {1, 2}), two);
+  EXPECT_EQ(out[two].role, Role::constant);
+  EXPECT_THAT(error_of([&] {
+                out.constant("three", {3}, {1, 2});
+              }),
+              HasSubstr("constant three [3] with 2 values"));
+}
+
 /// A builder of chunks of 3 tokens in a context of 20, with x [3, 4].
 struct ChunkScene {
   GraphBuilder out{Chunk{.length = 3, .context = 20}, Dtype::bf16};

@@ -17,6 +17,8 @@ std::vector<std::byte> poisoned(int64_t bytes) {
 NaiveExecutor::NaiveExecutor(const graph::Graph& graph, int threads)
     : graph_(graph), stream_(threads) {
   for (const graph::Tensor& tensor : graph.tensors) buffers_.push_back(poisoned(tensor.bytes()));
+  for (const graph::Constant& constant : graph.constants)
+    std::ranges::copy(*constant.values, values<float>(constant.tensor).begin());
   int64_t scratch = 0;
   for (const graph::Op& op : graph.ops) {
     scratch = std::max(scratch, op.kind->scratch_bytes(graph, op, threads));

@@ -195,6 +195,9 @@ class RandomOrderExecutor::Impl {
       rank.arenas[tier] = meeting_ == nullptr ? Arena(bytes) : meeting_->take_arena(bytes);
       rank.memory.base[tier] = rank.arenas[tier].data();
     }
+    plan::write_constants(plan_, [&](int32_t buffer, std::span<const std::byte> values) {
+      std::ranges::copy(values, buffer_bytes(plan_, rank.memory, buffer).begin());
+    });
     const BindTarget target{plan_, rules_, rank.memory};
     for (size_t id = 0; id < plan::kBodies; ++id) {
       const plan::Body& body = plan_.bodies[id];

@@ -8,6 +8,7 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -145,10 +146,10 @@ struct Input {
   int64_t ids = 0;  ///< values are ids below this, or -1; 0: values are not ids
 };
 
-/// A tensor whose values, in fp32, never change.
+/// A tensor whose values, in fp32, never change. Copies of a graph share them.
 struct Constant {
   TensorId tensor = kNone;
-  std::vector<float> values = {};
+  std::shared_ptr<const std::vector<float>> values = {};
 };
 
 /// A tensor that the host reads.

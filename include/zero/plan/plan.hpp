@@ -3,7 +3,10 @@
 /// Plain data, equal on every rank.
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,6 +46,7 @@ enum class Use : uint8_t {
   scratch,
   step_data,    ///< inputs and outputs of the graphs, step state
   cache,        ///< keys and values of continued texts
+  constants,    ///< tables that ops only read
   staging,      ///< states in transfer between tiers
   speculation,  ///< second copies for updates made before the norm is known
   count_
@@ -225,6 +229,14 @@ struct OutputBuffer {
   int32_t buffer = -1;
 };
 
+/// The place of a graph's constant, which is written before any body runs. Equal constants of a
+/// plan's graphs are in one buffer.
+struct ConstantBuffer {
+  int32_t graph = 0;
+  int32_t index = 0;  ///< in Graph::constants
+  int32_t buffer = -1;
+};
+
 /// The place of a parameter in its unit, in elements.
 struct UnitParameter {
   int32_t parameter;  ///< index in graph.parameters
@@ -301,6 +313,7 @@ struct Plan {
   // Buffers that the host or the checkpoint accesses.
   std::vector<InputBuffer> inputs = {};
   std::vector<OutputBuffer> outputs = {};
+  std::vector<ConstantBuffer> constants = {};
   int32_t step_state = -1;
   std::vector<int32_t> caches = {};  ///< a cache for each attention
   int32_t disk_window = -1;  ///< host memory through which the host reads and writes disk homes
@@ -323,6 +336,10 @@ struct Plan {
   /// Returns a hash of all members. Ranks compare it before the first step.
   uint64_t hash() const;
 };
+
+/// Calls write(buffer, bytes) with the content of each buffer of constants.
+void write_constants(const Plan& plan,
+                     const std::function<void(int32_t, std::span<const std::byte>)>& write);
 
 /// Returns the number of Hugging Face tensors in a unit. An optimizer's norms are per tensor.
 int64_t stored_tensors(const graph::Graph& graph, const Unit& unit);
@@ -354,7 +371,7 @@ UpdateSites update_sites(const Plan& plan);
 /// - an op of the graph reads the activations of its micro-batch, also after transfers
 /// - an op touches only tiers that its lane reaches
 /// - waits point backwards in the total order, hence are acyclic
-/// - persistent buffers still hold their own bytes at the end of each body
+/// - persistent buffers still hold their own bytes at the end of each body; no op writes constants
 /// - all forms of a graph have the same ops, tensors and gradients, so collectives are equal; no
 ///   form reaches further than the longest; all of the above holds for any two consecutive forms
 /// Returns the first `limit` findings, with names of ops and buffers; empty: safe.

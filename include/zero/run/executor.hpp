@@ -139,10 +139,10 @@ class Buffers {
 /// allocated after construction, and a body's ops run exactly as verified.
 class Executor {
  public:
-  /// Takes the arenas, resolves every operand to its address or its place on disk, and makes the
-  /// kernels of products for the calling thread. `device`, unless empty, is memory for the plan's
-  /// bytes on the device and keeps its content. A plan without bytes on disk needs no disks.
-  /// REQUIRES: `plan`, `comms` and `disks` outlive the executor.
+  /// Takes the arenas and writes the plan's constants, resolves every operand to its address or its
+  /// place on disk, and makes the kernels of products for the calling thread. `device`, unless
+  /// empty, is memory for the plan's bytes on the device and keeps its content. A plan without
+  /// bytes on disk needs no disks. REQUIRES: `plan`, `comms` and `disks` outlive the executor.
   Executor(const plan::Plan& plan, const Rules& rules, const LaneComms& comms,
            const LaneDisks& disks = {}, Arena device = {});
   ~Executor();
