@@ -38,6 +38,16 @@ inline void require_logit_bias(const GraphBuilder& out, TensorId bias, TensorId 
   if (bias != kNone) require_vector(out[bias], out[table], out[table].shape[0]);
 }
 
+/// Requires rows that split into heads of queries, keys and values. Returns the width of a head.
+inline int64_t require_packed(const Tensor& qkv, const PackedHeads& packed) {
+  require_matrix(qkv);
+  const int64_t heads = packed.heads + 2 * packed.key_heads;
+  ZERO_REQUIRE(packed.heads > 0 && packed.key_heads > 0 && qkv.shape[1] % heads == 0, describe(qkv),
+               " does not split into ", packed.heads, " heads of queries, and twice ",
+               packed.key_heads, " of keys and of values");
+  return qkv.shape[1] / heads;
+}
+
 // elementwise.cpp
 
 /// The operands of elementwise kinds, y = f(x).
