@@ -1,5 +1,6 @@
 #include "zero/kernels/elementwise.hpp"
 
+#include "kernels/support/activations.hpp"
 #include "kernels/support/elements.hpp"
 #include "kernels/support/math.hpp"
 
@@ -7,24 +8,6 @@ namespace zero::kernels {
 namespace {
 
 const std::string kMultiplyLabel = "zero::multiply", kScaleLabel = "zero::scale_and_shift";
-
-constexpr float kSlope = 1.5957691216057308f;  // 2 sqrt(2/pi)
-constexpr float kCubic = 0.044715f;
-
-/// Returns e^(-2u) for u = sqrt(2/pi) (x + 0.044715 x^3). Note 0.5 (1 + tanh(u)) = 1 / (1 +
-/// e^(-2u)).
-KOKKOS_INLINE_FUNCTION float odds(float x) {
-  return exp_f32(-kSlope * x * std::fma(kCubic * x, x, 1.0f));
-}
-
-/// Returns d/dx of x / (1 + odds(x)).
-KOKKOS_INLINE_FUNCTION float slope(float x) {
-  // Beyond 10 the slope is 0 or 1 to within 1e-35, and the clamp keeps odds finite.
-  const float near = x < -10.0f ? -10.0f : x > 10.0f ? 10.0f : x;
-  const float o = odds(near), open = 1.0f / (1.0f + o);
-  const float inner = kSlope * std::fma(3.0f * kCubic * near, near, 1.0f);
-  return open * std::fma(near * inner, o * open, 1.0f);
-}
 
 /// Returns max(x, 0). NaN stays NaN.
 KOKKOS_INLINE_FUNCTION float positive(float x) { return x < 0.0f ? 0.0f : x; }
@@ -58,8 +41,8 @@ struct Labels {
 
 struct Gelu {
   static inline const Labels kLabels{"gelu"};
-  KOKKOS_INLINE_FUNCTION static float of(float x) { return x / (1.0f + odds(x)); }
-  KOKKOS_INLINE_FUNCTION static float gradient(float x, float dy) { return dy * slope(x); }
+  KOKKOS_INLINE_FUNCTION static float of(float x) { return gelu_f32(x); }
+  KOKKOS_INLINE_FUNCTION static float gradient(float x, float dy) { return dy * gelu_slope_f32(x); }
 };
 
 struct SquaredRelu {
