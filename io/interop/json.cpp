@@ -78,6 +78,7 @@ class Handler : public nlohmann::json_sax<nlohmann::json> {
   bool close() {
     path_.resize(levels_.back().path);
     levels_.pop_back();
+    sink_.close();
     return true;
   }
 

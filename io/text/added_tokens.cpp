@@ -2,17 +2,11 @@
 
 #include <algorithm>
 
-#include "io/text/unicode_classes.hpp"
+#include "io/text/characters.hpp"
+#include "io/text/unicode_ranges.hpp"
 
 namespace zero {
 namespace {
-
-/// Returns the offset of the UTF-8 character whose last byte is in front of `end`.
-size_t last_character(std::string_view text, size_t end) {
-  size_t at = end - 1;
-  while (at > 0 && (uint8_t(text[at]) & 0xC0) == 0x80) --at;
-  return at;
-}
 
 ByteTrie trie_of_reversed(const std::vector<AddedToken>& tokens) {
   std::vector<std::string> reversed;
@@ -91,9 +85,24 @@ std::vector<AddedTokens::Match> AddedTokens::matches(std::string_view text) cons
   return found;
 }
 
-std::vector<AddedTokens::Part> AddedTokens::split(std::string_view text) const {
+/// True if the match of a token at `at` is that token.
+bool AddedTokens::counts(std::string_view text, size_t at, const AddedToken& token,
+                         SpecialNames names) const {
+  if (names == SpecialNames::kText && token.special) return false;
+  if (!token.single_word) return true;
+  const auto is_word = [&](size_t place) {
+    const Character beside = character(text, place);
+    return !beside.broken && is_word_character(beside.code_point);
+  };
+  const size_t end = at + token.text.size();
+  return (at == 0 || !is_word(last_character(text, at))) && (end == text.size() || !is_word(end));
+}
+
+std::vector<AddedTokens::Part> AddedTokens::split(std::string_view text,
+                                                  SpecialNames names) const {
   std::vector<Part> parts;
   size_t first = 0;  // start of the stretch since the last token
+  size_t free = 0;   // end of the last match
   bool strips = false;
   const auto end_stretch = [&](size_t end, bool strips_end) {
     std::string_view stretch = text.substr(first, end - first);
@@ -103,11 +112,13 @@ std::vector<AddedTokens::Part> AddedTokens::split(std::string_view text) const {
   };
   const std::vector<Match> found = tokens_.empty() ? std::vector<Match>() : matches(text);
   for (auto match = found.rbegin(); match != found.rend(); ++match) {
-    if (match->at < first) continue;  // within the last match
+    if (match->at < free) continue;
     const AddedToken& token = tokens_[size_t(match->token)];
+    free = match->at + token.text.size();
+    if (!counts(text, match->at, token, names)) continue;
     end_stretch(match->at, token.strips_left);
     parts.push_back({.text = text.substr(match->at, token.text.size()), .id = token.id});
-    first = match->at + token.text.size();
+    first = free;
     strips = token.strips_right;
   }
   end_stretch(text.size(), false);

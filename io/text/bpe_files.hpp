@@ -16,6 +16,7 @@ namespace zero {
 struct BpeVocabulary {
   BpeVocabulary() = default;
   BpeVocabulary(BpeVocabulary&&) = default;
+  BpeVocabulary& operator=(BpeVocabulary&&) = default;
 
   std::unordered_map<std::string, int32_t, KeyedHash> ids;
   std::vector<const std::string*> entries;  ///< by id, none missing

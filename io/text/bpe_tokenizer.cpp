@@ -10,11 +10,10 @@
 #include <unordered_map>
 
 #include "io/text/bpe_files.hpp"
+#include "io/text/characters.hpp"
 #include "io/text/tokenizers.hpp"
-#include "io/text/unicode_classes.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/keyed_hash.hpp"
-#include "zero/base/text.hpp"
 
 namespace zero {
 namespace {
@@ -22,49 +21,8 @@ namespace {
 constexpr std::array<std::string_view, 7> kContractions = {"'s", "'t",  "'re", "'ve",
                                                            "'m", "'ll", "'d"};
 
-struct Character {
-  CharClass kind = CharClass::kOther;
-  bool broken = false;  // true for a byte outside UTF-8
-  uint8_t bytes = 1;
-};
-
 bool same_run(const Character& a, const Character& b) {
   return a.kind == b.kind && !a.broken && !b.broken;
-}
-
-CharClass class_of(uint32_t code_point) {
-  const uint32_t last_of_it = code_point << 2 | 3;
-  const auto next = std::upper_bound(kClassTable.begin(), kClassTable.end(), last_of_it);
-  return CharClass(next[-1] & 3);
-}
-
-/// Returns the classes of ASCII, which has nearly all characters of an English text.
-const std::array<CharClass, 128>& ascii_classes() {
-  static const auto kClasses = [] {
-    std::array<CharClass, 128> classes{};
-    for (uint32_t c = 0; c < classes.size(); ++c) classes[c] = class_of(c);
-    return classes;
-  }();
-  return kClasses;
-}
-
-Character wide_character(std::string_view text, size_t at) {
-  const auto lead = uint8_t(text[at]);
-  const int bytes = lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
-  uint32_t code_point = lead & (0x7Fu >> bytes);
-  Utf8Checker utf8;
-  for (int i = 0; i < bytes; ++i) {
-    if (at + size_t(i) >= text.size()) return {.broken = true};
-    const auto byte = uint8_t(text[at + size_t(i)]);
-    if (!utf8.accept(byte)) return {.broken = true};
-    if (i > 0) code_point = code_point << 6 | (byte & 0x3Fu);
-  }
-  return {.kind = class_of(code_point), .bytes = uint8_t(bytes)};
-}
-
-Character character(std::string_view text, size_t at) {
-  const auto byte = uint8_t(text[at]);
-  return byte < 0x80 ? Character{.kind = ascii_classes()[byte]} : wide_character(text, at);
 }
 
 size_t contraction(std::string_view rest) {
@@ -89,8 +47,7 @@ size_t blanks_end(std::string_view text, size_t at) {
   const Character first = character(text, at);
   const size_t end = run_end(text, at, first);
   if (end == text.size()) return end;
-  size_t last = end - 1;
-  while (last > at && (uint8_t(text[last]) & 0xC0) == 0x80) --last;
+  const size_t last = last_character(text, end);
   return last == at ? end : last;
 }
 
@@ -215,14 +172,14 @@ class BpeTokenizer : public Tokenizer {
   int64_t vocab_size() const override { return int64_t(files_.tokens.size()); }
   SpecialIds special_ids() const override { return special_; }
 
-  std::vector<int32_t> encode(std::string_view text) const override {
+  std::vector<int32_t> encode(std::string_view text, SpecialNames names) const override {
     Encoding encoding(files_, text.size());
     if (!prefix_space_ && added_.tokens().empty()) {
       encoding.add_text(text);
       return encoding.take();
     }
     std::deque<std::string> prefixed;  // outlives the views that `encoding` keeps
-    for (const AddedTokens::Part& part : added_.split(text)) {
+    for (const AddedTokens::Part& part : added_.split(text, names)) {
       if (part.id >= 0) {
         encoding.add_id(part.id);
       } else if (prefix_space_ && part.text[0] != ' ') {
@@ -270,19 +227,17 @@ size_t word_end(std::string_view text, size_t at) {
   return run_end(text, at + first.bytes, first);
 }
 
-size_t blank_bytes(std::string_view text, size_t at) {
-  const Character found = character(text, at);
-  return !found.broken && found.kind == CharClass::kBlank ? found.bytes : 0;
-}
-
 MergeTable::MergeTable(size_t merges) : slots_(std::bit_ceil(2 * merges + 2)) {
   shift_ = 64 - std::countr_zero(slots_.size());
+  key_ = KeyedHash()("merges");
 }
 
 /// Returns the slot of the pair, or the free slot for it.
 size_t MergeTable::slot_of(uint64_t pair) const {
   const size_t mask = slots_.size() - 1;
-  size_t at = size_t(pair * 0x9E3779B97F4A7C15u >> shift_);
+  uint64_t sum = (pair ^ key_) * 0x9E3779B97F4A7C15u;
+  sum = (sum ^ sum >> 32) * 0xD6E8FEB86659FD93u;
+  auto at = size_t(sum >> shift_);
   while (slots_[at].rank != kNone && slots_[at].pair != pair) at = (at + 1) & mask;
   return at;
 }

@@ -40,6 +40,7 @@ class MergeTable {
 
   std::vector<Slot> slots_;  // power of two, at most half taken
   int shift_ = 0;
+  uint64_t key_ = 0;  // of the process, so nobody can write merges that share a slot
 };
 
 /// A merger of the symbols of words, one word at a time. It keeps its arrays between words. Views

@@ -82,9 +82,9 @@ class PieceTokenizer : public Tokenizer {
   SpecialIds special_ids() const override { return special_; }
   uint64_t fingerprint() const override { return fingerprint_; }
 
-  std::vector<int32_t> encode(std::string_view text) const override {
+  std::vector<int32_t> encode(std::string_view text, SpecialNames names) const override {
     std::vector<int32_t> ids;
-    for (const AddedTokens::Part& part : added_.split(text)) {
+    for (const AddedTokens::Part& part : added_.split(text, names)) {
       if (part.id >= 0) {
         ids.push_back(part.id);
       } else {

@@ -1,8 +1,11 @@
 #include "zero/io/text/tokenizer.hpp"
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
+#include <optional>
 
+#include "io/text/tokenizer_json.hpp"
 #include "io/text/tokenizers.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/path.hpp"
@@ -11,16 +14,18 @@ namespace zero {
 namespace {
 
 constexpr const char* kPieces = "spiece.model";
+constexpr const char* kJson = "tokenizer.json";
 constexpr std::array kPieceFiles = {kPieces, kSpmFile};
 /// Names under which Transformers looks for the files of a tokenizer.
-constexpr std::array<const char*, 8> kFiles = {"vocab.json",
+constexpr std::array<const char*, 9> kFiles = {"vocab.json",
                                                kPieces,
                                                kSpmFile,
                                                "merges.txt",
-                                               "tokenizer.json",
+                                               kJson,
                                                "tokenizer_config.json",
                                                "added_tokens.json",
-                                               "special_tokens_map.json"};
+                                               "special_tokens_map.json",
+                                               "chat_template.jinja"};
 
 class ByteTokenizer : public Tokenizer {
  public:
@@ -28,7 +33,7 @@ class ByteTokenizer : public Tokenizer {
 
   int64_t vocab_size() const override { return kBytes; }
 
-  std::vector<int32_t> encode(std::string_view text) const override {
+  std::vector<int32_t> encode(std::string_view text, SpecialNames) const override {
     const std::span bytes(reinterpret_cast<const uint8_t*>(text.data()), text.size());
     return {bytes.begin(), bytes.end()};
   }
@@ -75,18 +80,27 @@ std::string missing_pieces(const std::string& folder) {
   return "";
 }
 
-/// Refuses a tokenizer.json without other files. Files made from it may give other ids, because
-/// they lack its normalizer, pre-tokenizer and added tokens.
-[[noreturn]] void refuse_json(const std::string& folder) {
-  const std::string path = folder + "/tokenizer.json";
-  const FileStart start = read_start(path, size_t(64) << 20);
-  if (start.bytes.find("\"Unigram\"") != std::string::npos) {
-    const bool is_framed = start.bytes.find("\"[CLS]\"") != std::string::npos;
-    refuse(Exit::kInput, path, ": is not read; put the ", is_framed ? kSpmFile : kPieces,
+/// Returns the names of the older files that could stand for a tokenizer.json.
+std::string older_files(const std::string& folder) {
+  const FileStart start = read_start(folder + "/" + kJson, size_t(64) << 20);
+  if (start.bytes.find("\"Unigram\"") == std::string::npos) return "vocab.json and merges.txt";
+  return start.bytes.find("\"[CLS]\"") != std::string::npos ? kSpmFile : kPieces;
+}
+
+/// Returns the rules of a tokenizer.json. With others beside it, returns none if it has rules that
+/// are not read. Throws Error(kInput) if it is damaged, or alone and not read. Older files made from
+/// it may give other ids, because they lack its normalizer, pre-tokenizer and added tokens.
+std::optional<TokenizerJson> read_json_of(const std::string& folder) {
+  if (!is_there(folder + "/" + kJson)) return std::nullopt;
+  TokenizerJsonFile file = parse_tokenizer_json(folder + "/" + kJson);
+  const bool is_alone = !holds_pieces(folder) && !holds_bpe(folder);
+  try {
+    return read_tokenizer_json(std::move(file));
+  } catch (const Error& error) {
+    if (!is_alone) return std::nullopt;
+    refuse(error.exit(), error.what(), "; or put the ", older_files(folder),
            " that the model comes with beside it");
   }
-  refuse(Exit::kInput, path, ": is not read; put the vocab.json and merges.txt that the model ",
-         "comes with beside it");
 }
 
 /// Throws Error(kInput) unless the folder has one tokenizer.
@@ -104,7 +118,6 @@ void require_one_kind(const std::string& folder) {
     refuse(Exit::kInput, folder, ": holds no ", missing, ", which its other files belong to; take ",
            "it from where the model comes from");
   }
-  if (is_there(folder + "/tokenizer.json")) refuse_json(folder);
 }
 
 }  // namespace
@@ -125,10 +138,24 @@ bool names_pieces(const std::string& name) {
 
 std::unique_ptr<Tokenizer> open_tokenizer(const std::string& name) {
   if (name == "bytes") return std::make_unique<ByteTokenizer>();
-  if (is_folder(name)) require_one_kind(name);
+  if (is_folder(name)) {
+    if (std::optional<TokenizerJson> json = read_json_of(name))
+      return make_json_tokenizer(std::move(*json), name);
+    require_one_kind(name);
+  }
   if (!names_pieces(name)) return open_bpe(name);
   if (is_file(name)) return open_pieces(name, "");
   return open_pieces(name + "/" + pieces_in(name), name);
+}
+
+std::vector<int32_t> encode_prompt(const Tokenizer& tokenizer, std::string_view text,
+                                   SpecialNames names) {
+  std::vector<int32_t> ids = tokenizer.encode(text, names);
+  const std::vector<int32_t> before = tokenizer.text_frame().before;
+  const bool has_it = ids.size() >= before.size() &&
+                      std::equal(before.begin(), before.end(), ids.begin());
+  if (!has_it) ids.insert(ids.begin(), before.begin(), before.end());
+  return ids;
 }
 
 std::vector<TokenizerFile> tokenizer_files(const std::string& name) {
@@ -137,8 +164,7 @@ std::vector<TokenizerFile> tokenizer_files(const std::string& name) {
   std::vector<TokenizerFile> files;
   for (const char* file : kFiles) {
     const std::string path = name + "/" + file;
-    const bool is_read = file != std::string_view("tokenizer.json");
-    if (is_read && is_there(path)) files.push_back({.path = path, .name = file});
+    if (is_there(path)) files.push_back({.path = path, .name = file});
   }
   return files;
 }
@@ -152,7 +178,7 @@ std::vector<std::string> tokenizer_paths(const std::string& name) {
 }
 
 bool holds_tokenizer(const std::string& folder) {
-  return holds_pieces(folder) || holds_bpe(folder);
+  return holds_pieces(folder) || holds_bpe(folder) || is_there(folder + "/" + kJson);
 }
 
 }  // namespace zero

@@ -24,7 +24,8 @@ constexpr const char* kAdditional = "additional_special_tokens";
 /// A receiver of one file's values.
 class Reader : public JsonSink {
  public:
-  Reader(const std::string& path, TokenizerSettings& out) : path_(path), out_(out) {}
+  Reader(const std::string& path, TokenizerSettings& out, SingleWord single_word)
+      : path_(path), out_(out), single_word_(single_word) {}
 
   void open(Path path, bool) override {
     // An element of this list may be an object, whose members follow.
@@ -55,7 +56,9 @@ class Reader : public JsonSink {
     if (member == "lstrip") token.strips_left = as<bool>(path, value, "boolean");
     if (member == "rstrip") token.strips_right = as<bool>(path, value, "boolean");
     if (member == "special") token.special = as<bool>(path, value, "boolean");
-    if (member == "single_word" && as<bool>(path, value, "boolean"))
+    if (member != "single_word") return;
+    token.single_word = as<bool>(path, value, "boolean");
+    if (token.single_word && single_word_ == SingleWord::kRefused)
       fail(path, "true is not supported: write false");
   }
   /// Reads eos_token = "</s>", or eos_token.content = "</s>" with its flags.
@@ -76,6 +79,7 @@ class Reader : public JsonSink {
 
   const std::string& path_;
   TokenizerSettings& out_;
+  const SingleWord single_word_;
 
  private:
   AddedToken& start(const std::string& role) {
@@ -97,6 +101,8 @@ class ConfigReader : public Reader {
     if (path.size() == 3 && key == "added_tokens_decoder") return read_added(path, value);
     if (path.size() != 1 || std::holds_alternative<std::nullptr_t>(value)) return;
     if (key == "add_prefix_space") out_.prefix_space = as<bool>(path, value, "boolean");
+    if (key == "add_bos_token") out_.adds_bos = as<bool>(path, value, "boolean");
+    if (key == "add_eos_token") out_.adds_eos = as<bool>(path, value, "boolean");
     if (key == "legacy") out_.legacy = as<bool>(path, value, "boolean");
     if (key == "tokenizer_class") out_.tokenizer_class = as<std::string>(path, value, "text");
     if (key == "do_lower_case") out_.lower_case = as<bool>(path, value, "boolean");
@@ -123,7 +129,8 @@ class ConfigReader : public Reader {
 /// A receiver of the roles that the first file has not named.
 class MapReader : public Reader {
  public:
-  MapReader(const std::string& path, TokenizerSettings& out) : Reader(path, out) {
+  MapReader(const std::string& path, TokenizerSettings& out, SingleWord single_word)
+      : Reader(path, out, single_word) {
     for (const Named& named : out.named) known_.insert(named.role);
   }
   void value(Path path, const JsonScalar& value) override {
@@ -157,10 +164,11 @@ class StartReader : public Reader {
 };
 
 template <class Sink>
-void read_file(const std::string& folder, const char* name, TokenizerSettings& out) {
+void read_file(const std::string& folder, const char* name, SingleWord single_word,
+               TokenizerSettings& out) {
   const std::string path = folder + "/" + name;
   if (!is_there(path)) return;
-  Sink sink(path, out);
+  Sink sink(path, out, single_word);
   read_json(read_whole(path, kMostBytes), path, {.depth = kMostLevels}, sink);
 }
 
@@ -190,12 +198,12 @@ uint32_t TokenizerSettings::fingerprint() const {
   return crc32(reinterpret_cast<const uint8_t*>(all.data()), all.size());
 }
 
-TokenizerSettings read_tokenizer_settings(const std::string& folder) {
+TokenizerSettings read_tokenizer_settings(const std::string& folder, SingleWord single_word) {
   TokenizerSettings settings;
-  read_file<ConfigReader>(folder, "tokenizer_config.json", settings);
-  read_file<MapReader>(folder, "special_tokens_map.json", settings);
-  if (settings.added.empty()) read_file<AddedReader>(folder, "added_tokens.json", settings);
-  read_file<StartReader>(folder, "config.json", settings);
+  read_file<ConfigReader>(folder, "tokenizer_config.json", single_word, settings);
+  read_file<MapReader>(folder, "special_tokens_map.json", single_word, settings);
+  if (settings.added.empty()) read_file<AddedReader>(folder, "added_tokens.json", single_word, settings);
+  read_file<StartReader>(folder, "config.json", single_word, settings);
   return settings;
 }
 

@@ -52,6 +52,7 @@ struct TokenizerSettings {
   bool split_by_punct = false;
   int64_t extra_ids = 100;
   int32_t decoder_start = SpecialIds::kNone;
+  std::optional<bool> adds_bos = {}, adds_eos = {};  ///< add_bos_token and add_eos_token
 
   /// Returns the text of a role, or `otherwise` if no file names it.
   std::string text_of(const std::string& role, const std::string& otherwise = "") const;
@@ -59,11 +60,15 @@ struct TokenizerSettings {
   uint32_t fingerprint() const;
 };
 
+/// The choice to read single_word of an added token, or to refuse it if it is true.
+enum class SingleWord { kRefused, kRead };
+
 /// Reads tokenizer_config.json; special_tokens_map.json for roles that it leaves open;
 /// added_tokens.json if it lists no added tokens; and decoder_start_token_id of config.json. Each
 /// may be missing. Throws Error(kInput) with file and key for a value of another type, an invalid
 /// id, or an unsupported rule.
-TokenizerSettings read_tokenizer_settings(const std::string& folder);
+TokenizerSettings read_tokenizer_settings(const std::string& folder,
+                                          SingleWord single_word = SingleWord::kRefused);
 
 /// Returns the tokens of `settings` that have an id: the added ones, and the named ones to which
 /// `find` gives one. A named token without an id is ordinary text.

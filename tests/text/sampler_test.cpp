@@ -87,7 +87,9 @@ class SlowTokenizer : public Tokenizer {
  public:
   int64_t vocab_size() const override { return bytes_->vocab_size(); }
   uint64_t fingerprint() const override { return bytes_->fingerprint(); }
-  std::vector<int32_t> encode(std::string_view text) const override { return bytes_->encode(text); }
+  std::vector<int32_t> encode(std::string_view text, SpecialNames names) const override {
+    return bytes_->encode(text, names);
+  }
   std::string decode(std::span<const int32_t> tokens, SpecialTokens) const override {
     std::this_thread::sleep_for(std::chrono::seconds(5));
     return bytes_->decode(tokens);

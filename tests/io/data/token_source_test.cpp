@@ -29,7 +29,7 @@ class Pairs : public Tokenizer {
  public:
   explicit Pairs(uint64_t fingerprint = 1) : fingerprint_(fingerprint) {}
   int64_t vocab_size() const override { return 26; }
-  std::vector<int32_t> encode(std::string_view text) const override {
+  std::vector<int32_t> encode(std::string_view text, SpecialNames) const override {
     std::vector<int32_t> ids;
     for (size_t i = 0; i < text.size(); i += 2) ids.push_back(text[i] - 'a');
     return ids;

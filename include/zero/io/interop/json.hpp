@@ -21,6 +21,8 @@ class JsonSink {
   /// Begins an object or an array.
   virtual void open(Path path, bool is_array) = 0;
   virtual void value(Path path, const JsonScalar& value) = 0;
+  /// Ends the object or array that was begun last and has no end yet.
+  virtual void close() {}
 };
 
 struct JsonLimits {
