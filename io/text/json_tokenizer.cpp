@@ -56,15 +56,14 @@ class JsonTokenizer : public Tokenizer {
     // Of equal texts the first counts, and special ones come first, as in `tokenizers`.
     std::ranges::stable_partition(json.added, &AddedToken::special);
     std::vector<AddedToken> raw, normalized;
+    std::set<std::string> special;
     for (AddedToken& token : json.added) {
-      place(token);
-      if (!token.normalized) {
-        raw.push_back(token);
-        continue;
-      }
-      token.text = normalize(token.text, rules_.normal);
-      normalized.push_back(token);
+      ids_[token.text] = token.id;
+      if (token.special) special.insert(token.text);
+      if (token.normalized) token.text = normalize(token.text, rules_.normal);
+      (token.normalized ? normalized : raw).push_back(token);
     }
+    for (const AddedToken& token : json.added) place(token, special.contains(token.text));
     raw_ = AddedTokens(std::move(raw));
     normalized_ = AddedTokens(std::move(normalized));
     find_special(settings);
@@ -96,7 +95,7 @@ class JsonTokenizer : public Tokenizer {
     bool is_first = true;
     for (size_t i = 0; i < ids.size(); ++i) {
       require_token(ids, i, vocab_size());
-      if (special == SpecialTokens::kSkipped && special_set_.contains(ids[i])) continue;
+      if (special == SpecialTokens::kSkipped && skipped_.contains(ids[i])) continue;
       const std::string& token = texts_[size_t(ids[i])];
       text += rules_.decode.byte_level
                   ? token
@@ -108,13 +107,13 @@ class JsonTokenizer : public Tokenizer {
   }
 
  private:
-  /// Remembers the text of an added token, and that it is special.
-  void place(const AddedToken& token) {
+  /// Remembers the text of an added token, which is skipped if a special token is written so. A
+  /// normalizer may change the text, and then the token is shown, as in `tokenizers`.
+  void place(const AddedToken& token, bool is_skipped) {
     if (texts_.empty()) texts_ = bpe_.tokens();
     if (size_t(token.id) >= texts_.size()) texts_.resize(size_t(token.id) + 1);
     texts_[size_t(token.id)] = rules_.byte_level ? bpe_bytes(token.text) : token.text;
-    ids_[token.text] = token.id;
-    if (token.special) special_set_.insert(token.id);
+    if (is_skipped) skipped_.insert(token.id);
   }
 
   /// Refuses added tokens of other files that tokenizer.json has not.
@@ -228,7 +227,7 @@ class JsonTokenizer : public Tokenizer {
   AddedTokens raw_, normalized_;
   std::vector<std::string> texts_;  // [ids] as decode() begins with
   std::map<std::string, int32_t> ids_;  // of added tokens
-  std::set<int32_t> special_set_;
+  std::set<int32_t> skipped_;
   SpecialIds special_;
   mutable std::mutex mutex_;
   mutable std::vector<std::unique_ptr<JsonBpe::Scratch>> free_;  // of threads that have ended a text

@@ -56,6 +56,7 @@ void cut_at_marks(std::string_view piece, const MarkRule& rule, bool is_first, c
 template <class Visit>
 void cut_words(std::string_view piece, bool is_first, const TokenizerRules& rules,
                const Visit& visit) {
+  if (piece.empty()) return;
   if (rules.marks) return cut_at_marks(piece, *rules.marks, is_first, visit);
   cut(piece, rules.cuts, visit);
 }
