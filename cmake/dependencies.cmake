@@ -1,6 +1,6 @@
 # What must be there (MPI, Kokkos, threads, HDF5, xxHash, OpenSSL), what may be (oneDNN, liburing,
-# hwloc, SentencePiece). A missing optional part costs one line here and a plain twin file, never
-# the build.
+# hwloc, SentencePiece, zstd). A missing optional part costs one line here and a plain twin file,
+# never the build.
 
 include(CheckCXXSourceCompiles)
 find_package(Threads REQUIRED)
@@ -106,3 +106,5 @@ zero_find_part(URING uring liburing.h
 # Debian has no static library of it.
 zero_find_part(SENTENCEPIECE "libsentencepiece.a;sentencepiece" sentencepiece_processor.h
                "SentencePiece not found (Debian: libsentencepiece-dev): no spiece.model is read")
+zero_find_part(ZSTD "libzstd.a;zstd" zstd.h
+               "zstd not found (Debian: libzstd-dev): no .jsonl.zst is read")

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "io/data/zstd_file.hpp"
+
 namespace zero {
 namespace {
 
@@ -63,6 +65,20 @@ DataFile::DataFile(const std::string& path, std::string advice)
   if (bytes() == 0) refuse(Exit::kInput, path, ": is empty; ", advice_);
 }
 
+DataFile DataFile::unpacked(const std::string& path, std::string advice) {
+  DataFile file(path, std::move(advice));
+  if (!path.ends_with(".zst")) return file;
+  file.content_ = unpacked_zstd(*file.file_);
+  if (file.bytes() == 0) refuse(Exit::kInput, path, ": holds nothing; ", file.advice_);
+  return file;
+}
+
+void DataFile::copy_of_content(int64_t offset, std::span<uint8_t> out) const {
+  ZERO_REQUIRE(offset >= 0 && offset <= bytes() - int64_t(out.size()), "bytes ", offset, " to ",
+               offset + int64_t(out.size()), " of ", bytes());
+  std::copy_n(content_->begin() + offset, out.size(), out.begin());
+}
+
 uint64_t number_of(const Xxh3Digest& digest) {
   uint64_t number = 0;
   for (size_t i = 0; i < sizeof number; ++i) number = number << 8 | digest[i];
@@ -70,7 +86,7 @@ uint64_t number_of(const Xxh3Digest& digest) {
 }
 
 RecordFile::RecordFile(const std::string& path, std::string advice, RecordEnd end)
-    : file_(path, std::move(advice)) {
+    : file_(DataFile::unpacked(path, std::move(advice))) {
   file_.require_records();
   find_records(end);
   blank_at_end_ =

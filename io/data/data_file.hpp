@@ -3,6 +3,7 @@
 #include <bit>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -24,21 +25,30 @@ class DataFile {
   /// Opens the file. Throws Error(kInput) that ends with `advice` if the file cannot be opened, is
   /// a folder or a pipe, or is empty.
   DataFile(const std::string& path, std::string advice);
+  /// Opens the file. Unpacks one that is named .zst into memory. Throws as above and as
+  /// unpacked_zstd().
+  static DataFile unpacked(const std::string& path, std::string advice);
 
   const std::string& path() const { return file_->path(); }
   const std::string& advice() const { return advice_; }
-  int64_t bytes() const { return file_->bytes(); }
+  int64_t bytes() const { return content_ ? int64_t(content_->size()) : file_->bytes(); }
 
   /// Throws Error(kInput) if the first bytes tell that this is not a text (file_kind.hpp).
   void require_text() const { require_text_kind(first_bytes(*file_), path()); }
   /// Throws as require_text(), for records of texts.
-  void require_records() const { require_records_kind(first_bytes(*file_), path()); }
+  void require_records() const {
+    require_records_kind(content_ ? content_->substr(0, kFileKindBytes) : first_bytes(*file_),
+                         path());
+  }
   /// Throws as require_text(), for ids without a header.
   void require_numbers() const { require_number_kind(first_bytes(*file_), path()); }
 
   /// Reads as InputFile::read.
   void read(int64_t offset, std::span<uint8_t> out) const {
-    file_->read(offset, std::as_writable_bytes(out));
+    if (content_)
+      copy_of_content(offset, out);
+    else
+      file_->read(offset, std::as_writable_bytes(out));
   }
 
   /// Returns the little-endian number at `offset`.
@@ -56,8 +66,11 @@ class DataFile {
   }
 
  private:
+  void copy_of_content(int64_t offset, std::span<uint8_t> out) const;
+
   std::string advice_;
   std::unique_ptr<InputFile> file_;
+  std::optional<std::string> content_ = {};  ///< of a file that was unpacked
 };
 
 /// A check of a file's UTF-8 from its first byte on, over several pieces.

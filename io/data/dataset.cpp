@@ -26,6 +26,12 @@ Dataset::Dataset(std::vector<DataColumn> columns, int64_t samples,
   if (shuffle_seed) order_ = std::make_unique<SampleOrder>(*shuffle_seed, samples_);
 }
 
+Dataset::Dataset(std::vector<DataColumn> columns, int64_t samples,
+                 std::function<int64_t(int64_t position)> order)
+    : columns_({std::move(columns)}), samples_(samples), own_order_(std::move(order)) {
+  require_few(columns_.back());
+}
+
 Dataset::~Dataset() = default;
 
 void Dataset::group(const std::vector<LengthPair>& pairs, int64_t micro) {
@@ -43,6 +49,7 @@ void Dataset::group(const std::vector<LengthPair>& pairs, int64_t micro) {
 
 /// A set without a shuffle ends.
 int64_t Dataset::sample_at(int64_t position) const {
+  if (own_order_) return own_order_(position);
   const bool is_there = seed_ || position < samples_;
   if (grouped_) return is_there ? grouped_->sample(position) : position;
   return order_ ? order_->sample(position) : position;

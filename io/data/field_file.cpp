@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cctype>
 #include <functional>
-#include <initializer_list>
 #include <optional>
 #include <string_view>
 
@@ -14,9 +13,6 @@ namespace zero {
 namespace {
 
 using Splitter = std::string (*)(std::string_view record, std::vector<std::string>& fields);
-
-/// Limits of a line, which may hold nested values around the texts.
-constexpr JsonLimits kLimits{.depth = 32, .keys = 1 << 12};
 
 /// Returns the keys of a path joined by dots.
 std::string joined(JsonSink::Path path) {
@@ -192,17 +188,18 @@ class Names : public JsonSink {
 /// A reader of JSON lines.
 class JsonFields : public FieldFile {
  public:
-  JsonFields(const std::string& path, const FieldChoice& choose, const FieldWords& words)
-      : file_(path, words.advice, RecordEnd::line), words_(words) {
-    if (JsonFields::records() == 0) file_.damaged(0, "holds blank lines alone; ", words.advice);
+  JsonFields(std::shared_ptr<const RecordFile> lines, const FieldChoice& choose,
+             const FieldWords& words)
+      : file_(std::move(lines)), words_(words) {
+    if (JsonFields::records() == 0) file_->damaged(0, "holds blank lines alone; ", words.advice);
     fields_ = choose(names(), JsonFields::place(0));
     // Read a single line at once: if it holds a list of all records, the user learns that first.
     if (JsonFields::records() == 1) JsonFields::read(0);
   }
 
   std::string format() const override { return "JSON lines"; }
-  int64_t records() const override { return file_.records() - file_.blank_at_end(); }
-  int64_t blank_lines() const override { return file_.blank_at_end(); }
+  int64_t records() const override { return file_->records() - file_->blank_at_end(); }
+  int64_t blank_lines() const override { return file_->blank_at_end(); }
   const std::vector<WantedField>& fields() const override { return fields_; }
   std::vector<JsonScalar> read(int64_t record) const override {
     const std::string name = place(record);
@@ -210,15 +207,15 @@ class JsonFields : public FieldFile {
     parse(record, found);
     return found.take_values();
   }
-  std::string place(int64_t record) const override { return file_.place(record); }
-  uint64_t fingerprint() const override { return file_.fingerprint(); }
+  std::string place(int64_t record) const override { return file_->place(record); }
+  uint64_t fingerprint() const override { return file_->fingerprint(); }
 
  private:
   void parse(int64_t record, JsonSink& sink) const {
     std::string room;
-    const std::string_view line = file_.read(record, room);
-    require_object(line, record);
-    read_json(line, file_.place(record), kLimits, sink);
+    const std::string_view line = file_->read(record, room);
+    require_object(*file_, record, line);
+    read_json(line, file_->place(record), kLineLimits, sink);
   }
   std::vector<std::string> names() const {
     std::vector<std::string> all;
@@ -226,16 +223,7 @@ class JsonFields : public FieldFile {
     parse(0, sink);
     return all;
   }
-  /// Throws Error(kInput) with the right form for a line that cannot be an object.
-  void require_object(std::string_view line, int64_t record) const {
-    if (is_blank(line)) file_.damaged(record, "is blank; remove it, as each line is one object");
-    if (!is_part(line)) return;
-    file_.damaged(record, "holds \"", shown(line),
-                  "\", which is no whole object; write one object a ",
-                  "line, as jq -c '.[]' makes them of a list and jq -c . of objects");
-  }
-
-  RecordFile file_;
+  std::shared_ptr<const RecordFile> file_;
   FieldWords words_;
   std::vector<WantedField> fields_;
 };
@@ -370,10 +358,28 @@ class TableFields : public FieldFile {
 
 }  // namespace
 
+bool names_json(const std::string& path) {
+  constexpr std::string_view kPacked = ".zst";
+  std::string_view name = path;
+  if (name.ends_with(kPacked)) name.remove_suffix(kPacked.size());
+  return name.ends_with(".jsonl") || name.ends_with(".ndjson") || name.ends_with(".json");
+}
+
 bool names_fields(const std::string& path) {
-  return std::ranges::any_of(
-      std::initializer_list<std::string_view>{".jsonl", ".ndjson", ".json", ".csv", ".tsv"},
-      [&](std::string_view end) { return path.ends_with(end); });
+  return names_json(path) || path.ends_with(".csv") || path.ends_with(".tsv");
+}
+
+void require_object(const RecordFile& lines, int64_t record, std::string_view line) {
+  if (is_blank(line)) lines.damaged(record, "is blank; remove it, as each line is one object");
+  if (!is_part(line)) return;
+  lines.damaged(record, "holds \"", shown(line),
+                "\", which is no whole object; write one object a ",
+                "line, as jq -c '.[]' makes them of a list and jq -c . of objects");
+}
+
+std::unique_ptr<FieldFile> open_json_fields(std::shared_ptr<const RecordFile> lines,
+                                            const FieldChoice& choose, const FieldWords& words) {
+  return std::make_unique<JsonFields>(std::move(lines), choose, words);
 }
 
 std::unique_ptr<FieldFile> open_field_file(const std::string& path, const FieldChoice& choose,
@@ -381,7 +387,8 @@ std::unique_ptr<FieldFile> open_field_file(const std::string& path, const FieldC
   ZERO_REQUIRE(names_fields(path), path, ": its name says no format of records");
   if (path.ends_with(".csv") || path.ends_with(".tsv"))
     return std::make_unique<TableFields>(path, choose, words);
-  return std::make_unique<JsonFields>(path, choose, words);
+  return open_json_fields(std::make_shared<RecordFile>(path, words.advice, RecordEnd::line), choose,
+                          words);
 }
 
 }  // namespace zero

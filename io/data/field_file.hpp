@@ -4,7 +4,7 @@
 ///   X.jsonl, X.ndjson, X.json
 ///                     JSON lines: an object a line. A field has the name of the keys that lead to
 ///                     it: "translation.en" is en in the object translation, or a key of that
-///                     whole name.
+///                     whole name. With .zst behind these, the lines are compressed by zstd.
 ///   X.csv             RFC 4180: commas; a field may stand in double quotes, two of which are one,
 ///                     and then hold commas and ends of lines. The first record names the fields.
 ///   X.tsv             tabs, which no field holds; quotes are characters like any other (IANA's
@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "io/data/data_file.hpp"
 #include "zero/io/interop/json.hpp"
 
 namespace zero {
@@ -65,10 +66,21 @@ class FieldFile {
 
 /// True for the name of a JSON, CSV or TSV file.
 bool names_fields(const std::string& path);
+/// True for the name of a file of JSON lines, compressed or not.
+bool names_json(const std::string& path);
+
+/// The limits of a line, which may hold nested values around the texts.
+inline constexpr JsonLimits kLineLimits{.depth = 32, .keys = 1 << 12};
+
+/// Throws Error(kInput) with the right form for a line that cannot be an object.
+void require_object(const RecordFile& lines, int64_t record, std::string_view line);
 
 /// Opens a file of records. REQUIRES: names_fields(path). Throws Error(kInput) if a table's first
 /// line is damaged or lacks a field, or no record follows. Throws as RecordFile and `choose`.
 std::unique_ptr<FieldFile> open_field_file(const std::string& path, const FieldChoice& choose,
                                            const FieldWords& words);
+/// Reads the fields of JSON lines that are open.
+std::unique_ptr<FieldFile> open_json_fields(std::shared_ptr<const RecordFile> lines,
+                                            const FieldChoice& choose, const FieldWords& words);
 
 }  // namespace zero

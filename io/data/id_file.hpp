@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "io/data/data_file.hpp"
 #include "io/data/token_source.hpp"
@@ -104,6 +105,10 @@ IdLayout llmc_layout(const DataFile& file, int64_t vocab_size);
 /// Returns the path of the index: "X.idx" for "X.bin".
 std::string index_path(const std::string& path);
 IdLayout megatron_layout(const DataFile& file, const DataFile& index, int64_t vocab_size);
+
+/// Returns the tokens at which the documents of an index begin, and the end of the last. REQUIRES:
+/// megatron_layout() accepts the index.
+std::vector<int64_t> megatron_borders(const DataFile& index);
 
 /// Returns the layout of uint16 ids without a header. Refuses a file that reads as a text.
 IdLayout nanogpt_layout(const DataFile& file, int64_t vocab_size);

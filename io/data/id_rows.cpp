@@ -16,14 +16,20 @@ void IdRows::add(std::span<const int32_t> ids) {
 }
 
 int64_t IdRows::copy(int64_t row, std::span<int32_t> out) const {
-  const int64_t begin = begins_[size_t(row)], count = length(row);
+  const int64_t count = length(row);
   ZERO_REQUIRE(count <= int64_t(out.size()), count, " ids for ", out.size(), " places");
-  if (is_narrow_) {
-    std::copy_n(narrow_.begin() + begin, count, out.begin());
-  } else {
-    std::copy_n(wide_.begin() + begin, count, out.begin());
-  }
+  copy_from(begin(row), out.first(size_t(count)));
   return count;
+}
+
+void IdRows::copy_from(int64_t first, std::span<int32_t> out) const {
+  ZERO_REQUIRE(first >= 0 && first + int64_t(out.size()) <= begins_.back(), "ids ", first, " to ",
+               first + int64_t(out.size()), " of ", begins_.back());
+  if (is_narrow_) {
+    std::copy_n(narrow_.begin() + first, out.size(), out.begin());
+  } else {
+    std::copy_n(wide_.begin() + first, out.size(), out.begin());
+  }
 }
 
 int64_t IdRows::bytes() const {

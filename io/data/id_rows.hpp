@@ -17,6 +17,10 @@ class IdRows {
   int64_t length(int64_t row) const { return begins_[size_t(row) + 1] - begins_[size_t(row)]; }
   /// Copies the ids of a row and returns their count. REQUIRES: `out` has room for them.
   int64_t copy(int64_t row, std::span<int32_t> out) const;
+  /// Returns the place of a row's first id among all ids; of the row after the last, their count.
+  int64_t begin(int64_t row) const { return begins_[size_t(row)]; }
+  /// Copies ids from one place on, of whatever rows. REQUIRES: there are as many.
+  void copy_from(int64_t first, std::span<int32_t> out) const;
   /// Returns the count of bytes in memory.
   int64_t bytes() const;
 

@@ -211,7 +211,29 @@ int64_t check_legacy(const DataFile& index, const Header& header, int64_t held) 
   return tokens;
 }
 
+/// Returns the token at which each sequence begins, and their end.
+std::vector<int64_t> sequence_begins(const DataFile& index, const Header& header) {
+  const int64_t sizes = header.legacy ? header.bytes + 16 * (header.sequences + 1) : header.bytes;
+  Column column(index, sizes, header.legacy ? 8 : 4, header.sequences);
+  std::vector<int64_t> begins = {0};
+  for (int64_t i = 0; i < header.sequences; ++i) begins.push_back(begins.back() + column.next());
+  return begins;
+}
+
 }  // namespace
+
+std::vector<int64_t> megatron_borders(const DataFile& index) {
+  const Header header = header_of(index);
+  const std::vector<int64_t> begins = sequence_begins(index, header);
+  Column borders(index, index.bytes() - 8 * header.documents, 8, header.documents);
+  std::vector<int64_t> tokens;
+  for (int64_t i = 0; i < header.documents; ++i) tokens.push_back(begins[size_t(borders.next())]);
+  if (tokens.back() != begins.back()) {
+    index.damaged(index.bytes() - 8, "the last document ends at token ", tokens.back(),
+                  ", the sequences at ", begins.back());
+  }
+  return tokens;
+}
 
 std::string index_path(const std::string& path) { return path.substr(0, path.size() - 4) + ".idx"; }
 

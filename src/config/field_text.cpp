@@ -90,6 +90,10 @@ struct ValueOf {
   static TomlValue said(const std::vector<int64_t>& ids) {
     return TomlArray(ids.begin(), ids.end());
   }
+  TomlValue operator()(const DataPaths& binding) const {
+    if (binding.parts->empty()) return *binding.path;
+    return list_of(*binding.parts);
+  }
 };
 
 struct LegalValues {
@@ -119,9 +123,24 @@ struct LegalValues {
                                  std::string(kIdLists)};
     return words[binding.value.index()];
   }
+  std::string operator()(const DataPaths&) const { return std::string(kDataPaths); }
 };
 
 }  // namespace
+
+TomlValue list_of(const std::vector<DataPart>& parts) {
+  TomlArray plain;
+  TomlTables tables;
+  for (const DataPart& part : parts) {
+    if (part.weight == 0) plain.emplace_back(part.path);
+    const bool is_weighted = part.weight > 0;
+    TomlTable table{.entries = {{is_weighted ? "path" : "", part.path}}};
+    if (is_weighted) table.entries.emplace_back("weight", part.weight);
+    tables.push_back(std::move(table));
+  }
+  if (plain.size() == parts.size()) return plain;
+  return tables;
+}
 
 bool as_bytes(std::string_view word, int64_t& out) {
   constexpr std::string_view kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};

@@ -12,6 +12,9 @@ namespace zero {
 /// Returns the member as a file writes it; for a Fixed key, the default.
 TomlValue value_of(const Field& field);
 
+/// Returns the list as a file writes it.
+TomlValue list_of(const std::vector<DataPart>& parts);
+
 /// Returns the legal values in words, for error texts and the table of keys: "0 to 3", "true or
 /// false".
 std::string legal_values(const Field& field);
@@ -20,6 +23,8 @@ std::string to_text(const OneOf& choice);
 inline constexpr std::string_view kSizes =
     "bytes, or text such as \"24GiB\" or \"512MiB\", or \"auto\"";
 inline constexpr std::string_view kWords = "strings in [\"brackets\"]";
+inline constexpr std::string_view kDataPaths =
+    "text, or a list of texts and of {path = \"FILE\", weight = NUMBER}";
 inline constexpr std::string_view kTimes = "\"HH:MM:SS\" or seconds, and 0 for none";
 inline constexpr std::string_view kBeamEnds = "false, true, \"never\" or \"auto\"";
 inline constexpr std::string_view kIdLists = "a list of token ids, [1, 2], or one, or \"auto\"";

@@ -102,7 +102,7 @@ void model_fields(Table& table, ModelConfig& c) {
 
 void data_fields(Table& table, DataConfig& c) {
   table.section("data", kOurs);
-  table.word("train", c.train);
+  table.other("train", DataPaths{&c.train, &c.train_parts});
   table.word("validation", c.validation);
   table.real("validation_fraction", c.validation_fraction, {.high = 1, .below_high = true});
   table.word("tokenizer", c.tokenizer);
@@ -134,6 +134,11 @@ void objective_fields(Table& table, DataConfig& c) {
   table.words("labels", c.labels);
   table.words("text_fields", c.text_fields);
   table.word("label_field", c.label_field);
+  table.choice("packing", c.packing, {"auto", "documents", "stream", "none"});
+  table.word("text_field", c.text_field);
+  table.word("prompt_field", c.prompt_field);
+  table.word("completion_field", c.completion_field);
+  table.flag("special_tokens", c.special_tokens);
 }
 
 void run_fields(Table& table, SessionConfig& c) {

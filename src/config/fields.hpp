@@ -65,9 +65,15 @@ struct Open {
   Range range = {.automatic = true};  ///< legal values of a number, or of each in a list
 };
 
+/// A path, or a list of paths and of tables {path, weight}. The path then shows the list.
+struct DataPaths {
+  std::string* path;
+  std::vector<DataPart>* parts;
+};
+
 using Binding =
     std::variant<bool*, Integer, Real, Size, Duration, std::string*, std::vector<std::string>*,
-                 std::array<double, 2>*, Recompute*, OneOf, Fixed, Hint, Open>;
+                 std::array<double, 2>*, Recompute*, OneOf, Fixed, Hint, Open, DataPaths>;
 
 /// The relation of a key to DeepSpeed's key of the same name.
 enum class Standing {

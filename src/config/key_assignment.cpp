@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "src/config/field_text.hpp"
 #include "src/config/fields.hpp"
@@ -177,6 +178,7 @@ struct Assign {
     }
     return binding.set(int(found - binding.names.begin())), "";
   }
+  std::string operator()(const DataPaths& binding) const;
   std::string operator()(const Fixed& binding) const {
     for (const TomlValue& accepted : binding.accepted) {
       if (same_value(value, accepted)) return "";
@@ -196,6 +198,63 @@ struct Assign {
     return (*this)(Integer{&integer, binding.range});
   }
 };
+
+/// Fills a part of a list, as a path or as {path, weight}. Returns "" or the error text.
+std::string fill_part(DataPart& part, const TomlTable& table) {
+  for (const auto& [key, scalar] : table.entries) {
+    const TomlValue value = std::visit([](const auto& x) { return TomlValue(x); }, scalar);
+    std::string wrong;
+    if (key == "weight") {
+      wrong = Assign{value}(Real{&part.weight, {.high = 1e9, .above_low = true}});
+    } else if (key == "path" || key.empty()) {
+      wrong = Assign{value}(&part.path);
+    } else {
+      wrong = text(key, " is no key of a part; write ", kDataPaths);
+    }
+    if (!wrong.empty()) return key.empty() ? wrong : text(key, ": ", wrong);
+  }
+  if (!part.path.empty()) return "";
+  return text("a part has no path; write ", kDataPaths);
+}
+
+/// Returns the error text for parts that contradict each other, or "".
+std::string fault_of_parts(const std::vector<DataPart>& parts) {
+  if (parts.empty()) return text("an empty list; write ", kDataPaths);
+  size_t weighted = 0;
+  std::set<std::string_view> paths;
+  for (const DataPart& part : parts) {
+    weighted += part.weight > 0;
+    if (!paths.insert(part.path).second)
+      return text('"', part.path, "\" stands twice; write it once, with the sum of the weights");
+  }
+  if (weighted == 0 || weighted == parts.size()) return "";
+  return text(weighted, " of ", parts.size(), " parts have a weight; write one for each, or none");
+}
+
+std::string Assign::operator()(const DataPaths& binding) const {
+  if (std::holds_alternative<std::string>(value)) {
+    const std::string wrong = (*this)(binding.path);
+    if (wrong.empty()) binding.parts->clear();
+    return wrong;
+  }
+  TomlTables tables;
+  if (const auto* items = std::get_if<TomlArray>(&value)) {
+    for (const TomlScalar& item : *items) tables.push_back({.entries = {{"", item}}});
+  } else if (const auto* parts = std::get_if<TomlTables>(&value)) {
+    tables = *parts;
+  } else {
+    return wrong_type(value, kDataPaths);
+  }
+  std::vector<DataPart> parts;
+  for (const TomlTable& table : tables) {
+    const std::string wrong = fill_part(parts.emplace_back(), table);
+    if (!wrong.empty()) return wrong;
+  }
+  const std::string wrong = fault_of_parts(parts);
+  if (!wrong.empty()) return wrong;
+  *binding.path = to_text(list_of(parts));
+  return *binding.parts = std::move(parts), "";
+}
 
 std::string Assign::fill(std::optional<std::vector<int64_t>>& out, const Range& range) const {
   const auto* items = std::get_if<TomlArray>(&value);

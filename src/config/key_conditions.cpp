@@ -9,6 +9,7 @@
 namespace zero {
 namespace {
 
+constexpr const char* kModel = "a model.name or model.family ";
 constexpr const char* kFraction = "data.validation_fraction";
 
 bool dynamic_scale(const RunConfig& c) { return c.fp16.enabled && c.fp16.loss_scale == 0; }
@@ -158,23 +159,32 @@ std::vector<Condition> data_conditions() {
   };
 }
 
-/// The families with an objective that owns a key.
+/// Families with an objective that owns a key, described in the same words.
 struct Owners {
-  std::string families;                      ///< names as a list in quotes
-  const ObjectiveSettings* first = nullptr;  ///< objective that owns the key
-  bool is_shared = true;                     ///< all objectives of these families own it
+  const ObjectiveSettings* first;  ///< objective that owns the key
+  std::string families = {};       ///< names as a list in quotes
+  bool is_shared = true;           ///< all objectives of these families own it
 
-  Owners(const ModelTable& table, std::string_view key) {
-    const auto owns = [&](const ObjectiveSettings& one) { return one.key(key) != nullptr; };
-    for (const ModelFamily& family : table) {
-      const auto found = std::ranges::find_if(family.objectives, owns);
-      if (found == family.objectives.end()) continue;
-      families += text(families.empty() ? "\"" : ", \"", family.name, '"');
-      if (!first) first = &*found;
-      is_shared &= std::ranges::all_of(family.objectives, owns);
-    }
+  void add(const ModelFamily& family, bool owns_all) {
+    families += text(families.empty() ? "\"" : ", \"", family.name, '"');
+    is_shared &= owns_all;
   }
 };
+
+/// Returns the owners of a key, in the order of the table.
+std::vector<Owners> owners_of(const ModelTable& table, std::string_view key) {
+  const auto owns = [&](const ObjectiveSettings& one) { return one.key(key) != nullptr; };
+  std::vector<Owners> all;
+  for (const ModelFamily& family : table) {
+    const auto found = std::ranges::find_if(family.objectives, owns);
+    if (found == family.objectives.end()) continue;
+    auto same = std::ranges::find(all, found->families,
+                                  [](const Owners& owners) { return owners.first->families; });
+    if (same == all.end()) same = all.insert(all.end(), {.first = &*found});
+    same->add(family, std::ranges::all_of(family.objectives, owns));
+  }
+  return all;
+}
 
 /// Returns: "A", "A, and B" or "A, B, and C".
 std::string all_of(const std::vector<std::string>& wanted) {
@@ -187,15 +197,21 @@ std::string all_of(const std::vector<std::string>& wanted) {
 
 /// Returns the condition of a key that acts only under objectives that own it.
 Condition acts_under(const ModelTable& table, const std::string& key) {
-  const Owners owners(table, key);
-  const ObjectiveSettings& first = *owners.first;
-  const bool validated = first.key(key)->validates;
+  const std::vector<Owners> all = owners_of(table, key);
+  const bool validated = all.front().first->key(key)->validates;
   Condition condition{.keys = {key}, .because = {"model.family", "model.name"}, .wanted = {}};
-  std::vector<std::string> wanted = {
-      text("a model.name or model.family ", first.families, " (", owners.families, ")")};
-  if (!owners.is_shared) {
-    condition.because.emplace_back(first.setting_key);
-    wanted.emplace_back(first.setting);
+  std::vector<std::string> wanted;
+  for (const Owners& owners : all) {
+    std::string& words = all.size() == 1 || wanted.empty() ? wanted.emplace_back() : wanted.back();
+    words += text(words.empty() ? "" : ", or of one ", words.empty() ? kModel : "",
+                  owners.first->families, " (", owners.families, ")");
+    if (owners.is_shared) continue;
+    condition.because.emplace_back(owners.first->setting_key);
+    const std::string setting(owners.first->setting);
+    if (all.size() == 1)
+      wanted.push_back(setting);
+    else
+      words += " and " + setting;
   }
   if (validated) {
     condition.because.insert(condition.because.end(), {"data.validation", kFraction});

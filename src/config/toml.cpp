@@ -90,18 +90,54 @@ void skip_space(TextCursor& cursor) {
   }
 }
 
-TomlArray read_array(TextCursor& cursor) {
-  TomlArray array;
+bool is_key_char(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+         c == '-';
+}
+
+/// Reads {key = value, key = value}, on one line.
+TomlTable read_table(TextCursor& cursor) {
+  TomlTable table;
+  do {
+    cursor.take();
+    cursor.skip_blanks();
+    const size_t first = cursor.at;
+    while (is_key_char(cursor.peek())) ++cursor.at;
+    const std::string key(cursor.text.substr(first, cursor.at - first));
+    if (key.empty()) syntax("a table looks like {key = value, key = value}");
+    for (const auto& entry : table.entries)
+      if (entry.first == key) syntax(key, " stands twice in one table");
+    cursor.skip_blanks();
+    if (cursor.peek() != '=') syntax("key = value wants =");
+    cursor.take();
+    cursor.skip_blanks();
+    table.entries.emplace_back(key, read_scalar(cursor));
+    cursor.skip_blanks();
+  } while (cursor.peek() == ',');
+  if (cursor.peek() != '}') syntax("a table wants , between its keys and } at its end");
+  cursor.take();
+  return table;
+}
+
+TomlValue read_array(TextCursor& cursor) {
+  TomlArray scalars;
+  TomlTables tables;
   cursor.take();
   for (skip_space(cursor); cursor.peek() != ']'; skip_space(cursor)) {
-    array.push_back(read_scalar(cursor));
+    if (cursor.peek() == '{') {
+      tables.push_back(read_table(cursor));
+    } else {
+      scalars.push_back(read_scalar(cursor));
+      tables.push_back({.entries = {{"", scalars.back()}}});
+    }
     skip_space(cursor);
     if (cursor.peek() == ']') break;
     if (cursor.peek() != ',') syntax("an array wants , between its items and ] at its end");
     cursor.take();
   }
   cursor.take();
-  return array;
+  if (scalars.size() == tables.size()) return scalars;
+  return tables;
 }
 
 std::string escaped(char control) {
@@ -134,12 +170,21 @@ struct Printer {
     }
     return out + "]";
   }
+  std::string operator()(const TomlTables& tables) const {
+    std::string out = "[";
+    for (const TomlTable& table : tables) out += (out.size() > 1 ? ", " : "") + (*this)(table);
+    return out + "]";
+  }
+  std::string operator()(const TomlTable& table) const {
+    std::string out;
+    for (const auto& [key, value] : table.entries) {
+      const std::string words = std::visit(Printer(), value);
+      if (key.empty()) return words;
+      out += (out.empty() ? "{" : ", ") + key + " = " + words;
+    }
+    return out + "}";
+  }
 };
-
-bool is_key_char(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-         c == '-';
-}
 
 class Parser {
  public:
@@ -275,8 +320,8 @@ TomlValue read_toml_value(TextCursor& cursor) {
 std::string to_text(const TomlValue& value) { return std::visit(Printer(), value); }
 
 std::string_view type_name(const TomlValue& value) {
-  constexpr std::string_view kNames[] = {"a boolean", "an integer", "a number", "a string",
-                                         "an array"};
+  constexpr std::string_view kNames[] = {"a boolean", "an integer", "a number",
+                                         "a string",  "an array",   "an array"};
   return kNames[value.index()];
 }
 

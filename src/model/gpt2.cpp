@@ -272,7 +272,7 @@ const Family& gpt2_family() {
       .dropouts = {{"resid_pdrop", kUsualDropout},
                    {"embd_pdrop", kUsualDropout},
                    {"attn_pdrop", kUsualDropout}},
-      .objectives = {"tokens"},
+      .objectives = {"documents", "tokens"},
       .trunk = [](GraphBuilder& out, const Architecture& model,
                   const ForwardOptions& options) { return trunk(out, of(model), options); },
       .head = head,

@@ -30,11 +30,14 @@ graph::Graph unaltered(const Recipe& recipe, Purpose purpose, const GraphSizes& 
     return model.family->decode(model, sizes.chunk, sizes.compute);
   }
   const bool stores = purpose == Purpose::store;
+  ZERO_REQUIRE(!sizes.packed || model.family->packs, "samples of several texts for ",
+               model.family->title, ", which does not keep them apart");
   return forward(recipe,
                  {.micro = stores ? graph::MicroBatch{.samples = 1, .length = 1} : sizes.micro,
                   .compute = stores ? Dtype::f32 : sizes.compute,
                   .training = purpose == Purpose::train || purpose == Purpose::probe,
-                  .chunk_rows = sizes.chunk_rows});
+                  .chunk_rows = sizes.chunk_rows,
+                  .packed = sizes.packed && !stores});
 }
 
 /// Returns what a fact and words append for another head, rates of the network and alterations.

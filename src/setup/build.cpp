@@ -39,13 +39,22 @@ int64_t head_unit(const RunConfig& config, const World& world) {
   return world.gpus && compute_dtype(config) != Dtype::f32 ? kernels::kDeviceHeadUnit : 1;
 }
 
+const DataKind& kind_of(const RunConfig& config) { return *model::objective_for(config).data; }
+
+/// True if samples hold several texts, whose begins are a column of the data.
+bool is_packed(const RunConfig& config) {
+  const std::vector<DataColumn> columns = kind_of(config).columns(data_options(config));
+  return std::ranges::find(columns, model::kFirstInput, &DataColumn::name) != columns.end();
+}
+
 model::GraphSizes sizes_of(const RunConfig& config, const World& world, int64_t micro) {
   return {.micro = {.samples = micro,
                     .length = config.data.sequence_length,
                     .source_length = config.data.source_length},
           .compute = compute_dtype(config),
           .chunk_rows = world.gpus ? kClassifierRowsOfGpu : 0,
-          .head_unit = head_unit(config, world)};
+          .head_unit = head_unit(config, world),
+          .packed = is_packed(config)};
 }
 
 graph::Graph training_graph(const RunConfig& config, const model::Recipe& recipe,
@@ -77,8 +86,6 @@ RunConfig of_lengths(RunConfig config, const LengthPair& lengths) {
   config.data.sequence_length = lengths.target;
   return config;
 }
-
-const DataKind& kind_of(const RunConfig& config) { return *model::objective_for(config).data; }
 
 /// Checks that the data, a kind of its own, have the columns that the model's graph takes.
 void require_columns(const graph::Graph& graph, const std::vector<DataColumn>& columns) {
@@ -216,6 +223,7 @@ DataOptions data_options(const RunConfig& config) {
           .ids = form.ids,
           .known_labels = config.model.start.labels,
           .keeps_labels = config.model.start.are_final,
+          .packs = family_of(config.model).functions->packs,
           .model = model_numbers(config).counts};
 }
 

@@ -176,7 +176,7 @@ Json json_of(const TomlValue& value) {
   Json json;
   std::visit(
       [&](const auto& one) {
-        if constexpr (!std::is_same_v<std::decay_t<decltype(one)>, TomlArray>) json = one;
+        if constexpr (std::is_constructible_v<TomlScalar, decltype(one)>) json = one;
       },
       value);
   return json;

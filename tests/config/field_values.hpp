@@ -54,6 +54,11 @@ struct LegalOf {
     values[binding.value.index()].push_back("auto");
     return values[binding.value.index()];
   }
+  Values operator()(const DataPaths&) const {
+    return {
+        "", "word", TomlArray{"word", "a \"quoted\" \\ word ä"},
+        TomlTables{{{{"path", "a"}, {"weight", 0.5}}}, {{{"path", "b"}, {"weight", int64_t(2)}}}}};
+  }
   Values operator()(const Fixed& binding) const { return binding.accepted; }
   Values operator()(const Hint& binding) const {
     int64_t integer = 0;
@@ -83,6 +88,9 @@ struct MistypedOf {
   Values operator()(const Open& binding) const {
     const bool is_list = binding.value.index() == 4;
     return {"word", is_list ? TomlArray{"word"} : TomlArray{int64_t(1)}};
+  }
+  Values operator()(const DataPaths&) const {
+    return {true, int64_t(3), TomlArray{int64_t(3)}, TomlTables{{{{"path", int64_t(3)}}}}};
   }
   Values operator()(const Fixed& binding) const {
     if (std::holds_alternative<bool>(binding.accepted[0])) return {int64_t(1), "word"};
@@ -119,6 +127,10 @@ struct OutOfRangeOf {
     if (kind == 2) return (*this)(Real{&real, binding.range});
     if (kind == 4) return {int64_t(-1), TomlArray{int64_t(1), int64_t(1) << 25}};
     return {};
+  }
+  Values operator()(const DataPaths&) const {
+    return {TomlArray{}, TomlArray{"a", "a"}, TomlTables{{{{"path", "a"}, {"weight", 0.0}}}},
+            TomlTables{{{{"", "a"}}}, {{{"path", "b"}, {"weight", 1.0}}}}};
   }
   Values operator()(const Fixed& binding) const {
     if (binding.accepted.size() > 1 && std::holds_alternative<bool>(binding.accepted[0])) return {};

@@ -11,13 +11,14 @@ enum class TooLong { cut, refuse };
 
 /// The way in which documents fill samples. stream: documents stand one behind the other, and
 /// samples are windows of that text. documents: a sample holds whole documents that do not see each
-/// other. none: a sample holds one document.
-enum class Packing { stream, documents, none };
+/// other. none: a sample holds one document. automatic: chosen by files and model, see packing_of()
+/// in data_kind.hpp.
+enum class Packing { automatic, documents, stream, none };
 
 /// A file, or a pattern of files, and its share of the samples.
 struct DataPart {
   std::string path;
-  double weight = 0;  ///< share relative to the other parts'; 0: as many samples as it has
+  double weight = 0;  ///< share relative to the other parts'; 0 of all parts: as many as they have
 
   bool operator==(const DataPart&) const = default;
 };
@@ -58,9 +59,9 @@ struct DataConfig {
   std::string label_field;                    ///< field of the label; "": a known name
 
   // Keys for models that learn from documents.
-  std::vector<DataPart> train_parts = {};  ///< of `train`, if it is a list
-  Packing packing = Packing::stream;
-  std::string text_field = "text";  ///< record field of a document
+  std::vector<DataPart> train_parts = {};  ///< of `train`, if it is a list, which it then shows
+  Packing packing = Packing::automatic;
+  std::string text_field = "text";  ///< record field of a document; "": records have none
   std::string prompt_field = "prompt", completion_field = "completion";
   /// True: names of special tokens in texts become these tokens. False: they are plain text.
   bool special_tokens = true;

@@ -69,6 +69,7 @@ struct ObjectiveSettings {
   bool (*acts)(const RunConfig&) = nullptr;  ///< nullptr: under every configuration
   std::vector<OwnKey> keys = {};
   std::vector<Metric> metrics = {};
+  bool takes_lists = false;                     ///< data.train may be a list of files
   const model::Objective* functions = nullptr;  ///< for rooms that know objectives; unused here
 
   /// Returns the metric of a name, or null.

@@ -1,13 +1,14 @@
 #pragma once
 /// A strict subset of TOML 1.0: [sections] and [dotted.sections], bare and dotted keys, decimal
 /// integers and floats with underscores, booleans and comments. Strings are "basic" or 'literal' on
-/// one line. Arrays are flat, over one or more lines. The parser refuses the rest with a reason:
-/// dates, inline tables, [[arrays of tables]], quoted keys, multi-line strings, other number bases,
-/// inf and nan.
+/// one line. Arrays are flat, over one or more lines, but may hold inline tables of scalars. The
+/// parser refuses the rest with a reason: dates, other inline tables, [[arrays of tables]], quoted
+/// keys, multi-line strings, other number bases, inf and nan.
 
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -15,7 +16,15 @@ namespace zero {
 
 using TomlScalar = std::variant<bool, int64_t, double, std::string>;
 using TomlArray = std::vector<TomlScalar>;
-using TomlValue = std::variant<bool, int64_t, double, std::string, TomlArray>;
+
+/// An inline table. An item of an array that is no table has one entry, without a key.
+struct TomlTable {
+  std::vector<std::pair<std::string, TomlScalar>> entries;
+
+  bool operator==(const TomlTable&) const = default;
+};
+using TomlTables = std::vector<TomlTable>;  ///< an array with a table in it
+using TomlValue = std::variant<bool, int64_t, double, std::string, TomlArray, TomlTables>;
 
 struct TomlEntry {
   std::string key;      ///< full key: "zero.stage"

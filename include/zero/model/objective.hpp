@@ -32,6 +32,9 @@ struct Objective {
 
 /// Returns the objective whose sample is a text, of which each token is predicted.
 const Objective& next_token_objective();
+/// Returns the objective whose sample has documents, of which the learnt tokens are predicted. A
+/// family names it in front of "tokens": it acts for files of documents.
+const Objective& document_objective();
 /// Returns the objectives whose sample has a source and a target: texts of files, or texts with
 /// spans to restore.
 const Objective& pair_objective();

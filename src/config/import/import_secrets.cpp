@@ -180,6 +180,11 @@ void hide_words(TomlValue& value) {
   for (size_t i = 0; list && i < list->size(); ++i) {
     if (auto* word = std::get_if<std::string>(&(*list)[i])) *word = hidden_in(*word);
   }
+  auto* tables = std::get_if<TomlTables>(&value);
+  for (size_t i = 0; tables && i < tables->size(); ++i) {
+    for (auto& [key, item] : (*tables)[i].entries)
+      if (auto* word = std::get_if<std::string>(&item)) *word = hidden_in(*word);
+  }
 }
 
 /// True for a word that ends the values of a flag: another flag, the mark of a second command, or

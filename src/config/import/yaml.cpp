@@ -19,7 +19,7 @@ std::optional<TomlValue> plain_value(const std::string& word) {
 TomlScalar item_of(const std::optional<TomlValue>& value) {
   return std::visit(
       [](const auto& plain) -> TomlScalar {
-        if constexpr (std::is_same_v<std::decay_t<decltype(plain)>, TomlArray>) {
+        if constexpr (!std::is_constructible_v<TomlScalar, decltype(plain)>) {
           return kNestedList;
         } else {
           return plain;

@@ -11,7 +11,8 @@ bool Objective::measures(MetricSource source) const {
 }
 
 std::vector<const Objective*> objectives() {
-  return {&next_token_objective(), &pair_objective(), &span_objective(), &label_objective()};
+  return {&next_token_objective(), &document_objective(), &pair_objective(), &span_objective(),
+          &label_objective()};
 }
 
 const Objective& objective_for(const RunConfig& config) {

@@ -41,6 +41,7 @@ struct DataOptions {
   std::vector<std::string> known_labels = {};
   /// True: the model is evaluated. Its classes are known_labels, or numbers without names.
   bool keeps_labels = false;
+  bool packs = false;  ///< the model keeps the documents of a sample apart
   /// All counts of the model by their keys, for samples whose form depends on them.
   std::map<std::string, int64_t, std::less<>> model = {};
 };
@@ -79,6 +80,21 @@ const DataKind& span_data();
 /// Returns the kind of one or two texts with a label (label_file.hpp): a class, or a real number if
 /// the model's count "labels" is 1. Columns: label_form.hpp.
 const DataKind& label_data();
+
+/// Returns the kind of documents: files of records (document_file.hpp), of which data.packing fills
+/// samples. Columns: "tokens" [T] and "targets" [T], of i32. A target is -1 where nothing is
+/// learnt. With packing_of() = documents also "first" [T], the place in its sample where a token's
+/// document begins; padding begins at its own place. Throws SettingsError for that packing if the
+/// model does not pack.
+const DataKind& document_data();
+
+/// True if data.train or data.validation names documents: by their names files of records, a list,
+/// or any file if data.packing keeps documents apart.
+bool takes_documents(const DataConfig& data);
+
+/// Returns data.packing. "auto" is documents for files of records if the model packs, else none; of
+/// texts and tokens alone it is stream.
+Packing packing_of(const DataOptions& options);
 
 /// Returns the number of samples of data.train that are trained on. validation_fraction holds out
 /// the others. Leaves at least one sample on either side, else throws Error(kInput).

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -98,6 +99,9 @@ class Dataset {
  protected:
   /// Without `shuffle_seed`, samples come once, in the order of the source.
   Dataset(std::vector<DataColumn> columns, int64_t samples, std::optional<uint64_t> shuffle_seed);
+  /// Takes the sample at any position from `order`, for ever.
+  Dataset(std::vector<DataColumn> columns, int64_t samples,
+          std::function<int64_t(int64_t position)> order);
 
  private:
   /// Fills the columns of a sample; from samples() on, with nothing that counts.
@@ -110,6 +114,7 @@ class Dataset {
   int64_t samples_;
   std::optional<uint64_t> seed_;
   std::unique_ptr<const SampleOrder> order_;
+  std::function<int64_t(int64_t position)> own_order_ = nullptr;
   std::vector<LengthPair> pairs_;
   std::unique_ptr<const BucketOrder> grouped_;
 };
