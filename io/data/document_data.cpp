@@ -7,6 +7,7 @@
 #include "io/data/field_file.hpp"
 #include "io/data/id_file.hpp"
 #include "io/data/mixed_samples.hpp"
+#include "io/data/prepared_documents.hpp"
 #include "io/data/token_data.hpp"
 #include "io/data/two_texts.hpp"
 #include "zero/base/error.hpp"
@@ -19,7 +20,7 @@ namespace {
 constexpr const char *kTrain = "data.train", *kPacking = "data.packing";
 
 bool names_documents(const std::string& path) {
-  return names_fields(path) || path.ends_with(".parquet");
+  return names_fields(path) || names_prepared(path) || path.ends_with(".parquet");
 }
 
 /// True if a file of records is read.
@@ -83,7 +84,7 @@ class Opener {
       : options_(options),
         packing_(packing_of(options)),
         tokenizer_(open_tokenizer(options.data.tokenizer)),
-        rules_(rules_of(options, *tokenizer_)) {}
+        rules_(document_rules(options, *tokenizer_)) {}
 
   DataSets open() {
     const std::vector<DataPath> paths = data_paths(options_.data);
@@ -106,20 +107,6 @@ class Opener {
   }
 
  private:
-  static DocumentRules rules_of(const DataOptions& options, const Tokenizer& tokenizer) {
-    const DataConfig& data = options.data;
-    const int64_t known = known_ids(options, tokenizer).eos;
-    const int64_t end = data.eos_id >= 0 ? data.eos_id : known >= 0 ? known : options.ids.end;
-    if (end >= options.vocab_size) {
-      refuse_settings({"data.eos_id"}, end, " is beyond the model's vocabulary, which is of ",
-                      options.vocab_size, "; write one below");
-    }
-    return {.fields = {data.text_field, data.prompt_field, data.completion_field},
-            .special_tokens = data.special_tokens,
-            .end = int32_t(end),
-            .vocab_size = options.vocab_size};
-  }
-
   /// Refuses a count of samples from the first where parts are mixed by weights.
   void require_whole_mixture(const std::vector<DataPath>& paths) const {
     if (options_.data.max_train_samples == 0 || paths.front().weight == 0) return;
@@ -175,7 +162,9 @@ class Opener {
   }
 
   std::unique_ptr<DocumentSource> documents(const std::string& path) const {
-    if (names_documents(path)) return open_encoded_documents(path, rules_, tokenizer_);
+    if (names_prepared(path)) return open_prepared_documents(path, rules_, *tokenizer_);
+    if (names_documents(path))
+      return encoded_documents(open_document_file(path, rules_.fields), rules_, tokenizer_);
     return open_megatron_documents(path, options_.vocab_size);
   }
   std::unique_ptr<TokenSource> tokens(const std::string& path) const {
@@ -293,6 +282,7 @@ std::vector<std::string> files(const DataOptions& options) {
   for (const std::string& path : possible_paths(options.data)) {
     paths.push_back(path);
     if (path.ends_with(".bin")) paths.push_back(index_path(path));
+    if (names_prepared(path)) paths.push_back(prepared_list(path));
   }
   one.data.train = "";
   for (const std::string& path : token_data().files(one)) paths.push_back(path);
@@ -313,6 +303,20 @@ DataSets open(const DataOptions& options) {
 }
 
 }  // namespace
+
+DocumentRules document_rules(const DataOptions& options, const Tokenizer& tokenizer) {
+  const DataConfig& data = options.data;
+  const int64_t known = known_ids(options, tokenizer).eos;
+  const int64_t end = data.eos_id >= 0 ? data.eos_id : known >= 0 ? known : options.ids.end;
+  if (end >= options.vocab_size) {
+    refuse_settings({"data.eos_id"}, end, " is beyond the model's vocabulary, which is of ",
+                    options.vocab_size, "; write one below");
+  }
+  return {.fields = {data.text_field, data.prompt_field, data.completion_field},
+          .special_tokens = data.special_tokens,
+          .end = int32_t(end),
+          .vocab_size = options.vocab_size};
+}
 
 bool takes_documents(const DataConfig& data) {
   return data.packing != Packing::automatic || !data.train_parts.empty() || reads_records(data);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "io/data/document_file.hpp"
+#include "zero/io/data/data_kind.hpp"
 #include "zero/io/data/data_source.hpp"
 #include "zero/io/text/tokenizer.hpp"
 
@@ -40,6 +41,9 @@ class DocumentSource : public DataSource {
   /// Returns the count of learnt tokens in `count` from `first` on.
   virtual int64_t learnt(int64_t first, int64_t count) const = 0;
 
+  /// Returns the count of learnt tokens among the first `count` of a row, but for its first token.
+  virtual int64_t targets(int64_t row, int64_t count) const;
+
   /// Returns the place of a row's document in its file: "train.jsonl: line 7".
   virtual std::string place(int64_t row) const = 0;
   virtual Counts counts() const = 0;
@@ -55,10 +59,14 @@ struct DocumentRules {
   int64_t vocab_size = 0;      ///< vocabulary size of the model
 };
 
-/// Opens a file of documents as ids, encoded in memory as they are added.
-std::unique_ptr<DocumentSource> open_encoded_documents(const std::string& path,
-                                                       const DocumentRules& rules,
-                                                       std::shared_ptr<const Tokenizer> tokenizer);
+/// Returns the rules of a run. Throws SettingsError if the end token is beyond the vocabulary.
+DocumentRules document_rules(const DataOptions& options, const Tokenizer& tokenizer);
+
+/// Returns the documents of a file as ids, encoded in memory as they are added. Throws
+/// SettingsError if texts have no end token or the tokenizer knows more tokens than the model.
+std::unique_ptr<DocumentSource> encoded_documents(std::shared_ptr<const DocumentFile> file,
+                                                  const DocumentRules& rules,
+                                                  std::shared_ptr<const Tokenizer> tokenizer);
 
 /// Opens a Megatron-LM pair of files (token_source.hpp) with the borders of its documents, all of
 /// whose ids are learnt.

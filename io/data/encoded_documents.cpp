@@ -68,14 +68,18 @@ uint64_t fingerprint_of(const DocumentFile& file, const Tokenizer& tokenizer,
 /// The documents of a file, encoded and kept in memory.
 class EncodedDocuments : public DocumentSource {
  public:
-  EncodedDocuments(const std::string& path, const DocumentRules& rules,
+  EncodedDocuments(std::shared_ptr<const DocumentFile> file, const DocumentRules& rules,
                    std::shared_ptr<const Tokenizer> tokenizer)
       : rules_(rules),
         tokenizer_(std::move(tokenizer)),
-        file_(open_document_file(path, rules_.fields)),
+        file_(std::move(file)),
         ids_(rules.vocab_size),
         fingerprint_(fingerprint_of(*file_, *tokenizer_, rules_)) {
     if (file_->form() == DocumentForm::ids) return;
+    if (rules_.end < 0) {
+      refuse_settings({"data.eos_id", "data.tokenizer"}, "the tokenizer names no eos token, which ",
+                      "ends each document; write data.eos_id = NUMBER");
+    }
     vocab_size_ = std::max<int64_t>(tokenizer_->vocab_size(), rules_.end + 1);
     if (vocab_size_ > rules_.vocab_size) {
       refuse_settings({"data.tokenizer", "model.vocab_size"}, "the tokenizer knows ", vocab_size_,
@@ -155,7 +159,7 @@ class EncodedDocuments : public DocumentSource {
 
   DocumentRules rules_;
   std::shared_ptr<const Tokenizer> tokenizer_;
-  std::unique_ptr<DocumentFile> file_;
+  std::shared_ptr<const DocumentFile> file_;
   std::map<int64_t, int64_t> document_of_;  ///< [first row of an add()] its first in the file
   IdRows ids_;
   LearntBits learnt_;
@@ -173,10 +177,14 @@ DocumentSource::Counts& DocumentSource::Counts::operator+=(const Counts& other) 
   return *this;
 }
 
-std::unique_ptr<DocumentSource> open_encoded_documents(const std::string& path,
-                                                       const DocumentRules& rules,
-                                                       std::shared_ptr<const Tokenizer> tokenizer) {
-  return std::make_unique<EncodedDocuments>(path, rules, std::move(tokenizer));
+int64_t DocumentSource::targets(int64_t row, int64_t count) const {
+  return count < 2 ? 0 : learnt(begin(row) + 1, count - 1);
+}
+
+std::unique_ptr<DocumentSource> encoded_documents(std::shared_ptr<const DocumentFile> file,
+                                                  const DocumentRules& rules,
+                                                  std::shared_ptr<const Tokenizer> tokenizer) {
+  return std::make_unique<EncodedDocuments>(std::move(file), rules, std::move(tokenizer));
 }
 
 }  // namespace zero

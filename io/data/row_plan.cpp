@@ -10,11 +10,6 @@
 namespace zero {
 namespace {
 
-/// Returns the learnt targets of a document's piece: its first token has no token before it.
-int64_t targets_in(const DocumentSource& source, const RowPiece& piece) {
-  return piece.count < 2 ? 0 : source.learnt(piece.first + 1, piece.count - 1);
-}
-
 /// Returns the piece of each document with a target, in their order. Counts the others in `plan`.
 std::vector<RowPiece> pieces_of(const DocumentSource& source, const DocumentRange& range,
                                 const RowRules& rules, RowPlan& plan) {
@@ -32,7 +27,7 @@ std::vector<RowPiece> pieces_of(const DocumentSource& source, const DocumentRang
     const RowPiece piece{.first = source.begin(row),
                          .count = int32_t(std::min(tokens, rules.length)),
                          .document = int32_t(row)};
-    if (targets_in(source, piece) > 0)
+    if (source.targets(row, piece.count) > 0)
       pieces.push_back(piece);
     else
       ++plan.unlearnt;
@@ -99,8 +94,10 @@ void fill_rows(const std::vector<RowPiece>& pieces, const std::vector<int64_t>& 
 void count_targets(const DocumentSource& source, RowPlan& plan) {
   plan.counted.assign(size_t(plan.rows()), 0);
   for (int64_t row = 0; row < plan.rows(); ++row) {
-    for (int64_t i = plan.begins[size_t(row)]; i < plan.begins[size_t(row) + 1]; ++i)
-      plan.counted[size_t(row)] += int32_t(targets_in(source, plan.pieces[size_t(i)]));
+    for (int64_t i = plan.begins[size_t(row)]; i < plan.begins[size_t(row) + 1]; ++i) {
+      const RowPiece& piece = plan.pieces[size_t(i)];
+      plan.counted[size_t(row)] += int32_t(source.targets(piece.document, piece.count));
+    }
   }
 }
 

@@ -139,6 +139,7 @@ std::vector<Syntax> commands_on_runs() {
        Command::data,
        "INPUT.toml",
        {{"--steps", &CommandLine::steps},
+        {"--prepare", &CommandLine::prepare},
         {"--from", &CommandLine::from},
         {"--ranks", Count{&CommandLine::ranks, 1, comm::kMostRanks, "number of ranks"}},
         {"--decode", &CommandLine::decode},

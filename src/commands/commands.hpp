@@ -48,8 +48,9 @@ struct CommandLine {
   std::string machine;         ///< plan: --machine; "" = this host, by the rates of run.machine
   bool max_batch = false;
   bool json = false;
-  std::string steps;  ///< data: "3" or "1..3"; "" = none
-  std::string from;   ///< data: checkpoints of a run that goes on; "" = first step
+  std::string steps;    ///< data: "3" or "1..3"; "" = none
+  std::string prepare;  ///< data: a new prepared set; "" = none
+  std::string from;     ///< data: checkpoints of a run that goes on; "" = first step
   bool decode = false;
   std::string scratch = ".";        ///< doctor: folder to test writing in
   bool card = false;                ///< doctor: only the name that plan --machine knows
@@ -99,6 +100,7 @@ int plan(const CommandLine& line);
 /// Shows the data of an input file for --ranks ranks: files, formats, counts and the fingerprint.
 /// --steps adds the samples of those steps, read as the trainer reads them. --decode adds their
 /// text. --json prints one object of the counts or, with --steps, one a sample with all its tokens.
+/// --prepare writes the documents of data.train as a prepared set instead.
 /// Needs no peers. Throws Error(kInput) for damaged data, as training would.
 int data(const CommandLine& line);
 

@@ -24,6 +24,8 @@ constexpr const char* kCommands =
       --from DIR           of a run that goes on from there, perhaps with another batch
       --ranks N            among N ranks (1)
       --decode             with their text
+      --prepare DIR        write the documents of data.train as ids into DIR.documents, which
+                           data.train then names; goes on where a killed one ended
       --json               as JSON, one object a sample with all its tokens
   zeroapp doctor, mpirun -n 2 zeroapp doctor          what this machine and its set-up give a run
       --scratch FOLDER     where to try writing (the current folder)

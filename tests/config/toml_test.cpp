@@ -25,6 +25,28 @@ std::string problem(std::string_view text) {
   return std::to_string(first.line) + ": " + first.key + ": " + first.what;
 }
 
+TEST(Toml, ReadsTablesInAnArray) {
+  const std::string line = R"(["a", {path = "b", weight = 0.5}, {n = -1}])";
+  const TomlValue value = only_value("a = " + line);
+  EXPECT_EQ(value, TomlValue(TomlTables{
+                       {{{"", "a"}}}, {{{"path", "b"}, {"weight", 0.5}}}, {{{"n", int64_t(-1)}}}}));
+  EXPECT_EQ(to_text(value), line);
+  EXPECT_EQ(type_name(value), "an array");
+  TomlValue other;
+  std::string what;
+  for (const auto& [wrong, words] : std::map<std::string, std::string>{
+           {"[{}]", "a table looks like {key = value, key = value}"},
+           {"[{a}]", "key = value wants ="},
+           {"[{a = 1 b = 2}]", "a table wants , between its keys and } at its end"},
+           {"[{a = 1, a = 2}]", "a stands twice in one table"},
+           {"[{a = [1]}]", "an array inside an array is not read"},
+           {"[{a = {b = 1}}]", "{inline tables} are not read; write a [section] or dotted keys"},
+           {"{a = 1}", "{inline tables} are not read; write a [section] or dotted keys"}}) {
+    EXPECT_FALSE(parse_toml_value(wrong, other, what)) << wrong;
+    EXPECT_EQ(what, words) << wrong;
+  }
+}
+
 TEST(Toml, PassesOverAByteOrderMarkAtItsStart) {
   const TomlDocument marked = parse_toml(
       "\xEF\xBB\xBF"

@@ -41,8 +41,10 @@ inline std::string llmc_file(const std::vector<int64_t>& ids, bool wide) {
   return header + id_bytes(ids, wide ? 4 : 2);
 }
 
-/// What Megatron-LM's mapped index says of sequences of these sizes, each a document.
-inline std::string mapped_index(const std::vector<int64_t>& sizes, int code, int bytes) {
+/// What Megatron-LM's mapped index says of sequences of these sizes, each a document, or of these
+/// borders of documents.
+inline std::string mapped_index(const std::vector<int64_t>& sizes, int code, int bytes,
+                                const std::vector<int64_t>& joined = {}) {
   std::vector<int64_t> places, borders = {0};
   int64_t at = 0;
   for (const int64_t size : sizes) {
@@ -50,6 +52,7 @@ inline std::string mapped_index(const std::vector<int64_t>& sizes, int code, int
     at += size * bytes;
     borders.push_back(int64_t(places.size()));
   }
+  if (!joined.empty()) borders = joined;
   return std::string("MMIDIDX\0\0", 9) + little(1, 8) + little(uint64_t(code), 1) +
          little(sizes.size(), 8) + little(borders.size(), 8) + id_bytes(sizes, 4) +
          id_bytes(places, 8) + id_bytes(borders, 8);
