@@ -168,10 +168,10 @@ TEST(Catalogues, NameTheirFamilies) {
 }
 
 TEST(Catalogues, FindTheObjectivesOfEachFamily) {
-  EXPECT_EQ(catalogue().models.front().objectives[0].functions, &next_token_objective());
+  EXPECT_EQ(catalogue().models.front().objectives[1].functions, &next_token_objective());
   EXPECT_EQ(catalogue().models[2].objectives[1].functions, &span_objective());
   EXPECT_THAT(testing_support::refusal_of(Exit::kInternal, [] { Catalogue({&gpt2_family()}, {}); }),
-              ::testing::HasSubstr("GPT-2 learns tokens, an objective which is not there"));
+              ::testing::HasSubstr("GPT-2 learns documents, an objective which is not there"));
 }
 
 }  // namespace

@@ -23,11 +23,30 @@ using testing_support::unset_config;
 TEST(Objectives, TakeTheirDataAndTheirUnit) {
   EXPECT_EQ(&objective_for(unset_config()), &next_token_objective());
   EXPECT_EQ(next_token_objective().data, &token_data());
+  EXPECT_EQ(document_objective().data, &document_data());
   EXPECT_EQ(span_objective().data, &span_data());
   EXPECT_EQ(label_objective().data, &label_data());
   for (const Objective* one : objectives())
     EXPECT_EQ(one->counted_by, one == &label_objective() ? kBySample : kByToken);
   testing_support::refusal_of(Exit::kInternal, [] { objective_for({}); });
+}
+
+TEST(Objectives, AreChosenByTheFilesOfARun) {
+  RunConfig config = unset_config();
+  for (const char* text : {"a.txt", "a.bin", "synthetic"}) {
+    config.data.train = text;
+    EXPECT_EQ(&objective_for(config), &next_token_objective()) << text;
+  }
+  for (const char* records : {"a.jsonl", "a.json.zst", "a.csv", "a.tsv", "a.documents"}) {
+    config.data.train = records;
+    EXPECT_EQ(&objective_for(config), &document_objective()) << records;
+  }
+  config.data.train = "a.txt";
+  config.data.validation = "v.jsonl";
+  EXPECT_EQ(&objective_for(config), &document_objective());
+  config.data.validation = "";
+  config.data.packing = Packing::stream;
+  EXPECT_EQ(&objective_for(config), &document_objective());
 }
 
 TEST(Objectives, OfPairsScoreTextsByCounts) {
@@ -121,9 +140,10 @@ TEST(Catalogues, GiveAFamilyTheObjectivesThatFitItsTrunkBeforeItsOwn) {
   all.push_back(&objective);
   const Catalogue catalogue({&gpt2_family()}, all);
   const auto& own = catalogue.models.front().objectives;
-  ASSERT_EQ(own.size(), 2u);
+  ASSERT_EQ(own.size(), 3u);
   EXPECT_EQ(own[0].functions, &objective);
-  EXPECT_EQ(own[1].functions, &next_token_objective());
+  EXPECT_EQ(own[1].functions, &document_objective());
+  EXPECT_EQ(own[2].functions, &next_token_objective());
 }
 
 }  // namespace
