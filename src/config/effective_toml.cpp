@@ -26,6 +26,11 @@ std::map<std::string, std::string> derived_values(const RunConfig& c) {
     add(automatic && !source.empty(), text("model.", count.name), source,
         written_as(count, numbers.count(count.name)));
   }
+  for (const ModelRate& rate : family_of(c.model).rates) {
+    const bool automatic = rate.range.automatic && c.model.numbers.rate(rate.name) == 0;
+    add(automatic, text("model.", rate.name), named ? "model.name" : "model.family",
+        numbers.rate(rate.name));
+  }
   const Schedule schedule = schedule_of(c);
   add(c.scheduler.warmup_max_lr == 0, "scheduler.warmup_max_lr", "optimizer.lr",
       schedule.config.warmup_max_lr);

@@ -1,6 +1,7 @@
 #include "zero/config/model_keys.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include "src/config/key_contradictions.hpp"
 #include "zero/base/error.hpp"
@@ -52,6 +53,15 @@ std::vector<std::string> names_of(const ModelFamily& family) {
   std::vector<std::string> names;
   for (const ModelCount& count : family.counts) {
     if (!count.by_task) names.emplace_back(count.name);
+  }
+  return names;
+}
+
+/// Returns names_of() and those of rates that "auto" derives.
+std::vector<std::string> all_names_of(const ModelFamily& family) {
+  std::vector<std::string> names = names_of(family);
+  for (const ModelRate& rate : family.rates) {
+    if (rate.range.automatic) names.emplace_back(rate.name);
   }
   return names;
 }
@@ -109,9 +119,21 @@ std::string model_twice(const RunConfig& c) {
   const bool numbers = std::any_of(names.begin(), names.end(), [&](const std::string& name) {
     return written_count(c, name) != 0;
   });
-  if (!is_named(c) || !numbers) return kFine;
-  return text("model.name = \"", c.model.name,
-              "\" already says the numbers of the model; remove the name or ", listed(names, ", "));
+  if (!is_named(c)) return kFine;
+  if (numbers) {
+    return text("model.name = \"", c.model.name,
+                "\" already says the numbers of the model; remove the name or ",
+                listed(names, ", "));
+  }
+  const ModelSize* size = find_model_size(c.model.table, c.model.name);
+  for (const ModelRate& rate : family_of(c.model).rates) {
+    const double asked = written(c.model.numbers.rates, rate.name, 0.0);
+    if (!size || !rate.range.automatic || asked == 0) continue;
+    if (asked == written(size->rates, rate.name, rate.usual)) continue;
+    return text("model.name = \"", c.model.name, "\" already says ", rate.name,
+                "; remove it or the name");
+  }
+  return kFine;
 }
 
 std::string no_model(const RunConfig& c) {
@@ -160,9 +182,12 @@ Rule foreign_number(const ModelFamily& family, const ModelFamily& other, std::st
 }
 
 void add_foreign(const ModelTable& table, const ModelFamily& family, std::vector<Rule>& rules) {
-  const auto lacks = [](const auto& numbers, std::string_view name) {
+  std::set<std::string_view>
+      known;  // the first family of the table that has a number stands for it
+  const auto lacks = [&](const auto& numbers, std::string_view name) {
     return std::none_of(numbers.begin(), numbers.end(),
-                        [&](const auto& number) { return number.name == name; });
+                        [&](const auto& number) { return number.name == name; }) &&
+           known.insert(name).second;
   };
   for (const ModelFamily& other : table) {
     for (const ModelCount& count : other.counts) {
@@ -226,9 +251,12 @@ ModelNumbers model_numbers(const RunConfig& config) {
     if (number == 0 && count.otherwise) number = count.otherwise(config);
   }
   for (const ModelRate& rate : family.rates) {
-    numbers.rates[std::string(rate.name)] =
-        written(config.model.numbers.rates, rate.name, rate.initial);
+    double& number = numbers.rates[std::string(rate.name)];
+    number = written(config.model.numbers.rates, rate.name, rate.initial);
+    if (number != 0 || !rate.range.automatic) continue;
+    number = size ? written(size->rates, rate.name, rate.usual) : rate.usual;
   }
+  numbers.lists = config.model.numbers.lists;
   return numbers;
 }
 
@@ -250,7 +278,7 @@ std::vector<Rule> model_rules(const ModelConfig& model) {
   const std::vector<std::string> needed = needed_by(family);
   std::vector<Rule> all = {
       {.keys = {"model.name"}, .broken = unknown_model, .example = {"model.name = \"gpt5\""}},
-      {.keys = with_name(names_of(family)),
+      {.keys = with_name(all_names_of(family)),
        .broken = model_twice,
        .example = {size_line(family), key_of(needed.front()) + " = 2"}},
       {.keys = with_name(needed), .broken = no_model, .example = {"model.name = \"\""}}};

@@ -68,6 +68,16 @@ class Reader {
     report_.derived("optimizer.betas", "optimizer.type");
   }
 
+  /// Sets the family's own default of each rate that the input does not have.
+  void take_initial_rates(ModelConfig& model) {
+    for (const ModelRate& rate : family_of(model).rates) {
+      double& number = model.numbers.rates.find(rate.name)->second;
+      if (is_written(rate.name) || number == rate.initial) continue;
+      number = rate.initial;
+      report_.derived(text("model.", rate.name), "model.family");
+    }
+  }
+
   /// Fills the keys that [model] omits with the numbers of the model that the run begins from.
   void take_start(RunConfig& config, const StartNumbers& start) {
     ModelConfig& model = config.model;
@@ -90,6 +100,7 @@ class Reader {
       assign(*find("model.family"), TomlValue(std::string(start.family)));
       report_.derived("model.family", kStart);
       family = &family_of(model);
+      take_initial_rates(model);
     }
     const ModelSize* size = find_model_size(model.table, model.name);
     for (size_t i = 0; i < family->counts.size(); ++i) {
@@ -107,11 +118,17 @@ class Reader {
       }
     }
     for (const ModelRate& rate : family->rates) {
-      if (!rate.network || !is_written(rate.name)) continue;
+      if (!rate.network || !is_written(rate.name) || is_automatic(rate, model)) continue;
       const double wanted = start.numbers.rate(rate.name), asked = model.numbers.rate(rate.name);
       if (float(asked) != float(wanted)) differ(rate.name, text(wanted), text(asked));
     }
+    for (const auto& [name, asked] :
+         size ? size->rates : std::map<std::string, double, std::less<>>()) {
+      const double wanted = start.numbers.rate(name);
+      if (float(asked) != float(wanted)) differ(name, text(wanted), text(asked));
+    }
     if (start.must_agree && !differing.empty()) refuse_start(start, differing);
+    model.numbers.lists = start.numbers.lists;
     take_rates(model, start);
   }
 
@@ -151,6 +168,10 @@ class Reader {
         family.rates, [&](const ModelRate& one) { return one.network && one.name == rate; });
   }
 
+  static bool is_automatic(const ModelRate& rate, const ModelConfig& model) {
+    return rate.range.automatic && model.numbers.rate(rate.name) == 0;
+  }
+
   bool is_written(std::string_view name) const {
     return report_.location_of(text("model.", name)).origin != Location::Origin::nowhere;
   }
@@ -174,7 +195,10 @@ class Reader {
         model.numbers.rates[name] = rate;
         continue;
       }
-      if (is_written(name)) continue;
+      const bool is_auto = std::ranges::any_of(family_of(model).rates, [&](const ModelRate& rate) {
+        return rate.name == name && is_automatic(rate, model);
+      });
+      if (is_written(name) && !is_auto) continue;
       if (!start.mixed_rates.empty() && !is_part_of_network(family_of(model), name)) {
         refuse(Exit::kInput, "model.init_from: ", start.place, ": says ", start.mixed_rates,
                ", and one rate acts here; write ", key, " = the rate to train with");
@@ -354,6 +378,7 @@ ConfigInput read_config(const ModelTable& models, std::string_view text, const s
   int position = 0;
   for (const std::string& argument : overrides) reader.read_override(argument, ++position);
   reader.take_betas(input.config.optimizer);
+  reader.take_initial_rates(input.config.model);
   derive_output(file, input.config, report);
   if (const auto numbers = start && !report.any_failed() ? start(input.config) : std::nullopt)
     reader.take_start(input.config, *numbers);

@@ -1,5 +1,6 @@
 #include "src/model/blenderbot.hpp"
 #include "src/model/deberta.hpp"
+#include "src/model/decoder.hpp"
 #include "src/model/gpt2.hpp"
 #include "src/model/t5.hpp"
 #include "zero/model/family.hpp"
@@ -8,8 +9,11 @@
 namespace zero::model {
 
 Catalogue catalogue() {
-  return Catalogue({&gpt2_family(), &t5_family(), &blenderbot_family(), &deberta_family()},
-                   objectives());
+  std::vector<const Family*> families = {&gpt2_family(), &t5_family(), &blenderbot_family(),
+                                         &deberta_family()};
+  const std::vector<const Family*> decoders = decoder_families();
+  families.insert(families.end(), decoders.begin(), decoders.end());
+  return Catalogue(families, objectives());
 }
 
 }  // namespace zero::model

@@ -87,13 +87,17 @@ DataForm data_form(const Architecture& model) { return row(model).data_form(mode
 Architecture architecture_of(const RunConfig& config) {
   const Family* family = family_of(config.model).functions;
   ZERO_REQUIRE(family, "a table of models without functions");
-  ModelNumbers numbers = model_numbers(config);
+  Architecture model{.family = family, .numbers = model_numbers(config)};
+  const ModelSize* size = find_model_size(config.model.table, config.model.name);
   for (const auto& [name, usual] : family->constants) {
     const auto said = config.model.numbers.rates.find(name);
-    numbers.rates[name] = said == config.model.numbers.rates.end() ? usual : said->second;
+    const bool is_said = said != config.model.numbers.rates.end();
+    const bool is_sized = size && size->rates.contains(name);
+    model.numbers.rates[name] = is_said ? said->second : is_sized ? size->rates.at(name) : usual;
   }
-  for (auto& [name, rate] : numbers.rates) rate = float(rate);
-  return {.family = family, .numbers = std::move(numbers)};
+  for (auto& [name, rate] : model.numbers.rates) rate = float(rate);
+  if (family->complete) family->complete(model);
+  return model;
 }
 
 Architecture architecture_in(const Catalogue& catalogue, HubConfig& config) {

@@ -53,6 +53,47 @@ HubConfig::HubConfig(std::string_view content, std::string name) : name_(std::mo
   read_json(content, name_, {.depth = 8, .keys = 20'000}, scalars);
 }
 
+bool HubConfig::names(const std::string& key) const {
+  asked_.insert(key);
+  return values_.contains(key) || lists_.contains(key) || opens(key);
+}
+
+bool HubConfig::opens(const std::string& key) const {
+  const auto inside = values_.lower_bound(key + ".");
+  const auto list = lists_.lower_bound(key + ".");
+  return (inside != values_.end() && inside->first.starts_with(key + ".")) ||
+         (list != lists_.end() && list->first.starts_with(key + "."));
+}
+
+std::vector<double> HubConfig::numbers(const std::string& key) const {
+  asked_.insert(key);
+  const auto list = lists_.find(key);
+  std::vector<JsonScalar> values;
+  if (list != lists_.end()) {
+    values = list->second;
+  } else if (has(key)) {
+    values = {values_.at(key)};
+  }
+  std::vector<double> numbers;
+  for (const JsonScalar& value : values) {
+    const auto* whole = std::get_if<int64_t>(&value);
+    const auto* real = std::get_if<double>(&value);
+    if (!whole && !real) fail(key, "write numbers");
+    numbers.push_back(whole ? double(*whole) : *real);
+  }
+  return numbers;
+}
+
+std::vector<int64_t> HubConfig::wholes(const std::string& key, int64_t most) const {
+  std::vector<int64_t> wholes;
+  for (const double number : numbers(key)) {
+    if (!(number >= 0 && number <= double(most)) || number != double(int64_t(number)))
+      fail(key, text("write integers from 0 to ", most));
+    wholes.push_back(int64_t(number));
+  }
+  return wholes;
+}
+
 int64_t HubConfig::count(const std::string& key, int64_t most) const {
   const int64_t* number = find<int64_t>(key);
   if (!number || *number < 1 || *number > most) fail(key, text("write 1 to ", most));
@@ -70,6 +111,7 @@ int64_t HubConfig::whole_or(const std::string& key, int64_t otherwise) const {
 }
 
 std::vector<std::string> HubConfig::words(const std::string& key) const {
+  asked_.insert(key);
   std::vector<std::string> words;
   const auto list = lists_.find(key);
   if (list == lists_.end()) {
@@ -114,6 +156,13 @@ std::string HubConfig::word_or(const std::string& key, const std::string& otherw
   return word ? *word : otherwise;
 }
 
+double HubConfig::number_or(const std::string& key, double low, double high,
+                            double otherwise) const {
+  const double number = real_or(key, otherwise);
+  if (has(key) && !(number >= low && number <= high)) fail(key, text("write ", low, " to ", high));
+  return number;
+}
+
 double HubConfig::real_or(const std::string& key, double otherwise) const {
   if (!has(key)) return otherwise;
   if (const int64_t* whole = find<int64_t>(key)) return double(*whole);
@@ -151,9 +200,7 @@ void HubConfig::require_id(const std::string& key, int64_t wanted) const {
 }
 
 void HubConfig::require_none(const std::string& key, const std::string& fault_and_advice) const {
-  const auto inside = values_.lower_bound(key + ".");
-  const bool holds = inside != values_.end() && inside->first.starts_with(key + ".");
-  if (holds || has(key)) refuse(Exit::kInput, name_, ": ", key, ": ", fault_and_advice);
+  if (opens(key) || has(key)) refuse(Exit::kInput, name_, ": ", key, ": ", fault_and_advice);
 }
 
 void HubConfig::fail(const std::string& key, const std::string& advice) const {
@@ -162,13 +209,31 @@ void HubConfig::fail(const std::string& key, const std::string& advice) const {
          "; a model with another value computes what is not built here, so take another model");
 }
 
+void HubConfig::require_all_asked(
+    const std::function<bool(std::string_view key)>& is_harmless) const {
+  for (const auto& [key, value] : values_) {
+    const auto list = lists_.find(key);
+    const bool* flag = std::get_if<bool>(&value);
+    const bool is_nothing = std::holds_alternative<std::nullptr_t>(value) || (flag && !*flag);
+    if (asked_.contains(key) || is_harmless(key.substr(0, key.find('.')))) continue;
+    if (is_nothing && (list == lists_.end() || list->second.size() == 1)) continue;
+    refuse(Exit::kInput, name_, ": ", shown(key), " is ", shown_json(value), ": nothing in a ",
+           class_, " here goes by this key; remove it if it changes no number of the model, or ",
+           "take a model without it");
+  }
+}
+
 bool HubConfig::has(const std::string& key) const {
+  asked_.insert(key);
   const auto found = values_.find(key);
   return found != values_.end() && !std::holds_alternative<std::nullptr_t>(found->second);
 }
 
 template <class T>
 const T* HubConfig::find(const std::string& key) const {
+  asked_.insert(key);
+  const auto list = lists_.find(key);
+  if (list != lists_.end() && list->second.size() > 1) return nullptr;
   const auto found = values_.find(key);
   return found == values_.end() ? nullptr : std::get_if<T>(&found->second);
 }

@@ -249,6 +249,7 @@ RunConfig evaluation_config(const ModelTable& models, const StoredModel& model,
   RunConfig config = read_config(models, settings.text, settings.name, own, Writer::run).config;
   for (const auto& [name, usual] : description.model.family->constants)
     config.model.numbers.rates[name] = description.model.numbers.rate(name);
+  config.model.numbers.lists = description.model.numbers.lists;
   if (config.data.validation.empty() && config.data.validation_fraction == 0) {
     refuse(Exit::kUsage, "no validation data: write data.validation=FILE");
   }

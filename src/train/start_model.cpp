@@ -13,7 +13,7 @@ StartNumbers start_of(const stored::ModelDescription& description, const std::st
   const auto& [family, numbers] = description.model;
   StartNumbers start{.place = place,
                      .family = family->settings.name,
-                     .numbers = {.counts = numbers.counts},
+                     .numbers = {.counts = numbers.counts, .lists = numbers.lists},
                      .classes = description.classes,
                      .mixed_rates = description.mixed_dropout};
   constexpr const char* kDropout = "dropout";

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -66,8 +67,9 @@ std::string written_as(const ModelCount& count, int64_t number);
 struct ModelRate {
   std::string_view name;
   Range range;
-  double initial;        ///< default value
+  double initial;        ///< default value, of a family that is not the table's first
   bool network = false;  ///< part of the network
+  double usual = 0;      ///< meaning of "auto" in a model without a name
 };
 
 /// The count that every family has: the width of a token between blocks.
@@ -78,6 +80,9 @@ inline constexpr std::string_view kLabelCount = "labels";
 struct ModelSize {
   std::string_view name;
   std::vector<int64_t> counts;  ///< in the order of ModelFamily::counts, those by_task left out
+  /// Rates of the network that differ from the family's, by name: "auto" means them. Those without
+  /// a key are model::Family::constants.
+  std::map<std::string, double, std::less<>> rates = {};
 };
 
 struct ModelFamily {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -59,14 +60,15 @@ struct DataForm {
   ModelIds ids = {};
 };
 
-/// The scalars of a config.json of Hugging Face, by their keys joined by dots, and lists of words.
-/// The readers throw Error(kInput), with the file, the key and a value that works, if a value is
-/// missing or out of range.
+/// The scalars of a config.json of Hugging Face, by their keys joined by dots, and its lists. The
+/// readers throw Error(kInput), with the file, the key and a value that works, if a value is
+/// missing or out of range. They remember the keys that were asked for.
 class HubConfig {
  public:
   /// Parses `content`; `name` is for messages. Throws Error(kInput) if it is not a JSON object.
   HubConfig(std::string_view content, std::string name);
 
+  const std::string& name() const { return name_; }
   /// Sets the class that messages compare the file with: "GPT2LMHeadModel".
   void compare_with(std::string_view hub_class) { class_ = hub_class; }
 
@@ -83,7 +85,21 @@ class HubConfig {
   /// Returns an fp32 number that can be added to a variance.
   float epsilon_or(const std::string& key, double otherwise) const;
   float share_or(const std::string& key, double otherwise) const;
+  /// Returns a number from `low` to `high`.
+  double number_or(const std::string& key, double low, double high, double otherwise) const;
   bool flag_or(const std::string& key, bool otherwise) const;
+  /// Returns the numbers of a list, or a single one; none if the key is missing.
+  std::vector<double> numbers(const std::string& key) const;
+  /// Returns numbers() that are integers from 0 to `most`.
+  std::vector<int64_t> wholes(const std::string& key, int64_t most) const;
+  /// True if the file has the key, even with null.
+  bool names(const std::string& key) const;
+  /// True if the key has a value other than null.
+  bool has(const std::string& key) const;
+  /// True if the value is a string.
+  bool is_word(const std::string& key) const { return find<std::string>(key); }
+  /// True if the key is an object with any key.
+  bool opens(const std::string& key) const;
   /// Throws if the key has the other value, which means another network.
   void require(const std::string& key, bool wanted) const;
   /// Throws if a special token's id differs from `wanted`. The key may be missing.
@@ -91,12 +107,13 @@ class HubConfig {
   /// Throws if the key has a value, except null or an empty one, because another network or form of
   /// weights needs it.
   void require_none(const std::string& key, const std::string& fault_and_advice) const;
+  /// Throws Error(kInput) with the first key that nobody has asked for, unless its value is null,
+  /// false or empty. `is_harmless` knows the keys, without those inside, that may have any value.
+  void require_all_asked(const std::function<bool(std::string_view key)>& is_harmless) const;
   /// Throws Error(kInput) with the key's value, or that it is missing, and the advice.
   [[noreturn]] void fail(const std::string& key, const std::string& advice) const;
 
  private:
-  /// True if the key has a value other than null.
-  bool has(const std::string& key) const;
   template <class T>
   const T* find(const std::string& key) const;
   double real_or(const std::string& key, double otherwise) const;
@@ -104,6 +121,7 @@ class HubConfig {
   std::string name_, class_;
   std::map<std::string, JsonScalar> values_;
   std::map<std::string, std::vector<JsonScalar>> lists_;
+  mutable std::set<std::string> asked_;
 };
 
 /// The size of a probe. Host and device probes fill such a machine. A narrow probe's steps show the
@@ -197,6 +215,9 @@ struct Family {
   /// Returns the numbers in a config.json. Throws Error(kInput) by HubConfig::fail() for a network
   /// that forward() does not build.
   ModelNumbers (*from_hub)(const HubConfig&);
+  /// Adds lists that the numbers lack, as for a model that keys define. nullptr: the family has
+  /// none.
+  void (*complete)(Architecture&) = nullptr;
   /// Decides by a folder's tensors where config.json is ambiguous. nullptr: it never is.
   void (*settle)(ModelNumbers&, const Stores&) = nullptr;
   /// Returns the entries in the order of the file, with `dtype` as torch_dtype among them.
