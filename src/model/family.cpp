@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "src/model/unbuilt_types.hpp"
 #include "zero/base/error.hpp"
 #include "zero/model/objective.hpp"
 
@@ -110,7 +111,9 @@ Architecture architecture_in(const Catalogue& catalogue, HubConfig& config) {
     require_plain_weights(config);
     return {.family = family, .numbers = family->from_hub(config)};
   }
-  config.fail("model_type", "only " + joined(catalogue, &Family::hub_type, "\""));
+  const std::string only = "only " + joined(catalogue, &Family::hub_type, "\"");
+  const std::string_view lack = lack_for(type);
+  config.fail("model_type", lack.empty() ? only : text(lack, ", which is not built; ", only));
 }
 
 std::string mixed_dropout(const Family& family, const HubConfig& config) {

@@ -49,11 +49,16 @@ GoldenTensor read_tensor(const nlohmann::json& from) {
                       .shape = from.at("shape"),
                       .offset = from.at("offset"),
                       .amplitude = from.at("amplitude"),
-                      .gradient = unpack<double>(from.at("gradient"))};
-  int64_t numel = 1;
-  for (int64_t extent : tensor.shape) numel *= extent;
-  if (numel != tensor.numel()) {
-    refuse(Exit::kInput, tensor.name, ": ", tensor.numel(), " gradients for ", numel, " elements");
+                      .gradient = {}};
+  if (from.contains("projections")) {
+    tensor.norm = from.at("norm");
+    tensor.projections = unpack<double>(from.at("projections"));
+    return tensor;
+  }
+  tensor.gradient = unpack<double>(from.at("gradient"));
+  if (int64_t(tensor.gradient.size()) != tensor.numel()) {
+    refuse(Exit::kInput, tensor.name, ": ", tensor.gradient.size(), " gradients for ",
+           tensor.numel(), " elements");
   }
   return tensor;
 }
@@ -184,6 +189,26 @@ GoldenLabels read_golden_labels(const nlohmann::json& from) {
   return golden;
 }
 
+GoldenDecoder read_golden_decoder(const nlohmann::json& from) {
+  const nlohmann::json &data = from.at("data"), &greedy = from.at("greedy");
+  GoldenDecoder golden{.hub = from.at("hub").dump(),
+                       .samples = int64_t(data.at("tokens").size()),
+                       .length = int64_t(data.at("tokens").at(0).size()),
+                       .tokens = joined(data.at("tokens")),
+                       .targets = joined(data.at("targets")),
+                       .first = {},
+                       .counted = 0,
+                       .loss = from.at("loss"),
+                       .tensors = {},
+                       .prompt = greedy.at("prompt"),
+                       .text = greedy.at("tokens"),
+                       .logits = unpack<double>(greedy.at("logits"))};
+  if (data.contains("first")) golden.first = joined(data.at("first"));
+  golden.counted = std::ranges::count_if(golden.targets, [](int32_t label) { return label >= 0; });
+  for (const auto& tensor : from.at("tensors")) golden.tensors.push_back(read_tensor(tensor));
+  return golden;
+}
+
 /// What `read` makes of tests/golden/<name>.
 template <class Read>
 auto load(const std::string& name, const Read& read) {
@@ -217,6 +242,19 @@ GoldenLabels load_golden_labels(const std::string& name) {
   return load(name + ".json", read_golden_labels);
 }
 
+GoldenDecoder load_golden_decoder(const std::string& name) {
+  return load("decoder_" + name + ".json", read_golden_decoder);
+}
+
+std::vector<double> projected(std::span<const double> gradient, int64_t index, size_t count) {
+  std::vector<double> sums(count);
+  for (size_t i = 0; i < gradient.size(); ++i) {
+    const uint32_t bits = golden_hash(uint32_t(5000 + index), uint32_t(i));
+    for (size_t j = 0; j < count; ++j) sums[j] += (bits >> j & 1) != 0 ? -gradient[i] : gradient[i];
+  }
+  return sums;
+}
+
 std::vector<GoldenBuckets> load_golden_buckets() {
   return load("deberta_buckets.json", [](const nlohmann::json& from) {
     std::vector<GoldenBuckets> tables;
@@ -244,7 +282,7 @@ uint32_t golden_hash(uint32_t stream, uint32_t element) {
 }
 
 std::vector<float> golden_weights(const GoldenTensor& tensor, int64_t index) {
-  std::vector<float> weights(tensor.gradient.size());
+  std::vector<float> weights(size_t(tensor.numel()));
   for (size_t i = 0; i < weights.size(); ++i) {
     const double share = golden_hash(uint32_t(index), uint32_t(i)) / 4294967296.0;
     weights[i] = float(tensor.offset + tensor.amplitude * (share - 0.5));

@@ -19,9 +19,15 @@ struct GoldenTensor {
   std::vector<int64_t> shape;
   double offset;
   double amplitude;
-  std::vector<double> gradient;  ///< of the mean loss of stream 0, row-major
+  std::vector<double> gradient;          ///< of the mean loss of stream 0, row-major
+  double norm = 0;                       ///< of a gradient that is not in the file whole
+  std::vector<double> projections = {};  ///< of it: projected()
 
-  int64_t numel() const { return int64_t(gradient.size()); }
+  int64_t numel() const {
+    int64_t numel = 1;
+    for (const int64_t extent : shape) numel *= extent;
+    return numel;
+  }
 };
 
 /// AdamW with decay on matrices and tables only; see the script for the exact rule.
@@ -117,6 +123,27 @@ struct GoldenLabels {
 
 /// Reads tests/golden/<name>.json. Throws as load_golden().
 GoldenLabels load_golden_labels(const std::string& name);
+
+/// A decoder with its loss and a greedy text, made by tools/golden/decoder_golden.py.
+struct GoldenDecoder {
+  std::string hub;  ///< a config.json
+  int64_t samples, length;
+  std::vector<int32_t> tokens, targets;  ///< [samples * length]
+  std::vector<int32_t> first;            ///< as kFirstInput; empty: rows are not packed
+  int64_t counted;
+  double loss;                        ///< mean over the counted targets
+  std::vector<GoldenTensor> tensors;  ///< with projections
+  int64_t prompt;                     ///< tokens of row 0 that the text continues
+  std::vector<int32_t> text;
+  std::vector<double> logits;  ///< behind the prompt
+};
+
+/// Reads tests/golden/decoder_<name>.json. Throws as load_golden().
+GoldenDecoder load_golden_decoder(const std::string& name);
+
+/// Returns the sums of a tensor's gradient with signs by golden_hash(): projection j has a minus
+/// where bit j of the element's hash is set. `index` counts tensors in the file.
+std::vector<double> projected(std::span<const double> gradient, int64_t index, size_t count);
 
 /// The buckets of distances 0 to 1023.
 struct GoldenBuckets {

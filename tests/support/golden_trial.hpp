@@ -57,11 +57,12 @@ std::map<std::string, std::vector<T>> stored_values(const graph::StoredForm& for
                                                     std::span<const float> parameter) {
   std::vector<float> stored(parameter.size());
   graph::to_stored(form, extents, parameter, stored);
-  const size_t each = stored.size() / form.names.size();
+  const int64_t columns = extents.back(), rows = int64_t(parameter.size()) / columns;
+  const std::vector<int64_t> ends = graph::column_ends(form, columns);
   std::map<std::string, std::vector<T>> tensors;
   for (size_t i = 0; i < form.names.size(); ++i) {
-    const auto begin = stored.begin() + int64_t(i * each);
-    tensors[form.names[i]] = {begin, begin + int64_t(each)};
+    const int64_t begin = i == 0 ? 0 : ends[i - 1];
+    tensors[form.names[i]] = {stored.begin() + rows * begin, stored.begin() + rows * ends[i]};
   }
   return tensors;
 }
