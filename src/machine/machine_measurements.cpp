@@ -2,6 +2,7 @@
 #include <chrono>
 #include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <utility>
 #include <vector>
@@ -234,8 +235,10 @@ void Measurements::add_exponentials(const Type& type, const ProbeSteps& steps,
 }
 
 void Measurements::add_other_kinds(const Type& type, advise::MachineFigures& found) {
+  std::set<decltype(model::Family::probe)> known = {families_.front()->probe};
   for (const model::Family* family : families_) {
-    if (family == families_.front()) continue;
+    // Rows of one table have one probe.
+    if (!known.insert(family->probe).second) continue;
     ProbeSteps steps = probe_steps(type, family->probe(model::ProbeSize::host));
     take_few(steps);
     add_kinds(type, steps, found);

@@ -91,6 +91,10 @@ TEST(Inputs, AllRead) {
     EXPECT_GT(read_config_file(inputs(text(pairs, ".toml"))).config.data.source_length, 0);
   for (const char* labelled : {"deberta_mini", "deberta_xlarge_mrpc"})
     EXPECT_LE(read_config_file(inputs(text(labelled, ".toml"))).config.data.sequence_length, 128);
+  for (const char* decoder :
+       {"decoder_mini", "smollm2_135m", "llama3_2_1b", "llama3_1_8b", "qwen3_8b"})
+    EXPECT_EQ(read_config_file(inputs(text(decoder, ".toml"))).config.model.numbers.rate("dropout"),
+              0);
 }
 
 TEST(ReadConfig, FillsMembersAndKeepsOtherDefaults) {

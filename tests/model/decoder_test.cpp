@@ -183,12 +183,15 @@ TEST(Decoder, BeginsAsTransformersDoes) {
                                         : graph::Init::normal)
         << name;
     EXPECT_EQ(parameter.decays, !is_norm && !is_bias) << name;
-    if (!is_norm && !is_bias) EXPECT_EQ(parameter.deviation, 0.02f) << name;
+    if (!is_norm && !is_bias) {
+      EXPECT_EQ(parameter.deviation, 0.02f) << name;
+    }
   }
   const graph::Graph gemma = graph_with(golden_model(testing::load_golden_decoder("gemma2").hub));
   for (const graph::Parameter& parameter : gemma.parameters) {
-    if (gemma[parameter.tensor].name.ends_with("norm.weight"))
+    if (gemma[parameter.tensor].name.ends_with("norm.weight")) {
       EXPECT_EQ(parameter.init, graph::Init::zeros) << "1 + weight";
+    }
   }
 }
 
