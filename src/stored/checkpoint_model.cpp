@@ -48,8 +48,10 @@ ModelDescription description_of(const model::Catalogue& catalogue,
   save::require_model_fits(checkpoint.manifest().facts, description.recipe(), checkpoint.folder());
   const std::string& tokenizer = checkpoint.fact(save::kTokenizerFact);
   if (description.tokenizer.empty() && tokenizer != "bytes") description.tokenizer = tokenizer;
-  description.generation = completed(generation_in(checkpoint.fact(save::kConfigurationFact)),
-                                     generation_of(description.model, checkpoint));
+  const GenerationConfig own = generation_in(checkpoint.fact(save::kConfigurationFact));
+  description.generation = completed(own, generation_of(description.model, checkpoint));
+  if (own == GenerationConfig())
+    description.generation_text = checkpoint.fact(save::kGenerationFact);
   return description;
 }
 

@@ -251,8 +251,9 @@ ModelDescription read_description(const model::Catalogue& catalogue, const std::
   if (description.tokenizer.empty() && holds_tokenizer(folder)) description.tokenizer = folder;
   const std::string generation = folder + "/generation_config.json";
   if (is_there(generation)) {
+    description.generation_text = read_whole(generation, kConfigBytesMax);
     description.generation =
-        parse_generation(description.model, read_whole(generation, kConfigBytesMax), generation);
+        parse_generation(description.model, description.generation_text, generation);
   } else {
     description.generation = generation_in_config(description.model, config, path);
   }
@@ -287,6 +288,7 @@ std::string adapter_json(const ModelDescription& description) {
 
 std::string generation_json(const ModelDescription& description) {
   if (!description.model.family->decode) return "";
+  if (!description.generation_text.empty()) return description.generation_text;
   const model::DataForm form = model::data_form(description.model);
   Json json = Json::object();
   for (const auto& [key, id] : {std::pair("decoder_start_token_id", form.ids.start),

@@ -33,7 +33,8 @@ save::Facts facts_of(const StoredModel& model, const std::string& program) {
                        {"imported_from", model.path()},
                        {checkpoint::kHdf5Fact, checkpoint::hdf5_version()},
                        {"build", program}};
-  if (!generation_values(description.generation).empty())
+  const bool has_file = !description.generation_text.empty();
+  if (has_file || !generation_values(description.generation).empty())
     facts[save::kGenerationFact] = generation_json(description);
   return facts;
 }

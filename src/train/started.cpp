@@ -91,7 +91,8 @@ void Started::learn_generation(Context& context, Opened& opened) {
   } else if (initial) {
     stored::ModelDescription description = initial->description();
     under = description.generation;
-    const bool says_anything = !generation_values(under).empty();
+    const bool says_anything =
+        !description.generation_text.empty() || !generation_values(under).empty();
     generation = says_anything ? stored::generation_json(description) : "";
     launch::require_same(context.session, "what model.init_from says of generation", generation);
   }

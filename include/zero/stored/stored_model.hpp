@@ -33,6 +33,9 @@ struct ModelDescription {
   /// Generation settings of generation_config.json or, without that, config.json. A run's are its
   /// [generation].
   GenerationConfig generation = {};
+  /// A generation_config.json with the settings of `generation` alone, which a new folder gets as
+  /// it is; "": none.
+  std::string generation_text = {};
 
   model::Recipe recipe() const {
     return {.model = model, .objective = objective, .alterations = alterations};
