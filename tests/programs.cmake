@@ -106,6 +106,10 @@ zero_test_program(tools 1 "regions reach tools" $<TARGET_FILE:kokkos_tool>)
 add_executable(bpe_ids runs/bpe_ids.cpp)
 target_link_libraries(bpe_ids PRIVATE zero_io)
 target_include_directories(bpe_ids PRIVATE ${PROJECT_SOURCE_DIR})
+# The compiled side of runs/tokenizer_json.py, likewise.
+add_executable(tokenizer_json_ids runs/tokenizer_json_ids.cpp)
+target_link_libraries(tokenizer_json_ids PRIVATE zero_io)
+target_include_directories(tokenizer_json_ids PRIVATE ${PROJECT_SOURCE_DIR})
 # That of runs/text_ids.py, likewise.
 add_executable(text_ids runs/text_ids.cpp)
 target_link_libraries(text_ids PRIVATE zero_io)

@@ -91,7 +91,8 @@ std::unique_ptr<Tokenizer> tokenizer_of(const RunConfig& config, const DataSourc
   if (config.data.tokenizer == "bytes" && source.vocab_size() > 256) {
     refuse(Exit::kUsage, "command line: --decode: data.tokenizer = \"bytes\" knows 256 tokens, ",
            config.data.train, " may have ", source.vocab_size(),
-           "; write data.tokenizer=FOLDER, the one with its vocab.json and merges.txt");
+           "; write data.tokenizer=FOLDER, the one with its tokenizer.json, or its vocab.json and ",
+           "merges.txt");
   }
   return open_tokenizer(config.data.tokenizer);
 }

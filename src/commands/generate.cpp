@@ -78,11 +78,9 @@ std::string prompt_of(const CommandLine& line) {
 std::unique_ptr<Tokenizer> tokenizer_of(const stored::StoredModel& model) {
   const stored::ModelDescription& description = model.description();
   if (description.tokenizer.empty()) {
-    const bool has_fast = is_there(model.path() + "/tokenizer.json");
     refuse(Exit::kInput, model.path(),
-           has_fast ? ": has tokenizer.json alone, which is not read here" : ": has no tokenizer",
-           "; copy the vocab.json and merges.txt, or the spiece.model, that its training data was ",
-           "made with to this folder");
+           ": has no tokenizer; copy the tokenizer.json, the vocab.json and merges.txt, or the ",
+           "spiece.model, that its training data was made with to this folder");
   }
   auto tokenizer = open_tokenizer(description.tokenizer);
   const int64_t vocabulary = model::data_form(description.model).vocabulary;
@@ -195,7 +193,7 @@ void continue_prompt(const CommandLine& line, const Writer& writer, Clock::time_
   std::string text;
   const auto prompt = writer.asked([&]() -> std::vector<writing::TokenList> {
     text = prompt_of(line);
-    const std::vector<int32_t> tokens = writer.tokenizer.encode(text);
+    const std::vector<int32_t> tokens = encode_prompt(writer.tokenizer, text);
     if (!tokens.empty()) return {tokens};
     refuse(Exit::kUsage, "command line: the prompt has no token of ", writer.model.path(),
            "'s tokenizer; write a word");

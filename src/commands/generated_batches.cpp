@@ -126,8 +126,9 @@ class Texts {
 
 /// Returns the tokens of a source. If it is answered, it ends as in training.
 TokenList source_of(const Writer& writer, std::string_view text) {
+  if (!writer.answers()) return encode_prompt(writer.tokenizer, text);
   TokenList source = writer.tokenizer.encode(text);
-  if (writer.answers()) source.push_back(int32_t(writer.form().ids.end));
+  source.push_back(int32_t(writer.form().ids.end));
   return source;
 }
 

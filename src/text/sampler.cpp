@@ -123,7 +123,7 @@ std::unique_ptr<Tokenizer> open_sample_tokenizer(const RunConfig& config, const 
   if (config.data.tokenizer == "bytes" && tokens > 256) {
     refuse_settings({kKey, "data.tokenizer"}, "nothing here can decode the ", tokens, " tokens of ",
                     config.data.train, ": write data.tokenizer = the folder of ",
-                    "their vocab.json and merges.txt, or show_samples = 0");
+                    "their tokenizer.json, or vocab.json and merges.txt, or show_samples = 0");
   }
   auto tokenizer = open_tokenizer(config.data.tokenizer);
   const int64_t vocabulary = model::data_form(model).vocabulary;

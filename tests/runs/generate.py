@@ -267,9 +267,9 @@ def what_cannot_be_generated_is_refused(program):
     config = program.folder / "moved/config.json"
     whole = config.read_text()
     config.write_text(whole.replace('"bytes"', '"of another program"'))
-    refused(program, 3, "has no tokenizer; copy the vocab.json", "moved", "--prompt", "x")
+    refused(program, 3, "has no tokenizer; copy the tokenizer.json", "moved", "--prompt", "x")
     (program.folder / "moved/tokenizer.json").write_text("{}")
-    refused(program, 3, "has tokenizer.json alone, which is", "moved", "--prompt", "x")
+    refused(program, 3, "moved/tokenizer.json: model: is no object", "moved", "--prompt", "x")
     config.write_text(whole)
     weights = program.folder / "moved/model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-4])

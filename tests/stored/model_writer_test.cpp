@@ -104,18 +104,18 @@ TEST_F(ModelWriters, CopyTheFilesOfTheTokenizer) {
                                           "spiece.model",
                                           "tokenizer_config.json",
                                           "special_tokens_map.json",
-                                          "added_tokens.json"};
+                                          "added_tokens.json",
+                                          "tokenizer.json",
+                                          "chat_template.jinja"};
   fs::create_directory(folder("tokenizer"));
   for (const std::string& name : names) std::ofstream(folder("tokenizer/" + name)) << "of " << name;
-  for (const char* other : {"tokenizer/other", "tokenizer/tokenizer.json"})
-    std::ofstream(folder(other)) << "which nothing reads";
+  std::ofstream(folder("tokenizer/other")) << "which nothing reads";
   ModelWriter::Options options = small_options(folder("copied"), Dtype::f32);
   options.description.tokenizer = folder("tokenizer");
   write_small_model(options);
   for (const std::string& name : names)
     EXPECT_EQ(content_of(folder("copied/" + name)), "of " + name);
   EXPECT_FALSE(fs::exists(folder("copied/other")));
-  EXPECT_FALSE(fs::exists(folder("copied/tokenizer.json")));
   EXPECT_EQ(ModelFolder(testing_support::catalogue(), folder("copied")).description().tokenizer,
             folder("copied"));
 
@@ -151,8 +151,8 @@ TEST_F(ModelWriters, CopyNothingThroughALinkThatLeavesTheFolder) {
   for (const char* name : {"merges.txt", "added_tokens.json"})
     EXPECT_EQ(content_of(folder(text("out/", name))), "merges") << name;
   EXPECT_EQ(tokenizer_left_out(folder("tokenizer"), folder("out")),
-            text("copy ", folder("tokenizer/vocab.json"), ", ",
-                 folder("tokenizer/tokenizer_config.json"), " to ", folder("out")));
+            text("copy ", folder("tokenizer/vocab.json"), ", ", folder("tokenizer/tokenizer.json"),
+                 ", ", folder("tokenizer/tokenizer_config.json"), " to ", folder("out")));
   EXPECT_EQ(tokenizer_left_out("bytes", folder("out")), "");
   EXPECT_EQ(tokenizer_left_out(folder("tokenizer"), folder("tokenizer")), "");
   EXPECT_THAT(tokenizer_left_out(folder("gone"), folder("out")), HasSubstr("gone, which is gone"));

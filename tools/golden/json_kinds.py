@@ -44,11 +44,12 @@ def random_texts(count, seed):
     return ["".join(piece() for _ in range(draw.randint(1, 14))) for _ in range(count)]
 
 
-def train(texts, pre_tokenizer, special, alphabet=(), size=VOCABULARY):
+def train(texts, pre_tokenizer, special, alphabet=(), size=None):
     tokenizer = PACKAGE.Tokenizer(PACKAGE.models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizer
-    trainer = PACKAGE.trainers.BpeTrainer(vocab_size=size, special_tokens=list(special),
-                                          initial_alphabet=list(alphabet), show_progress=False)
+    trainer = PACKAGE.trainers.BpeTrainer(vocab_size=size or VOCABULARY, show_progress=False,
+                                          special_tokens=list(special),
+                                          initial_alphabet=list(alphabet))
     tokenizer.train_from_iterator(texts, trainer)
     model = json.loads(tokenizer.to_str())["model"]
     return model["vocab"], [tuple(pair) for pair in model["merges"]]
@@ -60,7 +61,7 @@ def byte_level(texts, cut, **flags):
                                             use_regex=flags.pop("use_regex", False))
     steps = PACKAGE.pre_tokenizers.Sequence([*cut, last]) if cut else last
     vocabulary, merges = train(texts, steps, (), PACKAGE.pre_tokenizers.ByteLevel.alphabet(),
-                               flags.pop("size", VOCABULARY))
+                               flags.pop("size", None))
     for word in UNBUILT:
         vocabulary.setdefault(word, len(vocabulary))
     tokenizer = PACKAGE.Tokenizer(PACKAGE.models.BPE(vocabulary, merges, **flags))

@@ -251,7 +251,7 @@ constexpr ImportRule kScripts[] = {
      .why = "its weights: model.init_from=FOLDER; a new model: model.name=NAME"},
     {.from = "--model_type", .why = "model.name or its numbers say it"},
     {.from = "--tokenizer_name",
-     .why = "data.tokenizer=FOLDER names its vocab.json and merges.txt"},
+     .why = "data.tokenizer=FOLDER names its tokenizer.json, or its vocab.json and merges.txt"},
     {.from = "--deepspeed_config --deepscale_config --config_file",
      .why = "is the file that is imported, or read beside it"},
     {.from = "--deepscale", .why = "the program trains by ZeRO"},
