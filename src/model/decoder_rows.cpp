@@ -75,7 +75,8 @@ std::vector<ModelSize> mistral_sizes() {
           size("mistral-7b-v0.3", {32, 4096, 32, 8, 128, 14336, 32768, 32768}, kUntied, none)};
 }
 
-std::vector<DecoderRow> first_set() {
+/// Returns the rows of the most common folders.
+std::vector<DecoderRow> common_rows() {
   return {{.type = "llama",
            .hub_class = "LlamaForCausalLM",
            .title = "Llama",
@@ -136,7 +137,8 @@ std::vector<DecoderRow> first_set() {
            .end = {128001}}};
 }
 
-std::vector<DecoderRow> second_set() {
+/// Returns rows whose norms stand behind branches.
+std::vector<DecoderRow> rows_with_norms_behind() {
   return {{.type = "olmo2",
            .hub_class = "Olmo2ForCausalLM",
            .title = "OLMo 2",
@@ -160,7 +162,26 @@ std::vector<DecoderRow> second_set() {
            .epsilon = 1e-5,
            .window = 4096,
            .end = {50279}},
-          {.type = "gemma2",
+          {.type = "exaone4",
+           .hub_class = "Exaone4ForCausalLM",
+           .title = "EXAONE 4",
+           .norms = NormPlace::behind,
+           .key_norm = KeyNorm::before_turn,
+           .turns_sliding = true,
+           .sliding = Sliding::periodic,
+           .period = 4,
+           .lists_kinds = true,
+           .has_period_key = true,
+           .key_heads = 32,
+           .epsilon = 1e-5,
+           .window = 4096,
+           .begin = {0},
+           .end = {2}}};
+}
+
+/// Returns rows with norms on both sides of branches.
+std::vector<DecoderRow> rows_with_norms_on_both_sides() {
+  return {{.type = "gemma2",
            .hub_class = "Gemma2ForCausalLM",
            .title = "Gemma 2",
            .norms = NormPlace::both,
@@ -210,8 +231,12 @@ std::vector<DecoderRow> second_set() {
            .query_scalar = 256,
            .is_tied = true,
            .begin = {2},
-           .end = {1}},
-          {.type = "granite",
+           .end = {1}}};
+}
+
+/// Returns rows that differ from the first by single numbers and terms.
+std::vector<DecoderRow> rows_with_other_terms() {
+  return {{.type = "granite",
            .hub_class = "GraniteForCausalLM",
            .title = "Granite",
            .has_multipliers = true,
@@ -250,23 +275,11 @@ std::vector<DecoderRow> second_set() {
            .usual_dropout = 0.1,
            .has_bias = true,
            .begin = {0},
-           .end = {2}},
-          {.type = "exaone4",
-           .hub_class = "Exaone4ForCausalLM",
-           .title = "EXAONE 4",
-           .norms = NormPlace::behind,
-           .key_norm = KeyNorm::before_turn,
-           .turns_sliding = true,
-           .sliding = Sliding::periodic,
-           .period = 4,
-           .lists_kinds = true,
-           .has_period_key = true,
-           .key_heads = 32,
-           .epsilon = 1e-5,
-           .window = 4096,
-           .begin = {0},
-           .end = {2}},
-          {.type = "hunyuan_v1_dense",
+           .end = {2}}};
+}
+
+std::vector<DecoderRow> rows_with_other_parts() {
+  return {{.type = "hunyuan_v1_dense",
            .hub_class = "HunYuanDenseV1ForCausalLM",
            .title = "HunYuan",
            .key_norm = KeyNorm::behind_turn,
@@ -292,8 +305,11 @@ std::vector<DecoderRow> second_set() {
 
 std::span<const DecoderRow> decoder_rows() {
   static const std::vector<DecoderRow> kRows = [] {
-    std::vector<DecoderRow> all = first_set();
-    for (const DecoderRow& row : second_set()) all.push_back(row);
+    std::vector<DecoderRow> all = common_rows();
+    for (const auto& more : {rows_with_norms_behind, rows_with_norms_on_both_sides,
+                             rows_with_other_terms, rows_with_other_parts}) {
+      for (const DecoderRow& row : more()) all.push_back(row);
+    }
     return all;
   }();
   return kRows;

@@ -13,7 +13,7 @@ namespace zero::model {
 
 enum class RopeType : uint8_t { plain, linear, llama3, yarn, longrope };
 
-/// The numbers of a rotary embedding. Those that its type does not read have the values below.
+/// The numbers of a rotary embedding. Numbers that its type does not read have the values below.
 struct Rope {
   RopeType type = RopeType::plain;
   double theta = 1e4;

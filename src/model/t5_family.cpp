@@ -10,7 +10,7 @@
 namespace zero::model {
 namespace {
 
-constexpr int64_t kUngated = 1, kGated = 2;  // values of model.feed_forward
+constexpr int64_t kPlain = 1, kWithGate = 2;  // values of model.feed_forward
 // Values of model.classifier: tied to the table of tokens or not. "Unscaled" and "scaled" reverse
 // the usual scaling of its input.
 constexpr int64_t kTied = 1, kUntied = 2, kTiedUnscaled = 3, kUntiedScaled = 4;
@@ -41,7 +41,7 @@ T5 of(const Architecture& model) {
           .vocabulary = numbers.count("vocab_size"),
           .buckets = numbers.count("relative_buckets"),
           .distance = numbers.count("relative_distance"),
-          .gated = numbers.count("feed_forward") == kGated,
+          .gated = numbers.count("feed_forward") == kWithGate,
           .tied = is_tied(numbers.count("classifier")),
           .scales_otherwise = numbers.count("classifier") > kUntied,
           .dropout = float(numbers.rate("dropout")),
@@ -239,7 +239,7 @@ T5::operator Architecture() const {
                      {"vocab_size", vocabulary},
                      {"relative_buckets", buckets},
                      {"relative_distance", distance},
-                     {"feed_forward", gated ? kGated : kUngated},
+                     {"feed_forward", gated ? kWithGate : kPlain},
                      {"classifier", classifier_of(*this)}},
           .rates = {{"dropout", dropout}, {"label_smoothing", smoothing}, {"epsilon", epsilon}}}};
 }

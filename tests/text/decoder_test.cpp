@@ -11,6 +11,7 @@
 #include "src/model/gpt2.hpp"
 #include "tests/support/arrays.hpp"
 #include "tests/support/count_allocations.hpp"
+#include "tests/support/decoder_trial.hpp"
 #include "tests/support/forward_of.hpp"
 #include "tests/support/naive.hpp"
 #include "tests/support/refusal.hpp"
@@ -218,6 +219,42 @@ TEST(Decoder, RefusesContextsThatItCannotHave) {
   };
   EXPECT_THAT(refusal_of(Exit::kUsage, make(241)), HasSubstr("240 positions"));
   EXPECT_THAT(refusal_of(Exit::kUsage, make(-1)), HasSubstr("at least 1"));
+}
+
+/// Stores the weights of a golden file.
+void fill(Decoder& decoder, const testing::GoldenDecoder& golden) {
+  const graph::Graph& graph = decoder.graph();
+  for (size_t p = 0; p < graph.parameters.size(); ++p) {
+    const graph::Parameter& parameter = graph.parameters[p];
+    const std::vector<float> stored =
+        testing_support::golden_values(golden.tensors, parameter.stored);
+    std::vector<float> own(stored.size());
+    graph::from_stored(parameter.stored, testing_support::real_extents(graph, parameter), stored,
+                       own);
+    decoder.set_parameter(int32_t(p), 0, own);
+  }
+}
+
+class GoldenTextOf : public ::testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Rows, GoldenTextOf, ::testing::ValuesIn(testing_support::kGoldenDecoders),
+                         [](const auto& of) { return std::string(of.param); });
+
+TEST_P(GoldenTextOf, IsHuggingFaces) {
+  const testing::GoldenDecoder golden = testing::load_golden_decoder(GetParam());
+  const model::Architecture model = testing_support::golden_model(golden.hub);
+  // Beyond 64 tokens this model turns by other frequencies, which no cache spans.
+  const int64_t context = GetParam() == std::string("phi3_long") ? 64 : golden.length;
+  Decoder decoder({model}, {.context = context});
+  fill(decoder, golden);
+  std::span<const float> logits =
+      decoder.feed(std::span(golden.tokens).first(size_t(golden.prompt)));
+  ASSERT_EQ(logits.size(), golden.logits.size());
+  for (size_t i = 0; i < logits.size(); ++i) EXPECT_NEAR(logits[i], golden.logits[i], 2e-5) << i;
+  for (int64_t i = 0; i + golden.prompt < context; ++i) {
+    const int32_t chosen = largest(logits);
+    ASSERT_EQ(chosen, golden.text[size_t(i)]) << "token " << i;
+    if (i + golden.prompt + 1 < context) logits = decoder.feed({&chosen, 1});
+  }
 }
 
 }  // namespace

@@ -80,7 +80,7 @@ inline constexpr std::string_view kLabelCount = "labels";
 struct ModelSize {
   std::string_view name;
   std::vector<int64_t> counts;  ///< in the order of ModelFamily::counts, those by_task left out
-  /// Rates of the network that differ from the family's, by name: "auto" means them. Those without
+  /// Rates of the network that differ from the family's, by name: "auto" means them. Rates without
   /// a key are model::Family::constants.
   std::map<std::string, double, std::less<>> rates = {};
 };
