@@ -170,14 +170,22 @@ void read_partial(const HubConfig& config, const RopeForm& form, double share, R
   config.fail(key, text("what ", other, " says, or without it,"));
 }
 
+/// True if older files of the family have the frequencies of layers with a window.
+bool has_local_key(const RopeForm& form) {
+  return form.local_theta > 0 && form.local_theta != form.theta;
+}
+
 double local_theta_in(const HubConfig& config, const RopeForm& form, bool is_new) {
-  const double old = config.number_or(kLocalTheta, 1, kMostTheta, form.local_theta);
+  const double old = has_local_key(form)
+                         ? config.number_or(kLocalTheta, 1, kMostTheta, form.local_theta)
+                         : form.local_theta;
   if (!is_new) return old;
   const Dictionary local(config, text(kNew, ".sliding_attention"), form);
   const Rope rope = local.read(old);
   if (rope.type != RopeType::plain)
     config.fail(text(kNew, ".sliding_attention.rope_type"), "only \"default\"");
-  if (config.has(kLocalTheta) && rope.theta != old) refuse_two(config, kLocalTheta, kNew);
+  if (has_local_key(form) && config.has(kLocalTheta) && rope.theta != old)
+    refuse_two(config, kLocalTheta, kNew);
   return rope.theta;
 }
 
@@ -340,6 +348,7 @@ std::vector<HubEntry> rope_entries(const ReadRope& read, const RopeForm& form) {
     entries.push_back({kNew, full});
     return entries;
   }
+  if (has_local_key(form)) entries.push_back({kLocalTheta, json_number(read.local_theta)});
   entries.push_back({kNew, text(R"({"full_attention": )", full,
                                 R"(, "sliding_attention": {"rope_type": "default", "rope_theta": )",
                                 json_number(read.local_theta), "}}")});
