@@ -4,6 +4,7 @@
 
 #include <fstream>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "src/model/gpt2.hpp"
 #include "src/model/t5.hpp"
 #include "tests/support/content_of.hpp"
+#include "tests/support/decoder_trial.hpp"
 #include "tests/support/models.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/small_checkpoint.hpp"
@@ -265,6 +267,61 @@ TEST(StoredNames, AHeadIsReadAsTransformersFiveMeansIt) {
   EXPECT_TRUE(own.reads("lm_head.weight", "shared.weight")) << "which stand there alike";
   const StoredUnder scaled(t5_with(false, true), {});
   EXPECT_THAT(scaled.words(), HasSubstr("untied scaled classifier"));
+}
+
+model::Architecture decoder(const std::string& golden, bool tied) {
+  model::Architecture model =
+      testing_support::golden_model(testing::load_golden_decoder(golden).hub);
+  model.numbers.counts["classifier"] = tied ? 1 : 2;
+  return model;
+}
+const Names kTable = {"model.embed_tokens.weight"};
+const Names kTableAndHead = {"model.embed_tokens.weight", "lm_head.weight"};
+
+TEST(StoredNames, OfDecodersTellATiedHeadFromAnotherOne) {
+  const model::Architecture tied = decoder("llama_b", true), untied = decoder("llama_b", false);
+  for (const Names& names : {kTable, kTableAndHead, {"lm_head.weight"}}) {
+    const StoredUnder folder(tied, {{"embed_tokens.weight", names}});
+    EXPECT_TRUE(folder.reads("embed_tokens.weight", "embed_tokens.weight")) << names[0];
+  }
+  const StoredUnder two(untied, {});
+  EXPECT_TRUE(two.reads("lm_head.weight", "lm_head.weight"));
+  two.write("config.json", description_json({.model = tied, .sequence_length = 4}));
+  EXPECT_THAT(two.refusal(), HasSubstr("lm_head.weight differs from embed_tokens.weight: "
+                                       "tie_word_embeddings says"));
+  const StoredUnder one(tied, {});
+  one.write("config.json", description_json({.model = untied, .sequence_length = 4}));
+  EXPECT_THAT(one.refusal(), HasSubstr("lm_head.weight: expected [131, 48], found nothing"));
+}
+
+TEST(StoredNames, OfDecodersMayLackTheirPrefixAndHaveBuffers) {
+  const model::Architecture model = decoder("qwen3_a", true);
+  Renamed short_names;
+  for (const StoredParameter& parameter : stored_parameters({model})) {
+    for (const std::string& name : parameter.form.names) short_names[name] = {name};
+  }
+  const std::string qkv = "layers.2.self_attn.qkv_proj.weight";
+  EXPECT_TRUE(StoredUnder(model, short_names).reads(qkv, "layers.2.self_attn.q_proj.weight"));
+  const auto beside = [&](const std::string& name) {
+    return StoredUnder(model, {{"norm.weight", {"model.norm.weight", name}}}).refusal();
+  };
+  EXPECT_EQ(beside("model.layers.0.self_attn.rotary_emb.inv_freq"), "");
+  EXPECT_THAT(beside("model.layers.0.self_attn.other"),
+              HasSubstr("layers.0.self_attn.other: expected nothing"));
+  EXPECT_THAT(beside("score.weight"), HasSubstr("score.weight: expected nothing"));
+}
+
+TEST(StoredNames, OfDecodersArePartsOfOneParameterWithWidthsOfTheirOwn) {
+  const StoredUnder folder(decoder("qwen3_a", true), {});
+  const ModelFolder model = folder.open();
+  // 4 heads of queries and 2 of keys and of values, of 24 columns, stand side by side in a row.
+  std::vector<float> row(4 * 24 + 4 * 24);
+  model.read("layers.0.self_attn.qkv_proj.weight", 0, row);
+  EXPECT_EQ(std::set<float>(row.begin(), row.end()).size(), 3u);
+  EXPECT_EQ(row[95], row[0]);
+  EXPECT_NE(row[96], row[95]);
+  EXPECT_EQ(row[96 + 47], row[96]);
+  EXPECT_NE(row[96 + 48], row[96]);
 }
 
 }  // namespace
