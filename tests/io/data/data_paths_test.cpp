@@ -32,7 +32,7 @@ TEST(DataPaths, ReplacesPatternsByTheFilesThatMatch) {
   EXPECT_EQ(possible_paths(data), paths);
   data.train_parts.push_back({at + "*.csv"});
   EXPECT_EQ(testing_support::refusal_of(Exit::kUsage, [&] { data_paths(data); }),
-            "\"" + at + "c.csv\" and \"" + at + "*.csv\" both have " + at +
+            "data.train: \"" + at + "c.csv\" and \"" + at + "*.csv\" both have " + at +
                 "c.csv; write patterns that share no file");
   data.train_parts = {{at + "*.none"}};
   EXPECT_THAT(testing_support::refusal_of(Exit::kUsage, [&] { data_paths(data); }),

@@ -68,11 +68,12 @@ std::string change(const std::string& path, size_t at) {
 /// A place for a set, which goes away with the object.
 class Place {
  public:
-  Place() : folder_("prepared") {}
+  Place() : folder_("prepared" + std::to_string(made_++)) {}
   std::string set() const { return folder_.path() + "/a.documents"; }
   std::string file(const std::string& name) const { return set() + "/" + name; }
 
  private:
+  static inline int made_ = 0;
   TokenizerFolder folder_;
 };
 

@@ -93,15 +93,14 @@ TEST(RowPlan, PacksRandomDocumentsWithoutLossOrOverflow) {
   const Lengths source(lengths);
   const RowPlan plan = pack_documents(source, {0, 5000}, {.length = 100});
   std::vector<bool> seen(5000);
-  for (int64_t row = 0; row < plan.rows(); ++row) {
+  for (const std::vector<int32_t>& row : documents(plan)) {
     int64_t tokens = 0;
-    for (const int32_t document : documents(plan)[size_t(row)]) {
+    for (const int32_t document : row) {
       EXPECT_FALSE(seen[size_t(document)]);
       seen[size_t(document)] = true;
       tokens += lengths[size_t(document)];
     }
     ASSERT_LE(tokens, 100);
-    if (row > 50) break;  // the rest is alike, and slow to look at
   }
   EXPECT_EQ(plan.pieces.size(), 5000u);
   EXPECT_LT(plan.padding(), 0.01);
@@ -116,7 +115,7 @@ TEST(RowPlan, CutsAStreamInWindowsWithATarget) {
   EXPECT_EQ(plan.pieces[1].first, 8);
   EXPECT_EQ(plan.pieces[1].document, 2);
   const RowPlan tail = windows_of_documents(source, {2, 2}, {.length = 3, .keep_tail = true});
-  EXPECT_THAT(tail.counted, ElementsAre(2 + 0, 1)) << "7 to 10, then 11 and 12";
+  EXPECT_THAT(tail.counted, ElementsAre(3, 1)) << "8 to 10, then 12";
   EXPECT_EQ(windows_of_documents(source, {2, 2}, {.length = 3}).rows(), 1);
 }
 
