@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "zero/config/run_config.hpp"
+#include "zero/config/data_keys.hpp"
 
 namespace zero {
 

@@ -32,17 +32,25 @@ class Encoder {
   DocumentIds encode(const Document& document, bool has_prompt) const {
     DocumentIds made;
     if (document.prompt.empty() && document.text.empty()) return made;
-    made.ids = tokenizer_.encode(document.prompt + document.text);
+    made.ids = ids_of(document.prompt + document.text);
     if (has_prompt) find_completion(document.prompt, made);
+    if (!made.ids.empty() && made.ids.back() == rules_.end) return made;
+    const std::vector<int32_t> behind = tokenizer_.text_frame().after;
+    made.ids.insert(made.ids.end(), behind.begin(), behind.end());
     if (made.ids.empty() || made.ids.back() != rules_.end) made.ids.push_back(rules_.end);
     return made;
   }
 
  private:
+  /// Returns the ids of a text behind those that the tokenizer puts in front of it.
+  std::vector<int32_t> ids_of(const std::string& text) const {
+    return encode_prompt(tokenizer_, text,
+                         rules_.special_tokens ? SpecialNames::kTokens : SpecialNames::kText);
+  }
   /// A tokenizer may join the prompt's end and the completion's begin in one token. The completion
   /// begins at the first id that the prompt alone does not have there (TRL's rule).
   void find_completion(const std::string& prompt, DocumentIds& made) const {
-    const std::vector<int32_t> alone = tokenizer_.encode(prompt);
+    const std::vector<int32_t> alone = ids_of(prompt);
     const auto [own, other] = std::ranges::mismatch(alone, made.ids);
     made.learnt_from = size_t(other - made.ids.begin());
     made.is_merged = own != alone.end();

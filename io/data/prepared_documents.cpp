@@ -210,7 +210,7 @@ class PreparedDocuments : public DocumentSource {
   uint64_t fingerprint() const override {
     const int64_t bytes = list_.tokens * (list_.vocabulary > 65536 ? 4 : 2);
     const int64_t step = 1 + bytes / kMostChecked;
-    // Of larger sets, each step-th block, and never the same ones of two parts.
+    // Larger sets have each step-th block checked, and other ones in each part.
     for (size_t i = 0; i < parts_.size(); ++i)
       parts_[i]->check([&](int64_t block) { return (block + int64_t(i)) % step == 0; });
     return list_.digest;

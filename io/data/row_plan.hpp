@@ -38,7 +38,7 @@ struct DocumentRange {
 struct RowRules {
   int64_t length = 0;
   bool refuse_long = false;  ///< refuse a longer document instead of a cut
-  /// Of windows: true to take a last one of 2 tokens or more.
+  /// True: windows end with a shorter one of 2 tokens or more.
   bool keep_tail = false;
 };
 

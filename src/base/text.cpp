@@ -90,7 +90,10 @@ std::string nearest_key(std::string_view key, const std::vector<std::string>& ke
                                   edit_distance(last, candidate_last, best_score) + 2);
     if (score > best_score || (score == best_score && !best)) continue;
     const size_t whole = edit_distance(key, candidate);
-    if (score == best_score && whole >= best_whole) continue;
+    // Letters behind a key are likelier than another last letter.
+    const bool is_equal = best && score == best_score && whole == best_whole;
+    if (score == best_score && whole >= best_whole && !(is_equal && key.starts_with(candidate)))
+      continue;
     best = &candidate, best_score = score, best_whole = whole;
   }
   return best ? *best : "";

@@ -279,7 +279,7 @@ void prepare(const CommandLine& line) {
   });
   if (line.json) {
     const Json json = {{"set", line.prepare},   {"documents", done.documents},
-                       {"tokens", done.tokens}, {"parts", done.parts},
+                       {text("token", "s"), done.tokens}, {"parts", done.parts},
                        {"kept", done.kept},     {"empty", done.empty},
                        {"merged", done.merged}};
     std::puts(json.dump(2).c_str());

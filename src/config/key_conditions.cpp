@@ -186,6 +186,17 @@ std::vector<Owners> owners_of(const ModelTable& table, std::string_view key) {
   return all;
 }
 
+/// Returns the setting of a model that never acts by a key; none if a family always could.
+std::vector<std::string> idle_model(const ModelTable& table, std::string_view key) {
+  for (const ModelFamily& family : table) {
+    const bool owns = std::ranges::any_of(
+        family.objectives, [&](const ObjectiveSettings& one) { return one.key(key) != nullptr; });
+    if (!owns && !family.sizes.empty())
+      return {text("model.name = \"", family.sizes.front().name, '"')};
+  }
+  return {};
+}
+
 /// Returns: "A", "A, and B" or "A, B, and C".
 std::string all_of(const std::vector<std::string>& wanted) {
   std::string words;
@@ -217,6 +228,7 @@ Condition acts_under(const ModelTable& table, const std::string& key) {
     condition.because.insert(condition.because.end(), {"data.validation", kFraction});
     wanted.push_back(text("data.validation or ", kFraction));
   }
+  condition.example = idle_model(table, key);
   condition.wanted = all_of(wanted);
   condition.holds = [=](const RunConfig& c) {
     const ObjectiveSettings* objective = objective_of(c);

@@ -270,7 +270,7 @@ Family family_for(const DecoderRow& row) {
                  .other_heads = {"lm_head."},
                  .unprefixed = {"lm_head."}},
       .dropouts = dropouts_of(row),
-      .objectives = {"tokens"},
+      .objectives = {"documents", "tokens"},
       .packs = true,
       .trunk =
           [](graph::GraphBuilder& out, const Architecture& model, const ForwardOptions& options) {

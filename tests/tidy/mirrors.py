@@ -50,8 +50,8 @@ def config_keys(text):
         if kind.endswith("Config"):
             start, inner = structs[kind]
             for key in MEMBER.finditer(inner):
-                if key["kind"] in ("ModelNumbers", "StartNames"):
-                    continue  # keys of the families; what no key sets
+                if key["kind"] in ("ModelNumbers", "StartNames", "std::vector<DataPart>"):
+                    continue  # keys of the families; what no key sets; what another key shares
                 yield start + key.start("name"), member["section"] or name, key["name"]
         else:
             section, _, key = (dotted or name).rpartition(".")
