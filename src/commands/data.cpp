@@ -278,9 +278,8 @@ void prepare(const CommandLine& line) {
                              launch::allowed_cores().count());
   });
   if (line.json) {
-    const Json json = {{"set", line.prepare},   {"documents", done.documents},
-                       {text("token", "s"), done.tokens}, {"parts", done.parts},
-                       {"kept", done.kept},     {"empty", done.empty},
+    const Json json = {{"set", line.prepare},  {"documents", done.documents}, {"ids", done.tokens},
+                       {"parts", done.parts},  {"kept", done.kept},           {"empty", done.empty},
                        {"merged", done.merged}};
     std::puts(json.dump(2).c_str());
     return;
