@@ -6,6 +6,7 @@
 
 #include "kernels/support/math.hpp"
 #include "kernels/support/row_chunks.hpp"
+#include "kernels/support/tanh.hpp"
 #include "zero/kernels/decode.hpp"
 
 namespace zero::kernels::vendor {
@@ -20,8 +21,9 @@ struct KeyCache {
   const DecodeInputs* inputs;
   CachedAttentionArrays<T> arrays;
 
-  ZERO_HOST_DEVICE int64_t width() const { return extents.heads * extents.head_width; }
-  /// Returns the place of element j of a head's key; value_at(), of its value.
+  /// Returns the width of all keys of a token.
+  ZERO_HOST_DEVICE int64_t width() const { return extents.key_width(); }
+  /// Returns the place of element j of a key of a head of keys; value_at(), of its value.
   ZERO_HOST_DEVICE int64_t key_at(int64_t cache, int64_t head, int64_t position, int64_t j) const {
     const int64_t column = position % kCachePanel;
     return (2 * width() * cache + head * extents.head_width) * extents.columns +
@@ -89,21 +91,23 @@ struct AttendToTokens {
         divisor(of.extents.divide_by > 0 ? of.extents.divide_by
                                          : std::sqrt(float(of.extents.head_width))) {}
 
+  /// The keys [begin, count) that a row attends to.
   struct Seen {
-    int64_t cache, count;
+    int64_t cache, count, begin;
   };
   ZERO_HOST_DEVICE Seen seen_by(const ChunkRow& row) const {
     const CachedKeys keys = cache.extents.keys;
+    const int64_t window = cache.extents.window;
     const int64_t count = keys == CachedKeys::past ? row.position + 1 : row.source_keys;
-    return {keys == CachedKeys::source ? row.source : row.text,
-            least(count, cache.extents.columns)};
+    return {keys == CachedKeys::source ? row.source : row.text, least(count, cache.extents.columns),
+            window > 0 && window < count ? count - window : 0};
   }
 
   template <class RowOf>
   ZERO_HOST_DEVICE void operator()(const RowOf& row, int64_t item) const {
     const CachedAttentionExtents& extents = cache.extents;
     const int64_t r = item / extents.heads, head = item % extents.heads, d = extents.head_width;
-    T* const y = cache.arrays.y + r * cache.width() + head * d;
+    T* const y = cache.arrays.y + r * extents.width() + head * d;
     const bool is_token = r < cache.inputs->rows;
     const ChunkRow place = is_token ? cache.arrays.rows[r] : ChunkRow{-1, 0};
     const Seen seen = seen_by(place);
@@ -112,20 +116,23 @@ struct AttendToTokens {
       return;
     }
     float* const scores = static_cast<float*>(cache.arrays.scratch) + item * extents.columns;
+    const int64_t key_head = head / extents.queries_of_key(), keys = seen.count - seen.begin;
     write_scores(row, {r, head, place.position}, seen, scores);
     row.barrier();
-    const float most = row.maximum(seen.count, [=](int64_t token) { return scores[token]; });
-    const float sum = row.template sum<float>(seen.count, [=](int64_t token) {
-      scores[token] = exp_f32(scores[token] - most);
-      return scores[token];
+    float* const first = scores + seen.begin;
+    const float most = row.maximum(keys, [=](int64_t i) { return first[i]; });
+    const float sum = row.template sum<float>(keys, [=](int64_t i) {
+      first[i] = exp_f32(first[i] - most);
+      return first[i];
     });
     row.barrier();
     const KeyCache<T> own = cache;
     row.for_each(d, [=](int64_t j) {
       float total = 0.0f;
-      for (int64_t token = 0; token < seen.count; ++token)
-        total = std::fma(scores[token],
-                         float(own.arrays.cache[own.value_at(seen.cache, head, token, j)]), total);
+      for (int64_t token = seen.begin; token < seen.count; ++token)
+        total =
+            std::fma(scores[token],
+                     float(own.arrays.cache[own.value_at(seen.cache, key_head, token, j)]), total);
       y[j] = T(total / sum);
     });
   }
@@ -139,12 +146,16 @@ struct AttendToTokens {
     const KeyCache<T> own = cache;
     const int64_t d = own.extents.head_width, reach = own.extents.reach;
     const T* const query = own.arrays.q + of.row * own.arrays.q_stride + of.head * d;
-    const float scale = 1.0f / divisor;
-    row.for_each(seen.count, [=](int64_t token) {
+    const ScoreCap cap(own.extents.cap, divisor);
+    const float scale = cap.acts() ? 1.0f : 1.0f / divisor;
+    const int64_t key_head = of.head / own.extents.queries_of_key();
+    row.for_each(seen.count - seen.begin, [=](int64_t i) {
+      const int64_t token = seen.begin + i;
       float dot = 0.0f;
       for (int64_t j = 0; j < d; ++j)
         dot = std::fma(float(query[j]),
-                       float(own.arrays.cache[own.key_at(seen.cache, of.head, token, j)]), dot);
+                       float(own.arrays.cache[own.key_at(seen.cache, key_head, token, j)]), dot);
+      if (cap.acts()) dot = cap(dot);
       const int64_t distance = token - of.position + reach - 1;
       const bool biased = distance >= 0 && distance < 2 * reach - 1;
       const float bias = biased ? own.arrays.bias[of.head * (2 * reach - 1) + distance] : 0.0f;

@@ -26,22 +26,24 @@ using testing_support::expect_refused_on_host;
 
 constexpr int64_t kHeads = 3;
 
-/// Feeds the tokens of one text to a cache of `context`, chunk by chunk.
+/// Feeds the tokens of one text to a cache, chunk by chunk.
 template <class T>
 class Feeder {
  public:
   Feeder(int64_t head_width, int64_t context, int threads)
+      : Feeder({0, kHeads, head_width, cache_columns(context)}, threads) {}
+  Feeder(const CachedAttentionExtents& extents, int threads)
       : stream_(threads),
-        head_width_(head_width),
-        columns_(cache_columns(context)),
-        cache_(size_t(2 * kHeads * head_width * columns_)) {}
+        extents_(extents),
+        cache_(size_t(2 * extents.key_width() * extents.columns)) {}
 
   /// The next `rows` rows of `qkv`, in a chunk of `room`; what lies behind them is NaN.
   std::vector<T> feed(const std::vector<T>& qkv, int64_t rows, int64_t room) {
-    const CachedAttentionExtents extents{room, kHeads, head_width_, columns_};
-    const int64_t width = kHeads * head_width_;
-    auto chunk = poisoned<T>(room * 3 * width);
-    std::copy_n(qkv.begin() + position_ * 3 * width, rows * 3 * width, chunk.begin());
+    CachedAttentionExtents extents = extents_;
+    extents.rows = room;
+    const int64_t width = extents.width(), keys = extents.key_width(), all = width + 2 * keys;
+    auto chunk = poisoned<T>(room * all);
+    std::copy_n(qkv.begin() + position_ * all, rows * all, chunk.begin());
     auto y = poisoned<T>(room * width);
     const int64_t bytes = cached_attention_scratch_bytes(extents, stream_.threads());
     auto scratch = poisoned<int64_t>(bytes / 8 + 1);
@@ -50,8 +52,8 @@ class Feeder {
     cached_attention<T>(stream_, extents, &inputs,
                         {.rows = places.data(),
                          .q = chunk.data(),
-                         .q_stride = 3 * width,
-                         .stored = {chunk.data() + width, chunk.data() + 2 * width, 3 * width},
+                         .q_stride = all,
+                         .stored = {chunk.data() + width, chunk.data() + width + keys, all},
                          .cache = cache_.data(),
                          .y = y.data(),
                          .scratch = scratch.data()});
@@ -63,7 +65,8 @@ class Feeder {
 
  private:
   Stream stream_;
-  int64_t head_width_, columns_, position_ = 0;
+  CachedAttentionExtents extents_;
+  int64_t position_ = 0;
   std::vector<T> cache_;
 };
 
@@ -98,6 +101,57 @@ TYPED_TEST(CachedAttention, ARowHasTheSameBitsInAnyChunkOnAnyThreads) {
     joined.insert(joined.end(), y.begin(), y.begin() + rows * width);
   }
   EXPECT_TRUE(same_bits(joined, all));
+}
+
+TYPED_TEST(CachedAttention, OfSharedKeysAWindowAndACapIsThatOfWholeTexts) {
+  constexpr int64_t kLength = 150;
+  for (int64_t key_heads : {1, 2, 4})
+    for (int64_t window : {0, 1, 7, 64, 100, 150})
+      for (float cap : {0.0f, 1.5f}) {
+        const testing::AttentionCase shape{.extents = {.samples = 1,
+                                                       .length = kLength,
+                                                       .heads = 4,
+                                                       .head_width = 10,
+                                                       .divide_by = 2,
+                                                       .key_heads = key_heads,
+                                                       .window = window,
+                                                       .cap = cap}};
+        const auto qkv = testing::noise<TypeParam>(kLength * shape.packed_width(), 1);
+        const auto expected = testing::attention_reference(
+            shape, testing::doubles(qkv), std::vector<double>(size_t(kLength * shape.width())));
+        CachedAttentionExtents extents{0, 4, 10, cache_columns(kLength)};
+        extents.divide_by = 2;
+        extents.key_heads = key_heads;
+        extents.window = window;
+        extents.cap = cap;
+        Feeder<TypeParam> whole(extents, 2), parts(extents, 1);
+        const auto y = whole.feed(qkv, kLength, kLength);
+        EXPECT_LT(relative_error(y, expected.y), 2 * testing::rounding<TypeParam>() + 2e-6)
+            << key_heads << " heads of keys, window " << window << ", cap " << cap;
+        std::vector<TypeParam> joined;
+        for (int64_t rows : {70, 1, 79}) {
+          const auto part = parts.feed(qkv, rows, 80);
+          joined.insert(joined.end(), part.begin(), part.begin() + rows * shape.width());
+        }
+        EXPECT_TRUE(same_bits(joined, y));
+      }
+}
+
+TYPED_TEST(CachedAttention, RefusesHeadsAndWindowsThatDoNotFit) {
+  const auto qkv = sixteenths<TypeParam>(100, 1);
+  CachedAttentionExtents extents{0, 4, 1, cache_columns(1)};
+  extents.key_heads = 2;
+  extents.window = 1;
+  EXPECT_NO_THROW(Feeder<TypeParam>(extents, 1).feed(qkv, 2, 2));
+  CachedAttentionExtents other = extents;
+  other.key_heads = 3;
+  EXPECT_THROW(Feeder<TypeParam>(other, 1).feed(qkv, 2, 2), Error);
+  other = extents;
+  other.window = -1;
+  EXPECT_THROW(Feeder<TypeParam>(other, 1).feed(qkv, 2, 2), Error);
+  other = extents;
+  other.keys = CachedKeys::all;
+  EXPECT_THROW(Feeder<TypeParam>(other, 1).feed(qkv, 2, 2), Error);
 }
 
 TYPED_TEST(CachedAttention, PaddingGivesZerosAndIsNotStored) {

@@ -28,14 +28,26 @@ struct CachedAttentionExtents {
   int64_t columns;     ///< columns of each cache: cache_columns(context)
   int64_t caches = 1;  ///< caches of texts, or of sources
   CachedKeys keys = CachedKeys::past;
-  float divide_by = 0;  ///< divisor of scores; 0: the square root of head_width
-  int64_t reach = 0;    ///< distances below it have a bias; 0: there is none
+  float divide_by = 0;    ///< divisor of scores; 0: the square root of head_width
+  int64_t reach = 0;      ///< distances below it have a bias; 0: there is none
+  int64_t key_heads = 0;  ///< heads of keys and of values, which divide `heads`; 0: as many
+  int64_t window = 0;     ///< most keys of its past that a row sees, with its own; 0: all
+  float cap = 0;          ///< limits divided scores s to cap tanh(s / cap); 0: no limit
+
+  ZERO_HOST_DEVICE constexpr int64_t heads_of_keys() const {
+    return key_heads > 0 ? key_heads : heads;
+  }
+  /// Returns the heads of queries of each head of keys.
+  ZERO_HOST_DEVICE constexpr int64_t queries_of_key() const { return heads / heads_of_keys(); }
+  ZERO_HOST_DEVICE constexpr int64_t width() const { return heads * head_width; }
+  /// Returns the width of all keys of a token, or of all values.
+  ZERO_HOST_DEVICE constexpr int64_t key_width() const { return heads_of_keys() * head_width; }
 };
 
 /// Returns the bytes of scratch that cached_attention() needs for `threads` threads.
 int64_t cached_attention_scratch_bytes(const CachedAttentionExtents& extents, int threads);
 
-/// The keys and values of new tokens, [rows, width] each, `stride` elements from row to row.
+/// The keys and values of new tokens, [rows, key width] each, `stride` elements from row to row.
 template <class T>
 struct NewKeys {
   const T* keys = nullptr;
@@ -51,7 +63,8 @@ struct CachedAttentionArrays {
   int64_t q_stride;                  ///< elements from one row to the next
   NewKeys<T> stored = {};            ///< unused with CachedKeys::source
   const float* bias = nullptr;       ///< [heads, 2 reach - 1], read at key - query + reach - 1
-  /// [caches] keys [heads, columns / 64, head_width, 64], then values [heads, columns, head_width].
+  /// [caches] keys [key heads, columns / 64, head_width, 64], then values [key heads, columns,
+  /// head_width].
   T* cache;
   T* y;  ///< [rows, width], written; zeros for padding
   void* scratch;

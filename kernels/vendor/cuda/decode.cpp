@@ -1,6 +1,7 @@
 #include "zero/kernels/decode.hpp"
 
 #include "kernels/support/rows.hpp"
+#include "kernels/vendor/cached_extents.hpp"
 #include "kernels/vendor/decode_block.hpp"
 #include "zero/base/error.hpp"
 
@@ -24,6 +25,7 @@ void cached_attention(Stream& stream, const CachedAttentionExtents& extents,
                       const DecodeInputs* inputs, const CachedAttentionArrays<T>& arrays) {
   ZERO_REQUIRE(extents.rows > 0 && extents.columns % vendor::kCachePanel == 0, extents.rows,
                " rows with a cache of ", extents.columns, " tokens: at least 1, and whole panels");
+  vendor::require_fit(extents);
   const vendor::KeyCache<T> cache{extents, inputs, arrays};
   if (arrays.moves != nullptr)
     for_each_row(stream, kMove, extents.caches, vendor::MoveTokens<T>{cache});

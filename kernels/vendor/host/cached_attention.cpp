@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "kernels/support/host_threads.hpp"
+#include "kernels/vendor/cached_extents.hpp"
 #include "kernels/vendor/host/attention.hpp"
 #include "kernels/vendor/host/panel.hpp"
 #include "zero/base/error.hpp"
@@ -27,15 +28,20 @@ int64_t slice_bytes(const CachedAttentionExtents& extents) {
   return slice.bytes();
 }
 
-/// The keys that a row attends to.
+/// The keys [begin, count) that a row attends to.
 struct SeenKeys {
   int64_t cache, count;
+  int64_t begin = 0;
+
+  /// Returns the panel that holds the first of them.
+  int64_t first_panel() const { return begin / kPanelColumns * kPanelColumns; }
 };
 
 SeenKeys seen_by(const CachedAttentionExtents& extents, const ChunkRow& row) {
   if (extents.keys == CachedKeys::source) return {row.source, row.source_keys};
   if (extents.keys == CachedKeys::all) return {row.text, row.source_keys};
-  return {row.text, int64_t(row.position) + 1};
+  const int64_t count = int64_t(row.position) + 1;
+  return {row.text, count, extents.window > 0 ? std::max<int64_t>(count - extents.window, 0) : 0};
 }
 
 /// A head of the chunk. Panels of keys lie transposed, so scores, like the sums of values, are
@@ -45,15 +51,15 @@ struct CachedHead {
   CachedAttentionExtents extents;
   CachedAttentionArrays<T> arrays;
   RowScratch scratch;
-  int64_t head;
+  int64_t head, key_head;
 
-  int64_t width() const { return extents.heads * extents.head_width; }
   int64_t first() const { return head * extents.head_width; }
+  int64_t first_key() const { return key_head * extents.head_width; }
   T* keys(int64_t cache) const {
-    return arrays.cache + (2 * width() * cache + first()) * extents.columns;
+    return arrays.cache + (2 * extents.key_width() * cache + first_key()) * extents.columns;
   }
-  T* values(int64_t cache) const { return keys(cache) + width() * extents.columns; }
-  T* out(int64_t row) const { return arrays.y + row * width() + first(); }
+  T* values(int64_t cache) const { return keys(cache) + extents.key_width() * extents.columns; }
+  T* out(int64_t row) const { return arrays.y + row * extents.width() + first(); }
   float divisor() const {
     return extents.divide_by > 0 ? extents.divide_by : std::sqrt(float(extents.head_width));
   }
@@ -75,8 +81,8 @@ struct CachedHead {
   void store(int64_t row) const {
     const int64_t d = extents.head_width, position = arrays.rows[row].position;
     const int64_t column = position % kPanelColumns, text = arrays.rows[row].text;
-    const T* const key = arrays.stored.keys + row * arrays.stored.stride + first();
-    const T* const value = arrays.stored.values + row * arrays.stored.stride + first();
+    const T* const key = arrays.stored.keys + row * arrays.stored.stride + first_key();
+    const T* const value = arrays.stored.values + row * arrays.stored.stride + first_key();
     T* const panel = keys(text) + (position - column) * d;
     for (int64_t i = 0; i < d; ++i) panel[i * kPanelColumns + column] = key[i];
     std::copy(value, value + d, values(text) + position * d);
@@ -84,34 +90,39 @@ struct CachedHead {
 
   void attend(int64_t row) const {
     const SeenKeys seen = seen_by(extents, arrays.rows[row]);
-    const int64_t padded = round_up(seen.count, kRowLanes);
+    const int64_t padded = round_up(seen.count, kRowLanes), panel = seen.first_panel();
     float* const scores = scratch.scores;
     write_scores(row, seen);
     float log2_scale = kLog2E / divisor();
-    if (extents.reach > 0) {
-      add_bias(row, seen.count);
+    if (extents.cap > 0.0f) {
+      cap_scores(ScoreCap(extents.cap, divisor()), padded - panel, scores + panel);
       log2_scale = kLog2E;
     }
+    if (extents.reach > 0) {
+      add_bias(row, seen.count, extents.cap > 0.0f ? 1.0f : 1.0f / divisor());
+      log2_scale = kLog2E;
+    }
+    std::fill(scores + panel, scores + seen.begin, kMinusInfinity);
     std::fill(scores + seen.count, scores + padded, kMinusInfinity);
-    const float shift = log2_scale * maximum_of(scores, padded);
-    const float sum = exponentials(scores, padded, log2_scale, shift, scores);
+    const float shift = log2_scale * maximum_of(scores + panel, padded - panel);
+    const float sum =
+        exponentials(scores + panel, padded - panel, log2_scale, shift, scores + panel);
     write_values(row, seen, 1.0f / sum);
   }
 
-  /// Writes scores[j] = q . k[j], to the end of the last panel, beyond the keys that are seen.
+  /// Writes scores[j] = q . k[j], in whole panels, also beyond the keys that are seen.
   void write_scores(int64_t row, const SeenKeys& seen) const {
     const int64_t d = extents.head_width;
     const T* const query = arrays.q + row * arrays.q_stride + first();
     for (int64_t i = 0; i < d; ++i) scratch.query[i] = float(query[i]);
-    for (int64_t token = 0; token < seen.count; token += kPanelColumns)
+    for (int64_t token = seen.first_panel(); token < seen.count; token += kPanelColumns)
       multiply_panel<1, T>({keys(seen.cache) + token * d, d, kPanelColumns, kPanelColumns}, 1,
                            scratch.query, scratch.scores + token);
   }
 
-  void add_bias(int64_t row, int64_t count) const {
+  void add_bias(int64_t row, int64_t count, float factor) const {
     const float* const bias = arrays.bias + head * (2 * extents.reach - 1) + extents.reach - 1 -
                               arrays.rows[row].position;
-    const float factor = 1.0f / divisor();
     for (int64_t j = 0; j < count; ++j)
       scratch.scores[j] = std::fma(factor, scratch.scores[j], bias[j]);
   }
@@ -121,8 +132,9 @@ struct CachedHead {
     for (int64_t column = 0; column < d; column += kPanelColumns) {
       const int64_t columns = std::min(kPanelColumns, d - column);
       float sums[kPanelColumns];
-      multiply_panel<1, T>({values(seen.cache) + column, seen.count, d, columns}, 1, scratch.scores,
-                           sums);
+      const T* const first = values(seen.cache) + seen.begin * d + column;
+      multiply_panel<1, T>({first, seen.count - seen.begin, d, columns}, 1,
+                           scratch.scores + seen.begin, sums);
       scatter_rows({1, columns, columns}, factor, sums, out(row) + column);
     }
   }
@@ -155,6 +167,7 @@ void require_room(const CachedAttentionExtents& extents, const DecodeInputs& inp
                   const CachedAttentionArrays<T>& arrays) {
   ZERO_REQUIRE(inputs.rows >= 0 && inputs.rows <= extents.rows, inputs.rows,
                " tokens in a chunk of ", extents.rows);
+  require_fit(extents);
   for (int64_t row = 0; row < inputs.rows; ++row) require_room(extents, arrays.rows[row]);
   if (arrays.moves == nullptr) return;
   for (int64_t i = 0; i < inputs.moves; ++i) require_room(extents, arrays.moves[i]);
@@ -171,17 +184,19 @@ template <class T>
 void cached_attention(Stream& stream, const CachedAttentionExtents& extents,
                       const DecodeInputs* inputs, const CachedAttentionArrays<T>& arrays) {
   vendor::require_room(extents, *inputs, arrays);
-  const int64_t bytes = vendor::slice_bytes(extents);
+  const int64_t bytes = vendor::slice_bytes(extents), group = extents.queries_of_key();
   const int64_t moves = arrays.moves == nullptr ? 0 : inputs->moves;
   const int64_t stored = arrays.stored.keys == nullptr ? 0 : inputs->rows;
-  on_threads(stream.threads(), extents.heads, [&](int thread, int64_t item) {
+  on_threads(stream.threads(), extents.heads_of_keys(), [&](int thread, int64_t item) {
     vendor::Slice slice(static_cast<std::byte*>(arrays.scratch) + thread * bytes);
-    const vendor::CachedHead<T> head{extents, arrays, vendor::RowScratch(extents, slice), item};
+    vendor::CachedHead<T> head{extents, arrays, vendor::RowScratch(extents, slice), 0, item};
     for (int64_t i = 0; i < moves; ++i) head.move(arrays.moves[i]);
     for (int64_t row = 0; row < stored; ++row) head.store(row);
-    for (int64_t row = 0; row < inputs->rows; ++row) head.attend(row);
-    for (int64_t row = inputs->rows; row < extents.rows; ++row)
-      std::fill_n(head.out(row), extents.head_width, T(0.0f));
+    for (head.head = item * group; head.head < (item + 1) * group; ++head.head) {
+      for (int64_t row = 0; row < inputs->rows; ++row) head.attend(row);
+      for (int64_t row = inputs->rows; row < extents.rows; ++row)
+        std::fill_n(head.out(row), extents.head_width, T(0.0f));
+    }
   });
 }
 
@@ -189,9 +204,9 @@ template <class T>
 void store_keys(Stream& stream, const CachedAttentionExtents& extents, const DecodeInputs* inputs,
                 const CachedAttentionArrays<T>& arrays) {
   vendor::require_room(extents, *inputs, arrays);
-  on_threads(stream.threads(), extents.heads, [&](int, int64_t item) {
+  on_threads(stream.threads(), extents.heads_of_keys(), [&](int, int64_t item) {
     vendor::Slice none(nullptr);
-    const vendor::CachedHead<T> head{extents, arrays, vendor::RowScratch(extents, none), item};
+    const vendor::CachedHead<T> head{extents, arrays, vendor::RowScratch(extents, none), 0, item};
     for (int64_t row = 0; row < inputs->rows; ++row) head.store(row);
   });
 }

@@ -12,8 +12,15 @@ struct CachedAttentionAttributes {
   int64_t caches;
   int64_t keys;  ///< kernels::CachedKeys
   double divisor;
-  int64_t reach;  ///< reach of the bias; 0: no bias
+  int64_t reach;          ///< reach of the bias; 0: no bias
+  int64_t key_heads = 0;  ///< 0: as many as heads
+  int64_t window = 0;
+  double cap = 0;
 };
+
+int64_t heads_of_keys(const CachedAttentionAttributes& of) {
+  return of.key_heads > 0 ? of.key_heads : of.heads;
+}
 
 /// The operands: `packed` holds queries, keys and values. For a text and its source it holds
 /// queries only, and the cache is only read.
@@ -48,7 +55,10 @@ struct CachedAttention {
             .caches = of.caches,
             .keys = keys(op),
             .divide_by = float(of.divisor),
-            .reach = of.reach};
+            .reach = of.reach,
+            .key_heads = of.key_heads,
+            .window = of.window,
+            .cap = float(of.cap)};
   }
 
   template <class T>
@@ -56,16 +66,16 @@ struct CachedAttention {
     const auto in = inputs<CachedAttention>(call);
     const auto out = outputs<CachedAttention>(call);
     const kernels::CachedAttentionExtents of = extents(*call.graph, *call.op);
-    const int64_t width = of.heads * of.head_width;
+    const int64_t width = of.width(), keys = of.key_width(), all = width + 2 * keys;
     const bool reads = of.keys == kernels::CachedKeys::source;
     const T* const packed = in.packed;
     kernels::NewKeys<T> stored;
-    if (!reads) stored = {packed + width, packed + 2 * width, 3 * width};
+    if (!reads) stored = {packed + width, packed + width + keys, all};
     kernels::cached_attention<T>(stream, of, in.decode_inputs,
                                  {.rows = in.rows,
                                   .moves = in.moves,
                                   .q = packed,
-                                  .q_stride = reads ? width : 3 * width,
+                                  .q_stride = reads ? width : all,
                                   .stored = stored,
                                   .bias = in.bias,
                                   .cache = reads ? in.cache : out.cache,
@@ -97,10 +107,11 @@ struct StoreKeys {
     kernels::store_keys<T>(stream,
                            {.rows = kv[0],
                             .heads = attributes.heads,
-                            .head_width = width / attributes.heads,
+                            .head_width = width / heads_of_keys(attributes),
                             .columns = graph[inputs<StoreKeys>(*call.op).cache].shape[1],
                             .caches = attributes.caches,
-                            .keys = kernels::CachedKeys::all},
+                            .keys = kernels::CachedKeys::all,
+                            .key_heads = attributes.key_heads},
                            in.decode_inputs,
                            {.rows = in.rows,
                             .q = nullptr,
@@ -140,7 +151,10 @@ CachedAttentionAttributes attributes_of(const GraphBuilder& out, const Attention
           .caches = of_texts ? out.chunk().texts : out.chunk().sources,
           .keys = int64_t(keys),
           .divisor = options.divisor,
-          .reach = options.bias == kNone ? 0 : out.context()};
+          .reach = options.bias == kNone ? 0 : out.context(),
+          .key_heads = options.key_heads == options.heads ? 0 : options.key_heads,
+          .window = options.window,
+          .cap = options.cap};
 }
 
 /// Returns the shape of caches for keys and values of `width` each.
@@ -151,11 +165,14 @@ Shape cache_shape(int64_t caches, int64_t width, int64_t context) {
 }  // namespace
 
 TensorId cached_attention(GraphBuilder& out, TensorId qkv, const AttentionOptions& options) {
-  const int64_t rows = out[qkv].shape[0], width = out[qkv].shape[1] / 3;
   const std::string name = out[qkv].name;
   const auto attributes = attributes_of(
       out, options, options.causal ? kernels::CachedKeys::past : kernels::CachedKeys::all);
-  const Shape shape = cache_shape(attributes.caches, width, out.context());
+  const int64_t of_keys = heads_of_keys(attributes);
+  const int64_t rows = out[qkv].shape[0];
+  const int64_t head_width = out[qkv].shape[1] / (options.heads + 2 * of_keys);
+  const int64_t width = options.heads * head_width;
+  const Shape shape = cache_shape(attributes.caches, of_keys * head_width, out.context());
   // An encoder's rows attend to keys that the same chunk has stored.
   const TensorId cache = options.causal
                              ? out.lasting(name + ".cache", out.compute(), shape, Role::cache)
@@ -176,8 +193,8 @@ TensorId cached_attention(GraphBuilder& out, TensorId q, TensorId kv,
                           const AttentionOptions& options) {
   ZERO_REQUIRE(!options.causal && options.bias == kNone, describe(out[q]),
                ": attention to a source sees all of it, without a bias");
-  const int64_t width = out[q].shape[1];
   const auto attributes = attributes_of(out, options, kernels::CachedKeys::source);
+  const int64_t width = out[kv].shape[1] / 2;
   const TensorId cache =
       out.lasting(out[kv].name + ".cache", out.compute(),
                   cache_shape(attributes.caches, width, out.chunk().source_context), Role::cache);

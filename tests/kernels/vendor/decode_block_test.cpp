@@ -51,15 +51,16 @@ struct Chunk {
   CachedAttentionArrays<T> arrays() {
     const bool stores = extents.keys != CachedKeys::source;
     const T* const keys = qkv.data() + kWidth;
-    return {.rows = rows.data(),
-            .moves = moves.data(),
-            .q = qkv.data(),
-            .q_stride = 3 * kWidth,
-            .stored = stores ? NewKeys<T>{keys, keys + kWidth, 3 * kWidth} : NewKeys<T>{},
-            .bias = extents.reach > 0 ? bias.data() : nullptr,
-            .cache = cache.data(),
-            .y = y.data(),
-            .scratch = scratch.data()};
+    return {
+        .rows = rows.data(),
+        .moves = moves.data(),
+        .q = qkv.data(),
+        .q_stride = 3 * kWidth,
+        .stored = stores ? NewKeys<T>{keys, keys + extents.key_width(), 3 * kWidth} : NewKeys<T>{},
+        .bias = extents.reach > 0 ? bias.data() : nullptr,
+        .cache = cache.data(),
+        .y = y.data(),
+        .scratch = scratch.data()};
   }
   DecodeInputs inputs() const {
     return {.rows = int64_t(rows.size()), .moves = int64_t(moves.size())};
@@ -71,7 +72,7 @@ struct Chunk {
     const KeyCache<T> all{extents, &read, arrays()};
     testing::run_rows(extents.caches, MoveTokens<T>{all});
     if (all.arrays.stored.keys != nullptr)
-      testing::run_elements(extents.rows * kWidth, StoreTokens<T>{all});
+      testing::run_elements(extents.rows * extents.key_width(), StoreTokens<T>{all});
     testing::run_rows(extents.rows * kHeads, AttendToTokens<T>(all));
     EXPECT_TRUE(same_bits({scratch.back()}, poisoned<float>(1))) << "written behind the scratch";
     EXPECT_TRUE(same_bits({y.back()}, poisoned<T>(1))) << "written behind y";
@@ -129,6 +130,22 @@ TYPED_TEST(CachedAttentionBlock, MovesStoresAndAttendsAsTheHostDoes) {
     expect_twin<TypeParam>({extents_of(CachedKeys::past, reach), rows, moves});
     expect_twin<TypeParam>({extents_of(CachedKeys::past, reach), rows});
   }
+}
+
+TYPED_TEST(CachedAttentionBlock, SharesKeysLooksBackAWindowAndCapsScoresAsTheHostDoes) {
+  const std::vector<ChunkRow> rows = {{.text = 1, .position = 70},
+                                      {.text = 0, .position = 127},
+                                      {.text = 2, .position = 5},
+                                      {.text = 2, .position = 6}};
+  for (const int64_t window : {0, 1, 50, 128})
+    for (const float cap : {0.0f, 1.5f}) {
+      CachedAttentionExtents of = extents_of(CachedKeys::past, cap > 0 ? 128 : 0);
+      of.key_heads = 1;
+      of.window = window;
+      of.cap = cap;
+      SCOPED_TRACE(::testing::Message() << "window " << window << ", cap " << cap);
+      expect_twin<TypeParam>({of, rows, {{.from = 0, .to = 1, .begin = 3, .end = 70}}});
+    }
 }
 
 TYPED_TEST(CachedAttentionBlock, SeesAsManyKeysAsASourceHas) {
