@@ -24,37 +24,51 @@ struct HeadGradient {
   const float* logsumexp;  ///< [length]
   float* y_dot_dy;         ///< [length]
   T *dq, *dk, *dv;
+  ScoreCap cap;
 
   ZERO_DEVICE_ONLY HeadGradient(const AttentionLaunch& given, const AttentionGradArrays<T>& arrays,
                                 Own own, int64_t block)
       : launch(given),
         tile(given.extents, arrays.in, own, block),
         mask(given, tile),
-        bias(given.extents, arrays.in, tile) {
+        bias(given.extents, arrays.in, tile),
+        cap(given.cap()) {
+    const AttentionInputs<T>& in = arrays.in;
+    const int64_t first_key = tile.of_keys(launch.extents, in.kv_stride);
+    k = {in.k + first_key, in.kv_stride, tile.keys};
+    v = {in.v + first_key, in.kv_stride, tile.keys};
+    dk = arrays.dk + first_key;
+    dv = arrays.dv + first_key;
+    take_queries(arrays, tile.head);
+  }
+
+  /// Turns to another head of queries of the same keys.
+  ZERO_DEVICE_ONLY void take_queries(const AttentionGradArrays<T>& arrays, int64_t head) {
+    tile.head = head;
     const AttentionExtents& extents = launch.extents;
     const AttentionInputs<T>& in = arrays.in;
     const int64_t width = launch.width(), first = tile.first_of_head(extents);
     const int64_t first_query = tile.of_queries(extents, in.q_stride);
-    const int64_t first_key = tile.of_keys(extents, in.kv_stride);
+    mask = AttentionMask(launch, tile);
+    bias = AttentionBias(extents, in, tile);
     q = {in.q + first_query, in.q_stride, extents.length};
-    k = {in.k + first_key, in.kv_stride, tile.keys};
-    v = {in.v + first_key, in.kv_stride, tile.keys};
     dy = {arrays.dy + tile.of_queries(extents, width), width, extents.length};
     y = {arrays.y + tile.of_queries(extents, width), width, extents.length};
     logsumexp = arrays.logsumexp + first;
     y_dot_dy = static_cast<float*>(arrays.scratch) + first;
     dq = arrays.dq + first_query;
-    dk = arrays.dk + first_key;
-    dv = arrays.dv + first_key;
   }
 
   ZERO_DEVICE_ONLY PairGradient pair(int64_t query, int64_t key, float dot, float dp,
                                      float mean) const {
-    if (!tile.sees(query, key) || query >= launch.extents.length) return {0.0f, 0.0f};
-    const float p = exp_f32(dot * launch.scale() + bias(query, key) - logsumexp[query]);
+    if (query >= launch.extents.length || !tile.sees(query, key)) return {0.0f, 0.0f};
+    const float score = launch.score(dot);
+    const float p = exp_f32(score + bias(query, key) - logsumexp[query]);
     const float kept = mask.keeps(query, key) ? mask.multiplier : 0.0f;
     return {p * kept, p * (dp * kept - mean)};
   }
+  /// Returns the factor that the cap gives to a gradient of a score, by the product that made it.
+  ZERO_DEVICE_ONLY float slope(float dot) const { return cap.acts() ? cap.slope(cap(dot)) : 1.0f; }
 };
 
 /// The bias gradient from the queries of one tile: a sum for each diagonal that they touch, those
@@ -127,7 +141,7 @@ ZERO_DEVICE_ONLY void attention_query_gradient(const Block& block, const Attenti
     mean[r] = warp_sum(block, sum);
   }
   OwnSums<kParts> dq;
-  for (int64_t key = 0; key < head.tile.end_of_keys(); key += kTileRows) {
+  for (int64_t key = head.tile.begin_of_keys(); key < head.tile.end_of_keys(); key += kTileRows) {
     block.sync();
     load_tile(block, head.k, key, d, d + 1, keys);
     load_tile(block, head.v, key, d, d + 1, values);
@@ -135,9 +149,13 @@ ZERO_DEVICE_ONLY void attention_query_gradient(const Block& block, const Attenti
     float dot[kOwnRows], dp[kOwnRows];
     dot_products(block, d, queries, keys, dot);
     dot_products(block, d, dys, values, dp);
-    for (int r = 0; r < kOwnRows; ++r)
+    float slope[kOwnRows];
+    for (int r = 0; r < kOwnRows; ++r) {
+      slope[r] = head.slope(dot[r]);
       dot[r] = head.pair(own + r, key + block.lane(), dot[r], dp[r], mean[r]).score;
+    }
     diagonals.add(block, key, dot, scores);
+    for (int r = 0; r < kOwnRows; ++r) dot[r] *= slope[r];
     dq.add(block, dot, d, keys, d + 1);
   }
   for (int r = 0; r < kOwnRows; ++r) {
@@ -147,43 +165,73 @@ ZERO_DEVICE_ONLY void attention_query_gradient(const Block& block, const Attenti
   }
 }
 
+/// The shared memory of a block that owns keys.
+struct KeyTiles {
+  float *keys, *values, *queries, *dys;
+
+  ZERO_DEVICE_ONLY KeyTiles(float* shared, int64_t d)
+      : keys(shared),
+        values(keys + kTileRows * d),
+        queries(values + kTileRows * d),
+        dys(queries + kTileRows * (d + 1)) {}
+};
+
+template <int kParts>
+struct KeySums {
+  OwnSums<kParts> dk, dv;
+
+  /// Adds what the tile of queries from `query` on gives.
+  template <class T, class Block>
+  ZERO_DEVICE_ONLY void add(const Block& block, const HeadGradient<T>& head, int64_t query,
+                            const KeyTiles& tiles) {
+    const AttentionExtents& extents = head.launch.extents;
+    const int64_t d = extents.head_width, mine = query + block.lane();
+    const int64_t own = head.tile.first_row + block.warp() * kOwnRows;
+    block.sync();
+    load_tile(block, head.q, query, d, d + 1, tiles.queries);
+    load_tile(block, head.dy, query, d, d + 1, tiles.dys);
+    block.sync();
+    float dot[kOwnRows], dp[kOwnRows];
+    dot_products(block, d, tiles.keys, tiles.queries, dot);
+    dot_products(block, d, tiles.values, tiles.dys, dp);
+    const float mean = mine < extents.length ? head.y_dot_dy[mine] : 0.0f;
+    for (int r = 0; r < kOwnRows; ++r) {
+      const float slope = head.slope(dot[r]);
+      const PairGradient pair = head.pair(mine, own + r, dot[r], dp[r], mean);
+      dot[r] = pair.score * slope;
+      dp[r] = pair.probability;
+    }
+    dk.add(block, dot, d, tiles.queries, d + 1);
+    dv.add(block, dp, d, tiles.dys, d + 1);
+  }
+};
+
 template <class T, int kParts, class Block>
 ZERO_DEVICE_ONLY void attention_key_gradient(const Block& block, const AttentionLaunch& launch,
                                              const AttentionGradArrays<T>& arrays) {
-  const HeadGradient<T> head(launch, arrays, Own::keys, block.index());
-  const int64_t d = launch.extents.head_width, first = head.tile.first_row;
-  float* const keys = block.shared();
-  float* const values = keys + kTileRows * d;
-  float* const queries = values + kTileRows * d;
-  float* const dys = queries + kTileRows * (d + 1);
+  HeadGradient<T> head(launch, arrays, Own::keys, block.index());
+  const AttentionExtents& extents = launch.extents;
+  const int64_t d = extents.head_width, first = head.tile.first_row;
+  const KeyTiles tiles(block.shared(), d);
   const int64_t own = first + block.warp() * kOwnRows;
-  load_tile(block, head.k, first, d, d, keys);
-  load_tile(block, head.v, first, d, d, values);
-  OwnSums<kParts> dk, dv;
+  load_tile(block, head.k, first, d, d, tiles.keys);
+  load_tile(block, head.v, first, d, d, tiles.values);
+  KeySums<kParts> sums;
   // Earlier queries do not see these keys, and no query sees padding.
-  const int64_t end = first < head.tile.keys ? launch.extents.length : 0;
-  for (int64_t query = head.tile.causal ? first : 0; query < end; query += kTileRows) {
-    block.sync();
-    load_tile(block, head.q, query, d, d + 1, queries);
-    load_tile(block, head.dy, query, d, d + 1, dys);
-    block.sync();
-    float dot[kOwnRows], dp[kOwnRows];
-    dot_products(block, d, keys, queries, dot);
-    dot_products(block, d, values, dys, dp);
-    const int64_t mine = query + block.lane();
-    const float mean = mine < launch.extents.length ? head.y_dot_dy[mine] : 0.0f;
-    for (int r = 0; r < kOwnRows; ++r) {
-      const PairGradient pair = head.pair(mine, own + r, dot[r], dp[r], mean);
-      dot[r] = pair.score;
-      dp[r] = pair.probability;
+  const int64_t end = first < head.tile.keys ? extents.length : 0;
+  const int64_t first_head = head.tile.head;
+  for (int64_t of = 0; of < extents.queries_of_key(); ++of) {
+    head.take_queries(arrays, first_head + of);
+    for (int64_t query = head.tile.causal ? first : 0; query < end; query += kTileRows) {
+      // Later queries begin behind these keys, too.
+      if (head.tile.causal && head.tile.begin(query) >= first + kTileRows) break;
+      sums.add(block, head, query, tiles);
     }
-    dk.add(block, dot, d, queries, d + 1);
-    dv.add(block, dp, d, dys, d + 1);
   }
   for (int r = 0; r < kOwnRows; ++r) {
-    if (own + r >= launch.extents.key_length()) continue;
-    dk.store(block.lane(), r, launch.scale(), d, head.dk + (own + r) * head.k.ld);
-    dv.store(block.lane(), r, 1.0f, d, head.dv + (own + r) * head.v.ld);
+    if (own + r >= extents.key_length()) continue;
+    sums.dk.store(block.lane(), r, launch.scale(), d, head.dk + (own + r) * head.k.ld);
+    sums.dv.store(block.lane(), r, 1.0f, d, head.dv + (own + r) * head.v.ld);
   }
 }
 

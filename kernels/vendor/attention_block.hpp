@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "kernels/support/math.hpp"
+#include "kernels/support/tanh.hpp"
 #include "kernels/support/warp_runs.hpp"
 #include "zero/base/align.hpp"
 #include "zero/kernels/attention.hpp"
@@ -44,9 +45,14 @@ ZERO_HOST_DEVICE constexpr int64_t attention_tiles(const AttentionExtents& exten
   return ceil_div<int64_t>(own == Own::queries ? extents.length : extents.key_length(), kTileRows);
 }
 
+/// Returns the heads of a sample that have blocks of their own.
+ZERO_HOST_DEVICE constexpr int64_t attention_heads(const AttentionExtents& extents, Own own) {
+  return own == Own::queries ? extents.heads : extents.heads_of_keys();
+}
+
 /// Returns the number of blocks of one launch: tiles of all heads of all samples.
 constexpr int64_t attention_blocks(const AttentionExtents& extents, Own own) {
-  return extents.samples * extents.heads * attention_tiles(extents, own);
+  return extents.samples * attention_heads(extents, own) * attention_tiles(extents, own);
 }
 
 /// The arguments that all blocks of a launch share.
@@ -57,29 +63,54 @@ struct AttentionLaunch {
 
   ZERO_DEVICE_ONLY int64_t width() const { return extents.inner_width(); }
   ZERO_DEVICE_ONLY float scale() const { return 1.0f / extents.divisor(); }
+  ZERO_DEVICE_ONLY ScoreCap cap() const { return ScoreCap(extents.cap, extents.divisor()); }
+  /// Returns the score of a product of a query and a key, before a bias.
+  ZERO_DEVICE_ONLY float score(float product) const {
+    return extents.cap > 0.0f ? cap()(product) : product * scale();
+  }
 };
 
 /// The tile of one block: kTileRows rows of one head of one sample.
 struct AttentionTile {
-  int64_t sample, head, first_row;
-  int64_t index;  ///< number of the tile among those of all heads
-  int64_t keys;   ///< keys of the sample that are no padding
+  int64_t sample;
+  int64_t head;  ///< head of queries; of keys' own tiles, the one that is computed
+  int64_t key_head, first_row;
+  int64_t index;         ///< number of the tile among those of all heads
+  int64_t keys;          ///< keys of the sample that are no padding
+  int64_t window;        ///< 0: none
+  const int32_t* first;  ///< first key of each query of the sample, or null
   bool causal;
 
   template <class T>
   ZERO_DEVICE_ONLY AttentionTile(const AttentionExtents& extents, const AttentionInputs<T>& in,
                                  Own own, int64_t block)
-      : index(block), keys(extents.key_length()), causal(extents.causal) {
+      : index(block),
+        keys(extents.key_length()),
+        window(extents.window),
+        first(nullptr),
+        causal(extents.causal) {
     const int64_t tiles = attention_tiles(extents, own), item = block / tiles;
-    sample = item / extents.heads;
-    head = item % extents.heads;
+    const int64_t heads = attention_heads(extents, own), group = extents.queries_of_key();
+    sample = item / heads;
+    key_head = own == Own::queries ? item % heads / group : item % heads;
+    head = own == Own::queries ? item % heads : key_head * group;
     first_row = block % tiles * kTileRows;
+    if (in.first) first = in.first + sample * extents.length;
     if (!in.key_counts) return;
     const int64_t count = in.key_counts[sample];
     keys = count < 0 ? 0 : count < keys ? count : keys;
   }
+  /// Returns the first key that a query sees. REQUIRES: the query exists.
+  ZERO_DEVICE_ONLY int64_t begin(int64_t query) const {
+    const int64_t own = first ? first[query] : 0, near = window > 0 ? query - window + 1 : 0;
+    return own < near ? near : own;
+  }
   ZERO_DEVICE_ONLY bool sees(int64_t query, int64_t key) const {
-    return key < keys && (!causal || key <= query);
+    return key < keys && (!causal || (key <= query && key >= begin(query)));
+  }
+  /// Returns the first key of the tiles that queries of this tile see.
+  ZERO_DEVICE_ONLY int64_t begin_of_keys() const {
+    return begin(first_row) / kTileRows * kTileRows;
   }
   /// Returns the place behind the last key that a query of this tile sees.
   ZERO_DEVICE_ONLY int64_t end_of_keys() const {
@@ -91,7 +122,7 @@ struct AttentionTile {
     return sample * extents.length * stride + head * extents.head_width;
   }
   ZERO_DEVICE_ONLY int64_t of_keys(const AttentionExtents& extents, int64_t stride) const {
-    return sample * extents.key_length() * stride + head * extents.head_width;
+    return sample * extents.key_length() * stride + key_head * extents.head_width;
   }
   /// Returns row 0 of this head in [samples, heads, length].
   ZERO_DEVICE_ONLY int64_t first_of_head(const AttentionExtents& extents) const {
@@ -241,7 +272,7 @@ class AttentionForward {
     const StridedRowsOf<const T> k{in.k + first_key, in.kv_stride, tile_.keys};
     const StridedRowsOf<const T> v{in.v + first_key, in.kv_stride, tile_.keys};
     load_tile(block_, q, tile_.first_row, d, d, queries);
-    for (int64_t key = 0; key < tile_.end_of_keys(); key += kTileRows) {
+    for (int64_t key = tile_.begin_of_keys(); key < tile_.end_of_keys(); key += kTileRows) {
       block_.sync();
       load_tile(block_, k, key, d, d + 1, keys);
       load_tile(block_, v, key, d, d, values);
@@ -262,12 +293,12 @@ class AttentionForward {
   /// Returns the probability of the lane's score in row r, not yet divided by the sum.
   ZERO_DEVICE_ONLY float soften(int r, int64_t first_key, float dot) {
     const int64_t query = row(r), key = first_key + block_.lane();
-    const bool visible = tile_.sees(query, key);
-    const float score = visible ? dot * launch_.scale() + bias_(query, key) : -INFINITY;
-    // Tiles begin at multiples of 32, so a query sees at least the first key of each.
+    const bool visible = query < launch_.extents.length && tile_.sees(query, key);
+    const float score = visible ? launch_.score(dot) + bias_(query, key) : -INFINITY;
     const float most = warp_maximum(block_, score);
     const float maximum = most < maximum_[r] ? maximum_[r] : most;
-    const float rescale = exp_f32(maximum_[r] - maximum);
+    // A query with a first key of its own may have seen no key so far.
+    const float rescale = maximum_[r] == -INFINITY ? 0.0f : exp_f32(maximum_[r] - maximum);
     const float probability = visible ? exp_f32(score - maximum) : 0.0f;
     sum_[r] = sum_[r] * rescale + warp_sum(block_, probability);
     maximum_[r] = maximum;
@@ -280,7 +311,7 @@ class AttentionForward {
     for (int r = 0; r < kOwnRows; ++r) {
       if (row(r) >= launch_.extents.length) continue;
       T* const y = arrays_.y + tile_.of_queries(launch_.extents, width) + row(r) * width;
-      const bool sees_any = tile_.keys > 0;
+      const bool sees_any = sum_[r] > 0.0f;
       y_.store(block_.lane(), r, sees_any ? mask_.multiplier / sum_[r] : 0.0f,
                launch_.extents.head_width, y);
       if (block_.lane() == 0)

@@ -64,7 +64,7 @@ struct ClearPadding {
     if (key < key_counts[sample]) return;
     T* const dk = rows.dk + r * rows.stride;
     T* const dv = rows.dv + r * rows.stride;
-    row.for_each(extents.inner_width(), [=](int64_t j) {
+    row.for_each(extents.key_width(), [=](int64_t j) {
       dk[j] = T(0.0f);
       dv[j] = T(0.0f);
     });

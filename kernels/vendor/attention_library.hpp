@@ -37,7 +37,7 @@ void clear_blind_queries(Stream& stream, const AttentionExtents& extents, const 
 
 template <class T>
 struct KeyRows {
-  T *dk, *dv;  ///< [samples * keys] rows of the inner width each
+  T *dk, *dv;  ///< [samples * keys] rows of the key width each
   int64_t stride;
 };
 

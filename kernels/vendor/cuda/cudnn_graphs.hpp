@@ -86,14 +86,17 @@ class AttentionGraph {
     std::vector<int64_t> dimensions, strides;
   };
 
-  Place heads_of(int64_t rows, int64_t row_stride) const {
+  Place heads_of(int64_t heads, int64_t rows, int64_t row_stride) const {
     const HeadStrides stride = head_strides(extents_, rows, row_stride);
-    return {{extents_.samples, extents_.heads, rows, extents_.head_width},
+    return {{extents_.samples, heads, rows, extents_.head_width},
             {stride.sample, stride.head, stride.row, 1}};
   }
-  Place of_q() const { return heads_of(extents_.length, problem_.rows.q); }
-  Place of_keys() const { return heads_of(extents_.key_length(), problem_.rows.kv); }
-  Place of_y() const { return heads_of(extents_.length, extents_.inner_width()); }
+  Place of_q() const { return heads_of(extents_.heads, extents_.length, problem_.rows.q); }
+  /// Fewer heads of keys are as many heads of queries each, in their order.
+  Place of_keys() const {
+    return heads_of(extents_.heads_of_keys(), extents_.key_length(), problem_.rows.kv);
+  }
+  Place of_y() const { return heads_of(extents_.heads, extents_.length, extents_.inner_width()); }
 
   static Tensor_attributes& place(Tensor_attributes& tensor, const Place& at) {
     return tensor.set_dim(at.dimensions).set_stride(at.strides);

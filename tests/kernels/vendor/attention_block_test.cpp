@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "kernels/vendor/attention_backward_block.hpp"
 #include "kernels/vendor/attention_problem.hpp"
 #include "tests/support/attention_run.hpp"
@@ -34,21 +36,22 @@ struct Operands {
 
   explicit Operands(const AttentionCase& shape)
       : q(sixteenths<T>(shape.rows() * shape.width(), 1)),
-        kv(sixteenths<T>(shape.key_rows() * 2 * shape.width(), 3)),
+        kv(sixteenths<T>(shape.key_rows() * 2 * shape.key_width(), 3)),
         dy(sixteenths<T>(shape.rows() * shape.width(), 2)) {}
 
   testing::AttentionReference reference(const AttentionCase& shape) const {
     const auto both = testing::doubles(kv);
     return testing::attention_reference(shape,
                                         {.q = testing::doubles(q),
-                                         .k = testing::part_of_rows(both, shape.width(), 2, 0),
-                                         .v = testing::part_of_rows(both, shape.width(), 2, 1)},
+                                         .k = testing::part_of_rows(both, shape.key_width(), 2, 0),
+                                         .v = testing::part_of_rows(both, shape.key_width(), 2, 1)},
                                         testing::doubles(dy));
   }
   AttentionInputs<T> inputs(const AttentionCase& shape) const {
     auto in = paired_attention<T>(shape.extents, q.data(), kv.data());
     in.bias = shape.extents.biased ? shape.bias.data() : nullptr;
     in.key_counts = shape.extents.counted ? shape.counts.data() : nullptr;
+    in.first = shape.extents.ranged ? shape.first.data() : nullptr;
     return in;
   }
 };
@@ -59,7 +62,7 @@ testing::PairedResult<T> run_blocks(const AttentionCase& shape, const Operands<T
   const AttentionExtents& extents = shape.extents;
   testing::PairedResult<T> out{
       poisoned<T>(shape.rows() * shape.width()), poisoned<T>(shape.rows() * shape.width()),
-      poisoned<T>(shape.key_rows() * 2 * shape.width()),
+      poisoned<T>(shape.key_rows() * 2 * shape.key_width()),
       poisoned<float>(shape.rows() * extents.heads), poisoned<float>(int64_t(shape.bias.size()))};
   // What is added to the last element, be it zero, takes its sign.
   auto scratch = poisoned<float>(own_scratch_bytes(extents) / 4 + 1);
@@ -81,7 +84,7 @@ testing::PairedResult<T> run_blocks(const AttentionCase& shape, const Operands<T
                                       out.logsumexp.data(),
                                       out.dq.data(),
                                       dkv,
-                                      dkv + shape.width(),
+                                      dkv + shape.key_width(),
                                       scratch.data(),
                                       extents.biased ? out.dbias.data() : nullptr};
   launch(queries, backward + kScoreTileNumel, [&](const HostBlockThread& block) {
@@ -111,7 +114,7 @@ void check(const AttentionCase& shape) {
   EXPECT_LT(relative_error(got.logsumexp, expected.logsumexp), 4 * 0x1p-23);
   EXPECT_LT(relative_error(got.dq, expected.dq), 3 * rounding + 1e-6);
   EXPECT_LT(
-      relative_error(got.dkv, testing::side_by_side({expected.dk, expected.dv}, shape.width())),
+      relative_error(got.dkv, testing::side_by_side({expected.dk, expected.dv}, shape.key_width())),
       3 * rounding + 1e-6);
   EXPECT_LT(relative_error(got.dbias, expected.dbias), 3 * rounding + 1e-6);
 }
@@ -193,6 +196,49 @@ TEST(AttentionBlock, PassesOverPadding) {
     shape.extents.counted = true;
     shape.counts = {70, 0, 1, 33};
     check<float, 1>(with_bias(shape));
+  }
+}
+
+TEST(AttentionBlock, OfFewerHeadsOfKeysSumsTheirGradients) {
+  for (int64_t key_heads : {1, 2}) {
+    AttentionCase shape = shape_of(40, 9, 0.25f);
+    shape.extents.heads = 4;
+    shape.extents.samples = 2;
+    shape.extents.key_heads = key_heads;
+    check<float, 1>(shape);
+    check<bf16, 1>(with_bias(shape));
+  }
+}
+
+TEST(AttentionBlock, PassesOverKeysInFrontOfAWindow) {
+  for (int64_t window : {1, 7, 32, 33, 70, 100}) {
+    AttentionCase shape = shape_of(70, 8, 0.25f);
+    shape.extents.window = window;
+    check<float, 1>(shape);
+  }
+}
+
+TEST(AttentionBlock, CapsScores) {
+  for (float cap : {0.25f, 2.0f}) {
+    AttentionCase shape = shape_of(40, 8);
+    shape.extents.cap = cap;
+    check<float, 1>(with_bias(shape));
+  }
+}
+
+TEST(AttentionBlock, PassesOverOtherDocuments) {
+  for (const std::vector<int32_t>& begins : {std::vector<int32_t>{0, 1, 34, 64, 100}, {0, 69}}) {
+    AttentionCase shape = shape_of(110, 8);
+    shape.extents.key_heads = 1;
+    shape.extents.ranged = true;
+    for (int32_t query = 0; query < 110; ++query)
+      shape.first.push_back(*std::prev(std::ranges::upper_bound(begins, query)));
+    check<float, 1>(shape);
+    shape.extents.cap = 1;
+    shape.extents.window = 20;
+    shape.extents.counted = true;
+    shape.counts = {50};
+    check<bf16, 1>(with_bias(shape));
   }
 }
 
