@@ -275,12 +275,11 @@ model::Architecture decoder(const std::string& golden, bool tied) {
   model.numbers.counts["classifier"] = tied ? 1 : 2;
   return model;
 }
-const Names kTable = {"model.embed_tokens.weight"};
-const Names kTableAndHead = {"model.embed_tokens.weight", "lm_head.weight"};
 
 TEST(StoredNames, OfDecodersTellATiedHeadFromAnotherOne) {
   const model::Architecture tied = decoder("llama_b", true), untied = decoder("llama_b", false);
-  for (const Names& names : {kTable, kTableAndHead, {"lm_head.weight"}}) {
+  const std::string table = "model.embed_tokens.weight", head = "lm_head.weight";
+  for (const Names& names : {Names{table}, {table, head}, {head}}) {
     const StoredUnder folder(tied, {{"embed_tokens.weight", names}});
     EXPECT_TRUE(folder.reads("embed_tokens.weight", "embed_tokens.weight")) << names[0];
   }
