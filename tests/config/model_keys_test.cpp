@@ -218,6 +218,82 @@ TEST(StartNumbers, ThatAreNowhereAreMissedByName) {
                         "there; write"));
 }
 
+/// Kites have the tower's numbers with another sway, and a lift that follows from a name or is 3.
+const ModelTable& kites() {
+  const auto make = [] {
+    const Range any{.low = 1, .high = 100, .automatic = true};
+    ModelTable all = {table().front()};
+    all.push_back({.name = "kite",
+                   .example_input = "",
+                   .counts = {{"floors", any}, {"width", any}},
+                   .rates = {{"sway", {.high = 1}, 0.25},
+                             {.name = "lift",
+                              .range = {.low = 1, .high = 9, .automatic = true},
+                              .initial = 0,
+                              .network = true,
+                              .usual = 3}},
+                   .sizes = {{"red", {2, 3}, {{"lift", 5}, {"tail", 7}}}},
+                   .rules = {},
+                   .blocks = {"floors"}});
+    return all;
+  };
+  static const ModelTable all = make();
+  return all;
+}
+
+ConfigInput kite(const std::string& more, const StartReader& start = {}) {
+  return read_config(kites(), kRun + more, "in.toml", {}, Writer::user, start);
+}
+
+TEST(ModelTable, ARateThatIsNotWrittenIsTheFamilysOwn) {
+  const std::string numbers = "model.family = \"kite\"\nmodel.floors = 7\nmodel.width = 1\n";
+  const ConfigInput input = kite(numbers);
+  EXPECT_EQ(model_numbers(input.config).rate("sway"), 0.25) << "and not the tower's";
+  EXPECT_EQ(model_numbers(input.config).rate("lift"), 3);
+  EXPECT_THAT(effective_toml(input), HasSubstr("sway = 0.25  # derived from model.family"));
+  EXPECT_THAT(effective_toml(input),
+              HasSubstr("lift = \"auto\"  # default; derived from model.family: 3"));
+  EXPECT_EQ(read_config(kites(), effective_toml(input), "e.toml").config, input.config);
+  EXPECT_EQ(model_numbers(kite(numbers + "model.lift = 4\nmodel.sway = 0.5").config).rate("lift"),
+            4);
+  EXPECT_EQ(model_numbers(kite("model.name = \"low\"").config).rate("sway"), 0.5);
+  const auto fault = testing_support::refusal_of(
+      Exit::kUsage, [] { kite("model.name = \"low\"\nmodel.lift = 4"); });
+  EXPECT_THAT(fault, HasSubstr("the family \"tower\" has no such number"));
+}
+
+TEST(ModelTable, ASizeMaySayRates) {
+  EXPECT_EQ(model_numbers(kite("model.name = \"red\"").config).rate("lift"), 5);
+  EXPECT_EQ(model_numbers(kite("model.name = \"red\"\nmodel.lift = 5").config).rate("lift"), 5);
+  const auto fault = testing_support::refusal_of(
+      Exit::kUsage, [] { kite("model.name = \"red\"\nmodel.lift = 4"); });
+  EXPECT_THAT(fault, HasSubstr("model.name = \"red\" already says lift; remove it or the name"));
+}
+
+TEST(StartNumbers, HaveRatesAndListsThatASizeMustAgreeWith) {
+  const auto with = [](const std::string& more, double lift, double tail) {
+    return kite("model.init_from = \"there\"\n" + more,
+                [=](const RunConfig&) {
+                  return std::optional(StartNumbers{
+                      .place = "there",
+                      .family = "kite",
+                      .numbers = {.counts = {{"floors", 2}, {"width", 3}},
+                                  .rates = {{"sway", 0.5}, {"lift", lift}, {"tail", tail}},
+                                  .lists = {{"knots", {1, 2}}}}});
+                })
+        .config.model;
+  };
+  EXPECT_EQ(with("", 6, 7).numbers.rate("lift"), 6);
+  EXPECT_EQ(with("model.lift = \"auto\"", 6, 7).numbers.rate("lift"), 6);
+  EXPECT_EQ(with("model.name = \"red\"", 5, 7).numbers.list("knots"), (std::vector<double>{1, 2}));
+  const auto fault = [&](double lift, double tail) {
+    return testing_support::refusal_of(Exit::kInput,
+                                       [&] { with("model.name = \"red\"", lift, tail); });
+  };
+  EXPECT_THAT(fault(6, 7), HasSubstr("lift = 6  (in.toml:5: 5)"));
+  EXPECT_THAT(fault(5, 8), HasSubstr("tail = 8  (in.toml:5: 7)"));
+}
+
 TEST(ModelTable, EffectiveSettingsReadBackTheSame) {
   const ConfigInput input = read("model.family = \"bridge\"\nmodel.floors = 7\nmodel.width = 1");
   const std::string text = effective_toml(input);
