@@ -32,6 +32,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int64_t kPromptBytesMax = int64_t(16) << 20, kDefaultTokens = 200;
+constexpr int64_t kUsualContext = 4096;  // tokens in the cache, unless more are asked for
 
 double seconds_between(Clock::time_point start, Clock::time_point end) {
   return std::chrono::duration<double>(end - start).count();
@@ -126,10 +127,11 @@ class Screen {
 /// A text that is continued and shown token by token.
 class Stream {
  public:
-  Stream(const CommandLine& line, const Writer& writer)
+  Stream(const CommandLine& line, const Writer& writer, std::span<const int32_t> prompt)
       : line_(line),
         writer_(writer),
         decoder_(writer.model.description().recipe(), {.compute = writer.compute(),
+                                                       .context = context(int64_t(prompt.size())),
                                                        .threads = writer.threads,
                                                        .together = writer.together()}) {
     stored::load_weights(writer.model, decoder_);
@@ -168,6 +170,14 @@ class Stream {
                  (long long)made, seconds > 0 ? double(made - 1) / seconds : 0.0);
   }
 
+  /// Returns the tokens in the cache. All positions of a model for long texts would be too many.
+  int64_t context(int64_t prompt) const {
+    const int64_t positions = model::data_form(writer_.model.description().model).positions;
+    const int64_t made =
+        count(asked_rules(line_, writer_.model, writer_.generation, kDefaultTokens), prompt);
+    return std::min(positions, std::max(kUsualContext, prompt + made));
+  }
+
   int64_t count(const writing::SearchRules& rules, int64_t prompt) const {
     if (rules.max_new_tokens > 0) return rules.max_new_tokens;
     const int64_t whole = rules.scores.max_length;
@@ -200,7 +210,7 @@ void continue_prompt(const CommandLine& line, const Writer& writer, Clock::time_
   });
   const bool beams = writer.generation.num_beams.value_or(1) > 1;
   if (writer.answers() || beams) return write_text(line, writer, text);
-  Stream(line, writer).run(prompt[0], start);
+  Stream(line, writer, prompt[0]).run(prompt[0], start);
 }
 
 void write_what_is_asked(const CommandLine& line, const Writer& writer, Clock::time_point start) {
