@@ -102,7 +102,7 @@ Architecture architecture_of(const RunConfig& config) {
 }
 
 Architecture architecture_in(const Catalogue& catalogue, HubConfig& config) {
-  config.compare_with(joined(catalogue, &Family::hub_class, ""));
+  config.compare_with("model that is built here");
   const std::string usual(catalogue.families.front()->hub_type);
   const std::string type = config.word_or("model_type", usual);
   for (const Family* family : catalogue.families) {

@@ -92,7 +92,7 @@ class World:
                                "checkpoint.resume=auto")
         check(result.finished(), "a run to have models of", result)
         program.alone("export", "runs/good", "good")
-        self.copy("llama", config={"model_type": "llama"})
+        self.copy("mamba", config={"model_type": "mamba"})
         self.copy("scaled", config={"scale_attn_by_inverse_layer_idx": True})
         self.copy("other_shape", config={"n_embd": 32})
         self.copy("no_config").joinpath("config.json").unlink()
@@ -179,7 +179,7 @@ MISTAKES = (
     ("a spiece.model that is damaged", (*PAIRS, "data.tokenizer=bad_pieces")),
     ("a tokenizer's folder that is empty", (*RUN, "data.tokenizer=empty")),
     ("a tokenizer that is not there", (*RUN, "data.tokenizer=missing")),
-    ("a model of a kind that is not known", ("import-weights", "llama", "in")),
+    ("a model of a kind that is not known", ("import-weights", "mamba", "in")),
     ("a switch with another value", ("import-weights", "scaled", "in")),
     ("weights of another shape", ("import-weights", "other_shape", "in")),
     ("a folder without config.json", ("import-weights", "no_config", "in")),

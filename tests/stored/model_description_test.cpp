@@ -87,7 +87,7 @@ TEST(ReadDescription, RefusesAnotherNetworkNamingTheKey) {
       {"\"n_layer\": 12", "\"n_layer\": null", "n_layer: is missing"},
       {"\"n_layer\": 12", "\"n_layer\": 12, \"n_layer\": 12", "stands twice"},
       {"gelu_new", "relu", "activation_function is \"relu\": only \"gelu_new\" as in a GPT2"},
-      {"\"model_type\": \"gpt2\"", "\"model_type\": \"llama\"", "model_type"},
+      {"\"model_type\": \"gpt2\"", "\"model_type\": \"mamba\"", "model_type"},
       {"\"n_inner\": null", "\"n_inner\": 1024", "n_inner"},
       {"\"n_inner\": null", "\"scale_attn_weights\": false", "scale_attn_weights is false: only"},
       {"\"n_inner\": null", "\"scale_attn_by_inverse_layer_idx\": true", "inverse_layer_idx"},
