@@ -90,10 +90,11 @@ class Opener {
     const std::vector<DataPath> paths = data_paths(options_.data);
     require_whole_mixture(paths);
     left_ = options_.data.max_train_samples;
+    held_out_left_ = options_.data.max_validation_samples;
     Opened opened;
     for (const DataPath& path : paths) {
       add(path, paths.size() == 1, opened);
-      if (options_.data.max_train_samples > 0 && left_ == 0) break;
+      if (options_.data.max_train_samples > 0 && left_ == 0) break;  // validation ends here, too
     }
     if (opened.train.empty()) refuse_none(opened);
     DataSets sets;
@@ -131,12 +132,11 @@ class Opener {
     left_ -= left_ > 0 ? count : 0;
     auto train = samples(*source, {.first = 0, .count = count}, seed, opened.trained);
     if (train) opened.train.push_back({std::move(train), path.part, path.weight});
-    if (trained < source->items()) {
-      const int64_t most = options_.data.max_validation_samples;
-      auto held_out =
-          samples(*source, {.first = trained, .count = limited(source->items() - trained, most)},
-                  std::nullopt, opened.validated);
-      if (held_out) opened.held_out.push_back({std::move(held_out), path.part});
+    opened.trained.of_source.blank_lines += source->counts().blank_lines;
+    if (const int64_t held_out = held_out_of(source->items() - trained); held_out > 0) {
+      auto set =
+          samples(*source, {.first = trained, .count = held_out}, std::nullopt, opened.validated);
+      if (set) opened.held_out.push_back({std::move(set), path.part});
     }
     opened.sources.push_back(std::move(source));
   }
@@ -152,9 +152,10 @@ class Opener {
     left_ -= left_ > 0 ? count : 0;
     opened.train.push_back({windows(*source, {.tokens = count * window, .shuffle_seed = seed}),
                             path.part, path.weight});
-    if (trained < all) {
+    if (const int64_t held_out = held_out_of(all - trained); held_out > 0) {
       opened.held_out.push_back({windows(*source, {.first_token = trained * window,
                                                    .tokens = source->tokens() - trained * window,
+                                                   .max_samples = held_out,
                                                    .keep_tail = true}),
                                  path.part});
     }
@@ -184,8 +185,7 @@ class Opener {
     tally.of_source +=
         {.empty = after.empty - before.empty, .merged = after.merged - before.merged};
     const RowRules rules{.length = options_.data.sequence_length,
-                         .refuse_long = options_.data.too_long == TooLong::refuse,
-                         .keep_tail = !seed};
+                         .refuse_long = options_.data.too_long == TooLong::refuse};
     RowPlan plan = packing_ == Packing::stream      ? windows_of_documents(source, range, rules)
                    : packing_ == Packing::documents ? pack_documents(source, range, rules)
                                                     : one_document_a_row(source, range, rules);
@@ -195,6 +195,14 @@ class Opener {
         source, std::move(plan),
         DocumentSamples::Options{.is_packed = packing_ == Packing::documents,
                                  .shuffle_seed = seed});
+  }
+
+  /// Returns how many of the last samples of a file are validated on.
+  int64_t held_out_of(int64_t samples) {
+    const int64_t most = options_.data.max_validation_samples;
+    const int64_t count = most > 0 ? std::min(samples, held_out_left_) : samples;
+    held_out_left_ -= count;
+    return count;
   }
 
   /// Opens data.validation.
@@ -259,7 +267,8 @@ class Opener {
   Packing packing_;
   std::shared_ptr<const Tokenizer> tokenizer_;
   DocumentRules rules_;
-  int64_t left_ = 0;  ///< samples to take from the files that follow; 0: all
+  // Samples to take from the files that follow, if data.max_... limit them.
+  int64_t left_ = 0, held_out_left_ = 0;
 };
 
 void require_packing(const DataOptions& options) {

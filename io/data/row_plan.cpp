@@ -138,7 +138,7 @@ RowPlan windows_of_documents(const DocumentSource& source, const DocumentRange& 
   int64_t document = range.first;
   for (int64_t first = source.begin(range.first); first < end; first += rules.length + 1) {
     const int64_t targets = std::min(rules.length, end - first - 1);
-    if (targets < rules.length && (!rules.keep_tail || targets < 1)) break;
+    if (targets < 1) break;
     while (source.begin(document + 1) <= first) ++document;
     const int64_t learnt = source.learnt(first + 1, targets);
     if (learnt == 0) {

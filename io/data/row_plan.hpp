@@ -38,8 +38,6 @@ struct DocumentRange {
 struct RowRules {
   int64_t length = 0;
   bool refuse_long = false;  ///< refuse a longer document instead of a cut
-  /// True: windows end with a shorter one of 2 tokens or more.
-  bool keep_tail = false;
 };
 
 /// Returns rows of whole documents, packed by best fit over all of them: from the longest on, each
@@ -54,7 +52,8 @@ RowPlan one_document_a_row(const DocumentSource& source, const DocumentRange& ra
                            const RowRules& rules);
 
 /// Returns windows of the documents one behind the other: disjoint ones of length + 1 tokens, of
-/// which the last `length` are targets. Leaves out windows without a target.
+/// which the last `length` are targets. The last may be shorter. Leaves out windows without a
+/// target.
 RowPlan windows_of_documents(const DocumentSource& source, const DocumentRange& range,
                              const RowRules& rules);
 

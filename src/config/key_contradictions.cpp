@@ -68,7 +68,8 @@ std::vector<Rule> session_rules() {
        .example = {"data.train = \"synthetic\"", "data.max_train_samples = 9000000000000000"}},
       {.keys = {"run.stop_at", "run.steps"}, .broken = late_stop, .example = {"run.stop_at = 11"}},
       clash({"data.tokenizer"}, [](const C& c) { return c.data.tokenizer.empty(); },
-            "missing; write \"bytes\", or a folder with tokenizer.json, with vocab.json and merges.txt, "
+            "missing; write \"bytes\", or a folder with tokenizer.json, with vocab.json and "
+            "merges.txt, "
             "or with spiece.model",
             {"data.tokenizer = \"\""}),
       clash(

@@ -108,15 +108,15 @@ TEST(RowPlan, PacksRandomDocumentsWithoutLossOrOverflow) {
 
 TEST(RowPlan, CutsAStreamInWindowsWithATarget) {
   const Lengths source({3, 4, 5, 1}, /*unlearnt=*/{5, 6, 7});
-  const RowPlan plan = windows_of_documents(source, {0, 4}, {.length = 3, .keep_tail = true});
+  const RowPlan plan = windows_of_documents(source, {0, 4}, {.length = 3});
   EXPECT_TRUE(plan.is_windows);
   EXPECT_THAT(plan.counted, ElementsAre(3, 3)) << "5 to 7 of the second window are not learnt";
   EXPECT_EQ(plan.unlearnt, 1);
   EXPECT_EQ(plan.pieces[1].first, 8);
   EXPECT_EQ(plan.pieces[1].document, 2);
-  const RowPlan tail = windows_of_documents(source, {2, 2}, {.length = 3, .keep_tail = true});
+  const RowPlan tail = windows_of_documents(source, {2, 2}, {.length = 3});
   EXPECT_THAT(tail.counted, ElementsAre(3, 1)) << "8 to 10, then 12";
-  EXPECT_EQ(windows_of_documents(source, {2, 2}, {.length = 3}).rows(), 1);
+  EXPECT_EQ(windows_of_documents(source, {2, 1}, {.length = 4}).rows(), 1) << "a token is left";
 }
 
 }  // namespace
