@@ -30,14 +30,8 @@ Case case_of(const model::Architecture& model, Dtype compute, int ranks, int sta
 
 void expect_one_outcome(const model::Architecture& model, Dtype compute) {
   OneOutcome one;
-  for (const int ranks : {1, 2, 4}) {
-    for (const int stage : {0, 1, 2, 3}) {
-      Case c = case_of(model, compute, ranks, stage);
-      c.recompute = ranks == 2 ? graph::Recompute::full : graph::Recompute::selective;
-      if (ranks == 1) c.recompute = graph::Recompute::none;
-      one.expect(c);
-    }
-  }
+  const auto made = [&](int ranks, int stage) { return case_of(model, compute, ranks, stage); };
+  for (const Case& c : at_every_stage(made)) one.expect(c);
 }
 
 TEST(ReproducibleLabels, RanksStagesAndRecomputeChangeNoBit) {
@@ -49,27 +43,13 @@ TEST(ReproducibleLabels, NorOfOneWithoutAConvolution) {
     expect_one_outcome(with_dropout(false), compute);
 }
 
-/// The homes of weights that a stage has.
-std::vector<plan::Tier> homes_of_weights(int stage) {
-  if (stage < 3) return {plan::Tier::device};
-  return {plan::Tier::device, plan::Tier::host, plan::Tier::nvme};
-}
-
 TEST(ReproducibleLabels, HomesChangeNoBit) {
   OneOutcome one;
-  one.expect(case_of(with_dropout(true), Dtype::bf16, 2, 0));
-  for (const int ranks : {1, 2, 4}) {
-    for (const int stage : {1, 2, 3}) {
-      Case c = case_of(with_dropout(true), Dtype::bf16, ranks, stage);
-      for (const plan::Tier states : {plan::Tier::host, plan::Tier::nvme}) {
-        for (const plan::Tier weights : homes_of_weights(stage)) {
-          c.request.optimizer_home = states;
-          c.request.weight_home = weights;
-          one.expect(c);
-        }
-      }
-    }
-  }
+  const auto made = [](int ranks, int stage) {
+    return case_of(with_dropout(true), Dtype::bf16, ranks, stage);
+  };
+  one.expect(made(2, 0));
+  for (const Case& c : at_every_home(made)) one.expect(c);
 }
 
 using Momenta = std::map<std::string, std::vector<float>>;

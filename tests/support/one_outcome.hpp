@@ -42,6 +42,7 @@ struct Case {
   int steps = kSteps;
   int64_t layers = 2;
   std::optional<model::Architecture> other = {};  ///< as TinyModel has it
+  bool packed = false;                            ///< as TinyModel has it
   std::optional<double> clip = {};                ///< none: that of tiny_rules()
 };
 
@@ -51,6 +52,7 @@ inline Outcome train(const Case& c) {
   model.blocks = c.blocks;
   model.gpt2.layers = c.layers;
   model.other = c.other;
+  model.packed = c.packed;
   const plan::Plan plan = tiny_plan(c.request, model);
   EXPECT_EQ(moves_activations(plan), c.request.activation_home != plan::Tier::device);
   run::Rules rules = tiny_rules(c.request.compute);
@@ -106,10 +108,48 @@ class OneOutcome {
   std::optional<Outcome> first_;
 };
 
+/// Returns the cases made(ranks, stage), each under a choice of recompute.
+template <class Made>
+std::vector<Case> at_every_stage(const Made& made) {
+  std::vector<Case> cases;
+  for (const int ranks : {1, 2, 4}) {
+    for (const int stage : {0, 1, 2, 3}) {
+      cases.push_back(made(ranks, stage));
+      Case& c = cases.back();
+      c.recompute = ranks == 2 ? graph::Recompute::full : graph::Recompute::selective;
+      if (ranks == 1) c.recompute = graph::Recompute::none;
+    }
+  }
+  return cases;
+}
+
+/// Returns the cases made(ranks, stage) with states on the host and on disk, and at stage 3 weights
+/// on every tier.
+template <class Made>
+std::vector<Case> at_every_home(const Made& made) {
+  using plan::Tier;
+  std::vector<Case> cases;
+  for (const int ranks : {1, 2, 4}) {
+    for (const int stage : {1, 2, 3}) {
+      for (const Tier states : {Tier::host, Tier::nvme}) {
+        for (const Tier weights : {Tier::device, Tier::host, Tier::nvme}) {
+          if (stage < 3 && weights != Tier::device) continue;
+          cases.push_back(made(ranks, stage));
+          cases.back().request.optimizer_home = states;
+          cases.back().request.weight_home = weights;
+        }
+      }
+    }
+  }
+  return cases;
+}
+
 }  // namespace zero::testing
 
 namespace zero::run {
 
+using testing::at_every_home;
+using testing::at_every_stage;
 using testing::Case;
 using testing::few_steps;
 using testing::kFirstBlock;

@@ -29,9 +29,11 @@ class Draw {
 
 graph::Graph forward_of(const TinyModel& model, model::Purpose purpose, Dtype compute) {
   if (model.other) {
-    return model::graph_of(
-        {.model = *model.other}, purpose,
-        {.micro = model.micro, .compute = compute, .head_unit = model.head_unit});
+    return model::graph_of({.model = *model.other}, purpose,
+                           {.micro = model.micro,
+                            .compute = compute,
+                            .head_unit = model.head_unit,
+                            .packed = model.packed});
   }
   return graph::pad_heads(
       model::forward_of(

@@ -20,6 +20,7 @@ struct TinyModel {
   bool evaluates = true;
   bool fused = false;     ///< as on a device whose products have epilogues
   int64_t head_unit = 1;  ///< of graph::pad_heads()
+  bool packed = false;    ///< samples hold several texts: model::ForwardOptions
 };
 
 /// Forward, backward and recompute of the tiny model in the request's compute dtype.

@@ -67,11 +67,18 @@ int32_t target(int64_t sample, int64_t t) {
   return (sample + t) % 5 == 0 ? -1 : int32_t((7 * sample + 3 * t + 1) % 61);
 }
 
+/// Returns the begin of the text at place t of a sample, which holds two texts or one.
+int32_t text_begin(int64_t sample, int64_t t) {
+  const int64_t second = 1 + sample % 8;
+  return int32_t(t < second ? 0 : second);
+}
+
 /// Returns the number of an input at place t of a sample: ids below 61, or two classes. One in five
 /// is no target.
 int32_t number_of(const std::string& input, int64_t sample, int64_t t) {
   if (input == "targets" || input == "next") return target(sample, t);
   if (input == "source_count" || input == "token_count") return int32_t(1 + sample % 7);
+  if (input == model::kFirstInput) return text_begin(sample, t);
   if (input == "labels") return sample % 5 == 0 ? -1 : int32_t(sample % 2);
   return int32_t((7 * sample + 3 * t) % 61);
 }
