@@ -24,7 +24,9 @@ struct Forward {
     const float squares =
         row.template sum<float>(width, [=](int64_t j) { return float(x[j]) * float(x[j]); });
     const float rrms = 1.0f / std::sqrt(squares / float(width) + epsilon);
-    row.write(width, y, [=](int64_t j) { return float(x[j]) * rrms * float(weight[j]); });
+    const float offset = arrays.offset;
+    row.write(width, y,
+              [=](int64_t j) { return float(x[j]) * rrms * (offset + float(weight[j])); });
     row.once([&] { arrays.rrms[r] = rrms; });
   }
 };
@@ -55,18 +57,18 @@ struct ChunkGradients {
     row.for_each(width, [=](int64_t j) { partial[j] += float(dy[j]) * (float(x[j]) * rrms); });
   }
 
-  /// Writes dx = rrms (h - xhat mean(h xhat)) + add,  h = dy weight,  xhat = x rrms
+  /// Writes dx = rrms (h - xhat mean(h xhat)) + add,  h = dy (offset + weight),  xhat = x rrms
   KOKKOS_INLINE_FUNCTION void write_dx(const HostRow& row, int64_t r) const {
     const T* const dy = arrays.dy + r * width;
     const T* const x = arrays.x + r * width;
     const T* const weight = arrays.weight;
     T* const dx = arrays.dx + r * width;
-    const float rrms = arrays.rrms[r];
+    const float rrms = arrays.rrms[r], offset = arrays.offset;
     const float along = row.sum<float>(width, [=](int64_t j) {
-      return float(dy[j]) * float(weight[j]) * (float(x[j]) * rrms);
+      return float(dy[j]) * (offset + float(weight[j])) * (float(x[j]) * rrms);
     }) / float(width);
     const auto gradient = [=](int64_t j) {
-      return (float(dy[j]) * float(weight[j]) - float(x[j]) * rrms * along) * rrms;
+      return (float(dy[j]) * (offset + float(weight[j])) - float(x[j]) * rrms * along) * rrms;
     };
     if (arrays.add == nullptr) return row.write(width, dx, gradient);
     const T* const add = arrays.add + r * width;
@@ -89,7 +91,8 @@ int64_t backward_in_registers(Stream& stream, const NormExtents& extents,
                                        .dx = arrays.dx,
                                        .dweight = arrays.dweight,
                                        .dbias = nullptr,
-                                       .scratch = arrays.scratch};
+                                       .scratch = arrays.scratch,
+                                       .offset = arrays.offset};
   return vendor::norm_gradient<T, false>(stream, shape, of_norm) ? shape.chunks : 0;
 }
 
@@ -97,8 +100,10 @@ int64_t backward_in_registers(Stream& stream, const NormExtents& extents,
 
 template <class T>
 void rmsnorm(Stream& stream, const NormExtents& extents, float epsilon,
-             const RmsNormArrays<T>& arrays) {
+             const RmsNormArrays<T>& given) {
   require_norm(extents, "RMS norm");
+  RmsNormArrays<T> arrays = given;
+  arrays.offset = offset_of(given.offset);
   if constexpr (kHostSpace) {
     for_each_row(stream, kForward, extents.rows, Forward<T>{extents.width, epsilon, arrays});
   } else if (takes_whole_runs<T>(extents.width, {arrays.x, arrays.weight, arrays.y})) {
@@ -114,8 +119,10 @@ int64_t rmsnorm_scratch_numel(const NormExtents& extents) {
 
 template <class T>
 void rmsnorm_backward(Stream& stream, const NormExtents& extents,
-                      const RmsNormGradArrays<T>& arrays) {
+                      const RmsNormGradArrays<T>& given) {
   require_norm(extents, "RMS norm");
+  RmsNormGradArrays<T> arrays = given;
+  arrays.offset = offset_of(given.offset);
   const RowChunks chunks{extents.rows};
   int64_t count = 0;
   if constexpr (kHostSpace) {

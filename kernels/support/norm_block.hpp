@@ -255,7 +255,8 @@ struct RmsForwardBlock : NormRows {
     for_each_run(block, width, [&](int64_t j) {
       const Run<T> from = x.load(j), w = weight.load(j);
       Run<T> to;
-      for (int k = 0; k < kRunNumel; ++k) to.at[k] = T(float(from.at[k]) * rrms * float(w.at[k]));
+      for (int k = 0; k < kRunNumel; ++k)
+        to.at[k] = T(float(from.at[k]) * rrms * (arrays.offset + float(w.at[k])));
       y.store(j, to);
     });
     if (block.lane() == 0) arrays.rrms[r] = rrms;
@@ -315,7 +316,7 @@ struct RmsGradBlock {
     }
   }
 
-  /// Writes dx = rrms (h - xhat mean(h xhat)) + add,  h = dy weight,  xhat = x rrms
+  /// Writes dx = rrms (h - xhat mean(h xhat)) + add,  h = dy (offset + weight),  xhat = x rrms
   template <class Block>
   ZERO_DEVICE_ONLY void write_row(const Block& block, int64_t r) const {
     const auto dy = row_of(arrays.dy, r), x = row_of(arrays.x, r),
@@ -325,7 +326,7 @@ struct RmsGradBlock {
     for_each_run(block, width, [&](int64_t j) {
       const Run<T> g = dy.load(j), v = x.load(j), w = weight.load(j);
       for (int k = 0; k < kRunNumel; ++k)
-        along_sum += float(g.at[k]) * float(w.at[k]) * (float(v.at[k]) * rrms);
+        along_sum += float(g.at[k]) * (arrays.offset + float(w.at[k])) * (float(v.at[k]) * rrms);
     });
     const float along = warp_sum(block, along_sum) / float(width);
     const RunsOfRow<T, kWhole> dx{arrays.dx + r * width, width};
@@ -336,7 +337,8 @@ struct RmsGradBlock {
       Run<T> to;
       for (int k = 0; k < kRunNumel; ++k) {
         const float xhat = float(v.at[k]) * rrms;
-        const float alone = (float(g.at[k]) * float(w.at[k]) - xhat * along) * rrms;
+        const float h = float(g.at[k]) * (arrays.offset + float(w.at[k]));
+        const float alone = (h - xhat * along) * rrms;
         to.at[k] = T(adds ? alone + float(more.at[k]) : alone);
       }
       dx.store(j, to);

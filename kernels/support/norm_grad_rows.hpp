@@ -168,6 +168,10 @@ class NormGradThread {
     return run_of_thread(kSlots * kArrays * kRuns + i);
   }
 
+  ZERO_DEVICE_ONLY float number_of(T weight) const {
+    return kCentred ? float(weight) : arrays_.offset + float(weight);
+  }
+
   /// Adds a row, and writes dx = rstd (h - mean(h) - xhat mean(h xhat)) + add,  h = dy weight
   ZERO_DEVICE_ONLY void add_row(int row, const Statistics& s) {
     Sums sums{0.0f, 0.0f};
@@ -175,7 +179,7 @@ class NormGradThread {
       const Run<T> dys = operand(kDy, i), xs = operand(kX, i), weights = weight(i);
       for (int e = 0; e < kRunNumel; ++e) {
         const float dy = float(dys.at[e]), xhat = (float(xs.at[e]) - s.mean) * s.rstd;
-        const float h = dy * float(weights.at[e]);
+        const float h = dy * number_of(weights.at[e]);
         sums.h += h;
         sums.along = std::fma(h, xhat, sums.along);
         dweight_[i].at[e] = std::fma(dy, xhat, dweight_[i].at[e]);
@@ -192,7 +196,7 @@ class NormGradThread {
       Run<T> dx;
       for (int e = 0; e < kRunNumel; ++e) {
         const float xhat = (float(xs.at[e]) - s.mean) * s.rstd;
-        const float h = float(dys.at[e]) * float(weights.at[e]);
+        const float h = float(dys.at[e]) * number_of(weights.at[e]);
         const float across = kCentred ? h - mean.h : h;
         dx.at[e] = T(std::fma(std::fma(-xhat, mean.along, across), s.rstd, float(adds.at[e])));
         dx_[i].at[e] += float(dx.at[e]);

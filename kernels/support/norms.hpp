@@ -17,6 +17,9 @@ inline void require_norm(const NormExtents& extents, const char* name) {
                extents.width, ": both must be at least 1");
 }
 
+/// Returns what is added to weights. -0 instead of 0 leaves every weight as it is, also -0.
+inline float offset_of(float offset) { return offset == 0.0f ? -0.0f : offset; }
+
 /// True if rows and arrays, of which some may be null, can be read in whole runs.
 template <class T>
 bool takes_whole_runs(int64_t width, std::initializer_list<const T*> arrays) {

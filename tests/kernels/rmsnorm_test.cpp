@@ -21,8 +21,9 @@ struct RmsNormCase {
   NormExtents extents;
   std::vector<T> x, weight, dy, add, y, dx, dweight;
   std::vector<float> rrms, scratch;
+  float offset;
 
-  explicit RmsNormCase(NormExtents e)
+  explicit RmsNormCase(NormExtents e, float added = 0)
       : extents(e),
         x(noise<T>(e.rows * e.width, 1, 2.0)),
         weight(noise<T>(e.width, 2)),
@@ -31,22 +32,25 @@ struct RmsNormCase {
         dx(x.size()),
         dweight(weight.size()),
         rrms(size_t(e.rows)),
-        scratch(size_t(rmsnorm_scratch_numel(e))) {}
+        scratch(size_t(rmsnorm_scratch_numel(e))),
+        offset(added) {}
 
   RmsNormGradArrays<T> arrays() {
-    return {
-        dy.data(), x.data(),       weight.data(), rrms.data(), add.empty() ? nullptr : add.data(),
-        dx.data(), dweight.data(), scratch.data()};
+    const T* const added = add.empty() ? nullptr : add.data();
+    return {dy.data(), x.data(),       weight.data(),  rrms.data(), added,
+            dx.data(), dweight.data(), scratch.data(), offset};
   }
   void run(int threads) {
     Stream stream(threads);
     rmsnorm(stream, extents, kEpsilon,
-            RmsNormArrays<T>{x.data(), weight.data(), y.data(), rrms.data()});
+            RmsNormArrays<T>{x.data(), weight.data(), y.data(), rrms.data(), offset});
     rmsnorm_backward(stream, extents, arrays());
     stream.wait();
   }
   testing::RmsNorm reference() const {
-    return {size_t(extents.width), kEpsilon, doubles(x), doubles(weight)};
+    auto added = doubles(weight);
+    for (double& w : added) w += double(offset);
+    return {size_t(extents.width), kEpsilon, doubles(x), added};
   }
 };
 
@@ -62,6 +66,22 @@ TYPED_TEST(RmsNorm, ForwardAndBackwardAgreeWithDoubleLoops) {
     const auto gradients = c.reference().backward(doubles(c.dy));
     testing::expect_near<TypeParam>(c, c.reference().forward(), gradients);
   }
+}
+
+TYPED_TEST(RmsNorm, AddsAnOffsetToItsWeights) {
+  RmsNormCase<TypeParam> c({70, 100}, 1);
+  c.run(2);
+  testing::expect_near<TypeParam>(c, c.reference().forward(),
+                                  c.reference().backward(doubles(c.dy)));
+}
+
+TEST(RmsNormValues, KeepsTheSignsOfZeroWeights) {
+  RmsNormCase<float> c({1, 2});
+  c.x = {1, 1};
+  c.weight = {0.0f, -0.0f};
+  c.run(1);
+  EXPECT_FALSE(std::signbit(c.y[0]));
+  EXPECT_TRUE(std::signbit(c.y[1])) << "an offset of zero changes no bit";
 }
 
 TYPED_TEST(RmsNorm, AddJoinsDxBeforeTheOnlyRounding) {

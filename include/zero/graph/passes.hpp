@@ -20,8 +20,8 @@ Graph borrow(Graph forward, const std::vector<bool>& borrowed);
 
 /// Widens the heads of attention with zeros to multiples of `unit` elements, for libraries that
 /// need them. Products that write or read heads get padded copies of their weights, made at their
-/// use. Parameters and results stay equal. Throws Error(kInternal) if an op other than a product is
-/// next to attention.
+/// use. Parameters and results stay equal. Returns the graph as it is if an op other than a product
+/// is next to such attention, as a rotation is: our own kernels take heads of any width.
 Graph pad_heads(Graph forward, int64_t unit);
 
 /// Appends the backward pass: each forward op, in reverse, lets its kind's rule append gradient

@@ -43,6 +43,7 @@ struct LayerNormGradArrays {
   T* dbias;             ///< [width], written
   float* scratch;       ///< [layernorm_scratch_numel(extents, dx_sum != nullptr)]
   T* dx_sum = nullptr;  ///< [width], written: the sums of dx over rows, or null
+  float offset = 0;     ///< added to weights; for RMS norm alone
 };
 
 /// Returns the fp32 elements of scratch that layernorm_backward() needs, with or without dx_sum.
@@ -57,15 +58,16 @@ void layernorm_backward(Stream& stream, const NormExtents& extents,
 
 template <class T>
 struct RmsNormArrays {
-  const T* x;       ///< [rows, width]
-  const T* weight;  ///< [width]
-  T* y;             ///< [rows, width], written
-  float* rrms;      ///< [rows], written: 1 / sqrt(mean of x^2 + epsilon)
+  const T* x;        ///< [rows, width]
+  const T* weight;   ///< [width]
+  T* y;              ///< [rows, width], written
+  float* rrms;       ///< [rows], written: 1 / sqrt(mean of x^2 + epsilon)
+  float offset = 0;  ///< added to weights
 };
 
-/// Writes y = x * rrms * weight over the last axis, rounded once. The mean of squares is fp32,
-/// along a fixed tree over the width. Asynchronous on `stream`. Source: Zhang & Sennrich 2019, eq.
-/// 4 (arXiv:1910.07467), epsilon inside the square root.
+/// Writes y = x * rrms * (offset + weight) over the last axis, rounded once. The mean of squares is
+/// fp32, along a fixed tree over the width. Asynchronous on `stream`. Source: Zhang & Sennrich
+/// 2019, eq. 4 (arXiv:1910.07467), epsilon inside the square root.
 template <class T>
 void rmsnorm(Stream& stream, const NormExtents& extents, float epsilon,
              const RmsNormArrays<T>& arrays);
@@ -80,6 +82,7 @@ struct RmsNormGradArrays {
   T* dx;              ///< [rows, width], written; may be dy or add
   T* dweight;         ///< [width], written
   float* scratch;     ///< [rmsnorm_scratch_numel(extents)]
+  float offset = 0;   ///< added to weights
 };
 
 /// Returns the fp32 elements of scratch that rmsnorm_backward() needs.

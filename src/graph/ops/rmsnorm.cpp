@@ -4,6 +4,13 @@
 namespace zero::graph {
 namespace {
 
+struct RmsnormAttributes {
+  double epsilon, offset;
+};
+struct RmsnormGradAttributes {
+  double offset;
+};
+
 struct Rmsnorm {
   template <class S>
   struct In {
@@ -18,9 +25,10 @@ struct Rmsnorm {
   static void call(Stream& stream, const OpCall& call) {
     const auto in = inputs<Rmsnorm>(call);
     const auto out = outputs<Rmsnorm>(call);
-    kernels::rmsnorm<T>(stream, norm_extents(*call.graph, inputs<Rmsnorm>(*call.op).x),
-                        float(call.op->attributes.as<NormAttributes>().epsilon),
-                        {.x = in.x, .weight = in.weight, .y = out.y, .rrms = out.rrms});
+    const auto of = call.op->attributes.as<RmsnormAttributes>();
+    kernels::rmsnorm<T>(
+        stream, norm_extents(*call.graph, inputs<Rmsnorm>(*call.op).x), float(of.epsilon),
+        {.x = in.x, .weight = in.weight, .y = out.y, .rrms = out.rrms, .offset = float(of.offset)});
   }
 };
 
@@ -39,6 +47,7 @@ struct RmsnormGrad {
   static void call(Stream& stream, const OpCall& call) {
     const auto in = inputs<RmsnormGrad>(call);
     const auto out = outputs<RmsnormGrad>(call);
+    const double offset = call.op->attributes.as<RmsnormGradAttributes>().offset;
     kernels::rmsnorm_backward<T>(stream, norm_extents(*call.graph, inputs<RmsnormGrad>(*call.op).x),
                                  {.dy = in.dy,
                                   .x = in.x,
@@ -47,7 +56,8 @@ struct RmsnormGrad {
                                   .add = in.add,
                                   .dx = out.dx,
                                   .dweight = out.dweight,
-                                  .scratch = call.scratch});
+                                  .scratch = call.scratch,
+                                  .offset = float(offset)});
   }
 };
 
@@ -58,9 +68,11 @@ void gradient(GradientTape& tape, const Op& op) {
   const TensorId dy = tape.gradient(y);
   const TensorId add = tape.take(x);
   const TensorId dx = tape.like(x);
+  const double offset = op.attributes.as<RmsnormAttributes>().offset;
   tape.append(make_op<RmsnormGrad>(kRmsnormGrad,
                                    {.dy = dy, .x = x, .weight = weight, .rrms = rrms, .add = add},
-                                   {.dx = dx, .dweight = tape.weight_gradient(weight)}));
+                                   {.dx = dx, .dweight = tape.weight_gradient(weight)},
+                                   RmsnormGradAttributes{.offset = offset}));
   tape.contribute(x, dx);
 }
 
@@ -79,7 +91,6 @@ const Operation kRmsnormGrad{
     .name = "rmsnorm_grad", .scratch_bytes = gradient_scratch, .call = call_typed<RmsnormGrad>};
 
 TensorId rmsnorm(GraphBuilder& out, TensorId x, TensorId weight, float epsilon, float offset) {
-  ZERO_REQUIRE(offset == 0, "no kernel adds to the weights of a norm yet");
   require_matrix(out[x]);
   const Shape shape = out[x].shape;
   require_vector(out[weight], out[x], shape[1]);
@@ -87,7 +98,7 @@ TensorId rmsnorm(GraphBuilder& out, TensorId x, TensorId weight, float epsilon, 
   const TensorId y = out.activation(name, out.compute(), shape);
   const TensorId rrms = out.activation(name + ".rrms", Dtype::f32, {shape[0]});
   out.add(make_op<Rmsnorm>(kRmsnorm, {.x = x, .weight = weight}, {.y = y, .rrms = rrms},
-                           NormAttributes{.epsilon = epsilon}));
+                           RmsnormAttributes{.epsilon = epsilon, .offset = offset}));
   return y;
 }
 
