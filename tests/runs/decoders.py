@@ -94,13 +94,13 @@ train = "text.txt"
 validation_fraction = 0.2
 sequence_length = 16
 """ % folder + FOUR_STEPS))
-    result = program.wait(program.start(2, "zero.stage=3", "run.output=runs/on",
-                                        input_file="on.toml"), run="on")
+    result = program.wait(program.start(2, "zero.stage=3", f"run.output=runs/on_{name}",
+                                        input_file="on.toml"), run=f"on_{name}")
     check(result.finished(), f"{name}: goes on from its folder", result)
     config = [json.loads((program.folder / place / "config.json").read_text())
-              for place in (folder, "runs/on/model")]
+              for place in (folder, f"runs/on_{name}/model")]
     check(config[0] == config[1], f"{name}: it is the same model")
-    carried = (program.folder / "runs/on/model/generation_config.json").read_bytes()
+    carried = (program.folder / f"runs/on_{name}/model/generation_config.json").read_bytes()
     check(carried == (program.folder / folder / "generation_config.json").read_bytes(),
           f"{name}: with what its folder says of texts")
 
