@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "zero/kernels/initialise.hpp"
+#include "zero/model/family.hpp"
 
 namespace zero::testing {
 namespace {
