@@ -214,8 +214,8 @@ std::string dictionary_of(const ReadRope& read, bool with_theta, bool with_share
     add("short_factor", list(rope.short_factors));
     add("long_factor", list(rope.long_factors));
   } else {
-    add("beta_fast", json_number(rope.beta_fast));
-    add("beta_slow", json_number(rope.beta_slow));
+    if (rope.beta_fast != Rope().beta_fast) add("beta_fast", json_number(rope.beta_fast));
+    if (rope.beta_slow != Rope().beta_slow) add("beta_slow", json_number(rope.beta_slow));
     if (rope.mscale != 0) add("mscale", json_number(rope.mscale));
     if (rope.mscale_all != 0) add("mscale_all_dim", json_number(rope.mscale_all));
     if (!rope.truncates) add("truncate", "false");
