@@ -152,8 +152,8 @@ struct AttentionOptions {
   TensorId first = kNone;  ///< i32 [rows]: see kernels::AttentionInputs
 };
 /// Returns self-attention of qkv [rows, (heads + 2 key heads) width], with the rows of all samples.
-/// In a chunk, causal attention has a cache for each text, and other attention is an encoder's, with
-/// all rows of a source. kernels::ChunkRow then gives the key counts.
+/// In a chunk, causal attention has a cache for each text, and other attention is an encoder's,
+/// with all rows of a source. kernels::ChunkRow then gives the key counts.
 TensorId attention(GraphBuilder& out, TensorId qkv, const AttentionOptions& options);
 /// Attention of q [samples * queries, inner width] to kv [samples * keys, 2 * key heads * width],
 /// keys beside values. Causal attention needs as many keys as queries. In a chunk, kv are rows of
