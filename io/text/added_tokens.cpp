@@ -98,8 +98,7 @@ bool AddedTokens::counts(std::string_view text, size_t at, const AddedToken& tok
   return (at == 0 || !is_word(last_character(text, at))) && (end == text.size() || !is_word(end));
 }
 
-std::vector<AddedTokens::Part> AddedTokens::split(std::string_view text,
-                                                  SpecialNames names) const {
+std::vector<AddedTokens::Part> AddedTokens::split(std::string_view text, SpecialNames names) const {
   std::vector<Part> parts;
   size_t first = 0;  // start of the stretch since the last token
   size_t free = 0;   // end of the last match

@@ -18,8 +18,8 @@ struct AddedToken {
   int32_t id = 0;
   bool strips_left = false, strips_right = false;  ///< also takes the blanks on this side
   bool special = true;                             ///< skipped where a text skips special tokens
-  bool single_word = false;  ///< ordinary text beside a word character
-  bool normalized = false;   ///< found in the text behind the normalizer of a tokenizer.json
+  bool single_word = false;                        ///< ordinary text beside a word character
+  bool normalized = false;  ///< found in the text behind the normalizer of a tokenizer.json
 };
 
 /// A finder of added tokens in a text: the leftmost first, and the longest at one place. Its time
@@ -38,8 +38,8 @@ class AddedTokens {
   const std::vector<AddedToken>& tokens() const { return tokens_; }
   bool is_special(int32_t id) const { return special_.contains(id); }
 
-  /// Returns the parts of the text in order; none is empty. A match that is no token, because of its
-  /// neighbours or of `names`, is plain text to its end.
+  /// Returns the parts of the text in order; none is empty. A match that is no token, because of
+  /// its neighbours or of `names`, is plain text to its end.
   std::vector<Part> split(std::string_view text, SpecialNames names = SpecialNames::kTokens) const;
 
  private:

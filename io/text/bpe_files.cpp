@@ -262,9 +262,10 @@ std::string bpe_bytes(const std::string& entry) {
 
 BpeFiles read_bpe_files(const std::string& folder) {
   if (!is_folder(folder)) {
-    refuse(Exit::kInput, folder,
-           ": is no folder with tokenizer.json, with vocab.json and merges.txt, with spiece.model or ",
-           "with spm.model; write data.tokenizer = \"bytes\", or", how_to_make(folder).substr(1));
+    refuse(
+        Exit::kInput, folder,
+        ": is no folder with tokenizer.json, with vocab.json and merges.txt, with spiece.model or ",
+        "with spm.model; write data.tokenizer = \"bytes\", or", how_to_make(folder).substr(1));
   }
   const BpeVocabulary vocabulary = parse_bpe_vocabulary(
       read_file(folder, "vocab.json"), folder + "/vocab.json", how_to_make(folder));

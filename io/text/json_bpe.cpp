@@ -36,8 +36,9 @@ JsonBpe::JsonBpe(TokenizerJson& json, const std::string& file)
   for (size_t id = 0; id < entries_.size(); ++id) {
     ids_.emplace(entries_[id], int32_t(id));
     // An entry with another character than those of bytes is never a word.
-    const bool is_word = !byte_level_ || tokens_[id] != entries_[id] ||
-                         std::ranges::all_of(entries_[id], [](char c) { return c > ' ' && c < 127; });
+    const bool is_word =
+        !byte_level_ || tokens_[id] != entries_[id] ||
+        std::ranges::all_of(entries_[id], [](char c) { return c > ' ' && c < 127; });
     if (ignores_merges_ && is_word) words_.emplace(tokens_[id], int32_t(id));
   }
   find_symbols();
@@ -62,8 +63,8 @@ void JsonBpe::find_symbols() {
   }
 }
 
-/// Finds the characters that may not be parted from a mark behind them. Where no merge joins the two
-/// sides of a place, both are merged alone, and words are found in the cache.
+/// Finds the characters that may not be parted from a mark behind them. Where no merge joins the
+/// two sides of a place, both are merged alone, and words are found in the cache.
 void JsonBpe::find_joins() {
   for (const BpeMerge& merge : merges_) {
     if (entries_[size_t(merge.right)].starts_with(kBlankMark))
@@ -79,11 +80,12 @@ void JsonBpe::require_known_symbols(const std::string& file) const {
   const bool has_all = std::ranges::find(bytes_, SpecialIds::kNone) == bytes_.end();
   if (has_all && (byte_level_ || byte_fallback_)) return;
   if (byte_level_ && byte_fallback_)
-    refuse(Exit::kInput, file, ": model.byte_fallback: true is not supported beside ByteLevel with ",
+    refuse(Exit::kInput, file,
+           ": model.byte_fallback: true is not supported beside ByteLevel with ",
            "bytes that model.vocab lacks; write false");
   if (!unknown_text_.empty() && unknown_ == SpecialIds::kNone)
-    refuse(Exit::kInput, file, ": model.unk_token: model.vocab has no ",
-           shown_entry(unknown_text_), "; write null, or an entry");
+    refuse(Exit::kInput, file, ": model.unk_token: model.vocab has no ", shown_entry(unknown_text_),
+           "; write null, or an entry");
 }
 
 void JsonBpe::add_word(std::string_view word, Scratch& scratch, std::vector<int32_t>& ids) const {
@@ -100,7 +102,8 @@ void JsonBpe::add_part(std::string_view part, Scratch& scratch, std::vector<int3
     scratch.made.clear();
     merge(part, scratch, scratch.made);
     slot.keep(part, scratch.made);
-    if (!slot.holds(part)) return ids.insert(ids.end(), scratch.made.begin(), scratch.made.end()), void();
+    if (!slot.holds(part))
+      return ids.insert(ids.end(), scratch.made.begin(), scratch.made.end()), void();
   }
   const std::span<const int32_t> known = slot.known();
   ids.insert(ids.end(), known.begin(), known.end());
@@ -149,8 +152,8 @@ bool JsonBpe::add_bytes(std::string_view bytes, std::vector<int32_t>& out) const
   return true;
 }
 
-/// Appends the symbols of a word. An unknown one waits for the next known one, so that a run of them
-/// may be one token; bytes pass by it, as in `tokenizers`.
+/// Appends the symbols of a word. An unknown one waits for the next known one, so that a run of
+/// them may be one token; bytes pass by it, as in `tokenizers`.
 void JsonBpe::read_symbols(std::string_view word, std::vector<int32_t>& out) const {
   bool waits = false;
   for (size_t at = 0, bytes = 0; at < word.size(); at += bytes) {

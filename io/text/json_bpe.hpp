@@ -61,10 +61,10 @@ class JsonBpe {
   Ids words_;                         // of tokens_ that a word may be; if ignores_merges_
   std::vector<BpeMerge> merges_;
   MergeTable table_;
-  std::array<int32_t, 256> bytes_{};               // ids of bytes, of <0xNN> beside a byte-level BPE
+  std::array<int32_t, 256> bytes_{};  // ids of bytes, of <0xNN> beside a byte-level BPE
   std::unordered_map<uint32_t, int32_t> symbols_;  // ids of single characters, by code point
   int32_t unknown_ = SpecialIds::kNone;
-  bool cuts_ = false;                     // no merge joins an unknown character with a mark
+  bool cuts_ = false;                    // no merge joins an unknown character with a mark
   std::unordered_set<uint32_t> joined_;  // characters that a merge joins with a mark behind them
 };
 

@@ -46,9 +46,8 @@ JsonSection JsonSection::at(const std::string& key) {
   if (!is_object()) fail("is no object");
   known_.insert(key);
   const auto found = std::ranges::find(node_->keys, key);
-  const JsonNode& child = found == node_->keys.end()
-                              ? kNull
-                              : node_->children[size_t(found - node_->keys.begin())];
+  const JsonNode& child =
+      found == node_->keys.end() ? kNull : node_->children[size_t(found - node_->keys.begin())];
   return {child, *file_, (where_.empty() ? "" : where_ + ".") + shown(key)};
 }
 

@@ -125,7 +125,8 @@ class JsonTokenizer : public Tokenizer {
       const auto found = ids.find(token.text);
       if (found != ids.end() && found->second == id) continue;
       refuse(Exit::kInput, folder, "/tokenizer.json: has no added token ", shown_entry(token.text),
-             " with id ", id, ", but tokenizer_config.json or added_tokens.json has; take all files ",
+             " with id ", id,
+             ", but tokenizer_config.json or added_tokens.json has; take all files ",
              "from one place");
     }
   }
@@ -143,9 +144,8 @@ class JsonTokenizer : public Tokenizer {
     };
     check(settings.adds_bos, rules_.frame.before, "add_bos_token");
     check(settings.adds_eos, rules_.frame.after, "add_eos_token");
-    const bool prefixes = std::ranges::any_of(rules_.cuts, [](const CutStep& step) {
-      return step.kind == CutStep::Kind::kPrefixSpace;
-    });
+    const bool prefixes = std::ranges::any_of(
+        rules_.cuts, [](const CutStep& step) { return step.kind == CutStep::Kind::kPrefixSpace; });
     if (rules_.byte_level && settings.prefix_space && !prefixes)
       refuse(Exit::kInput, folder, "/tokenizer_config.json: add_prefix_space: true contradicts ",
              "tokenizer.json; write false, or add_prefix_space = true in its ByteLevel");
@@ -225,12 +225,13 @@ class JsonTokenizer : public Tokenizer {
   uint64_t fingerprint_;
   JsonBpe bpe_;
   AddedTokens raw_, normalized_;
-  std::vector<std::string> texts_;  // [ids] as decode() begins with
+  std::vector<std::string> texts_;      // [ids] as decode() begins with
   std::map<std::string, int32_t> ids_;  // of added tokens
   std::set<int32_t> skipped_;
   SpecialIds special_;
   mutable std::mutex mutex_;
-  mutable std::vector<std::unique_ptr<JsonBpe::Scratch>> free_;  // of threads that have ended a text
+  mutable std::vector<std::unique_ptr<JsonBpe::Scratch>>
+      free_;  // of threads that have ended a text
 };
 
 }  // namespace

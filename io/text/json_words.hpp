@@ -52,7 +52,8 @@ void cut_at_marks(std::string_view piece, const MarkRule& rule, bool is_first, c
   }
 }
 
-/// Calls visit() with the words of a normalised piece. `is_first` says that the text begins with it.
+/// Calls visit() with the words of a normalised piece. `is_first` says that the text begins with
+/// it.
 template <class Visit>
 void cut_words(std::string_view piece, bool is_first, const TokenizerRules& rules,
                const Visit& visit) {

@@ -26,9 +26,9 @@ uint64_t pair_of(uint32_t first, uint32_t second) { return uint64_t(first) << 32
 
 /// The tables as they are looked up.
 struct Lookup {
-  std::unordered_map<uint64_t, uint32_t> composed;          // by pair
-  std::unordered_map<uint32_t, const Composition*> pairs;   // by composed character
-  std::unordered_set<uint32_t> seconds;                     // of pairs
+  std::unordered_map<uint64_t, uint32_t> composed;         // by pair
+  std::unordered_map<uint32_t, const Composition*> pairs;  // by composed character
+  std::unordered_set<uint32_t> seconds;                    // of pairs
 
   Lookup() {
     for (const Composition& row : kCompositions) {

@@ -22,8 +22,8 @@ struct Decomposition {
 };
 
 inline constexpr size_t kMarkRangeCount = 334, kCompositionCount = 940, kDecompositionCount = 1120;
-extern const std::array<MarkRange, kMarkRangeCount> kMarkRanges;               ///< ascending
-extern const std::array<Composition, kCompositionCount> kCompositions;         ///< ascending
-extern const std::array<Decomposition, kDecompositionCount> kDecompositions;   ///< ascending
+extern const std::array<MarkRange, kMarkRangeCount> kMarkRanges;              ///< ascending
+extern const std::array<Composition, kCompositionCount> kCompositions;        ///< ascending
+extern const std::array<Decomposition, kDecompositionCount> kDecompositions;  ///< ascending
 
 }  // namespace zero

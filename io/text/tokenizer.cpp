@@ -88,8 +88,8 @@ std::string older_files(const std::string& folder) {
 }
 
 /// Returns the rules of a tokenizer.json. With others beside it, returns none if it has rules that
-/// are not read. Throws Error(kInput) if it is damaged, or alone and not read. Older files made from
-/// it may give other ids, because they lack its normalizer, pre-tokenizer and added tokens.
+/// are not read. Throws Error(kInput) if it is damaged, or alone and not read. Older files made
+/// from it may give other ids, because they lack its normalizer, pre-tokenizer and added tokens.
 std::optional<TokenizerJson> read_json_of(const std::string& folder) {
   if (!is_there(folder + "/" + kJson)) return std::nullopt;
   TokenizerJsonFile file = parse_tokenizer_json(folder + "/" + kJson);
@@ -152,8 +152,8 @@ std::vector<int32_t> encode_prompt(const Tokenizer& tokenizer, std::string_view 
                                    SpecialNames names) {
   std::vector<int32_t> ids = tokenizer.encode(text, names);
   const std::vector<int32_t> before = tokenizer.text_frame().before;
-  const bool has_it = ids.size() >= before.size() &&
-                      std::equal(before.begin(), before.end(), ids.begin());
+  const bool has_it =
+      ids.size() >= before.size() && std::equal(before.begin(), before.end(), ids.begin());
   if (!has_it) ids.insert(ids.begin(), before.begin(), before.end());
   return ids;
 }

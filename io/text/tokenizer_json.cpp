@@ -45,8 +45,8 @@ class FileSink : public JsonSink {
     auto& entries = out_.vocabulary.entries;
     const auto missing = std::ranges::find(entries, nullptr);
     if (missing != entries.end() && out_.has_vocabulary)
-      fail("model.vocab: no entry has id ", missing - entries.begin(), ", but ",
-           entries.size() - 1, " is one");
+      fail("model.vocab: no entry has id ", missing - entries.begin(), ", but ", entries.size() - 1,
+           " is one");
   }
 
  private:
@@ -60,8 +60,10 @@ class FileSink : public JsonSink {
   }
 
   void open_vocabulary(Path path, bool is_array) {
-    if (path.size() == 2 && open_.size() == 3) out_.has_vocabulary = !is_array;
-    else if (out_.has_vocabulary) fail("model.vocab: is no list of entries and ids");
+    if (path.size() == 2 && open_.size() == 3)
+      out_.has_vocabulary = !is_array;
+    else if (out_.has_vocabulary)
+      fail("model.vocab: is no list of entries and ids");
   }
   void add_entry(Path path, const JsonScalar& value) {
     if (!out_.has_vocabulary) return;  // another type of model, which is refused later
@@ -106,16 +108,15 @@ class FileSink : public JsonSink {
     add_merge({merge.substr(0, blank), merge.substr(blank + 1)});
   }
   void add_merge(std::pair<std::string, std::string> merge) {
-    if (out_.merges.size() == kMostMerges)
-      fail("model.merges: more than ", kMostMerges, " merges");
+    if (out_.merges.size() == kMostMerges) fail("model.merges: more than ", kMostMerges, " merges");
     out_.merges.push_back(std::move(merge));
   }
   void require_whole_merge() {
     if (pairs_ && sides_ != 2) fail_merge();
   }
   [[noreturn]] void fail_merge() {
-    fail("model.merges: ", out_.merges.size(), ": is not a pair of entries; all merges are like [\"",
-         "a\", \"b\"], or all like \"a b\"");
+    fail("model.merges: ", out_.merges.size(),
+         ": is not a pair of entries; all merges are like [\"", "a\", \"b\"], or all like \"a b\"");
   }
   template <class... Words>
   [[noreturn]] void fail(const Words&... words) {
@@ -159,7 +160,8 @@ const JsonNode* node_at(const JsonNode& root, const char* outer, const char* inn
 void read_model(JsonSection& model, const TokenizerJsonFile& file, TokenizerRules& rules) {
   const std::string type = model.at("type").string();
   if (type != "BPE")
-    model.fail("the type \"", shown(type), "\" is not supported; BPE is, and a Unigram model is read "
+    model.fail("the type \"", shown(type),
+               "\" is not supported; BPE is, and a Unigram model is read "
                "from its spiece.model or spm.model");
   if (!file.has_vocabulary) model.fail("vocab: is missing");
   require_no_dropout(model, node_at(file.root, "model", "dropout"));
@@ -221,9 +223,8 @@ void resolve_merges(const TokenizerJsonFile& file, TokenizerJson& out) {
   };
   for (size_t i = 0; i < file.merges.size(); ++i) {
     const auto& [left, right] = file.merges[i];
-    out.merges.push_back({.left = id_of(left, i),
-                          .right = id_of(right, i),
-                          .result = id_of(left + right, i)});
+    out.merges.push_back(
+        {.left = id_of(left, i), .right = id_of(right, i), .result = id_of(left + right, i)});
   }
   out.table = MergeTable(out.merges.size());
   for (size_t i = out.merges.size(); i-- > 0;)

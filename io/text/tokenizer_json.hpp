@@ -34,10 +34,10 @@ struct MarkRule {
 
 /// The decoder: from tokens to text.
 struct DecodeRules {
-  bool byte_level = false;       ///< tokens are bytes; the others do not matter then
+  bool byte_level = false;  ///< tokens are bytes; the others do not matter then
   bool marks_are_blanks = false;
-  bool joins_bytes = false;      ///< <0xNN> is a byte
-  bool strips_blank = false;     ///< one blank at the start of the text goes
+  bool joins_bytes = false;        ///< <0xNN> is a byte
+  bool strips_blank = false;       ///< one blank at the start of the text goes
   bool drops_first_marks = false;  ///< all marks in the first token go
 };
 

@@ -9,8 +9,7 @@ namespace {
 using Normal = TokenizerRules::Normal;
 
 constexpr size_t kMostSteps = 8, kMostFrameIds = 64;
-constexpr const char* kPatterns =
-    "those of GPT-2, Llama 3 (\\p{N}{1,3}) and Qwen (\\p{N}) are";
+constexpr const char* kPatterns = "those of GPT-2, Llama 3 (\\p{N}{1,3}) and Qwen (\\p{N}) are";
 
 [[noreturn]] void refuse_type(JsonSection& section, const std::string& type, const char* works) {
   section.fail("the type \"", shown(type), "\" is not supported; ", works);
@@ -41,8 +40,7 @@ void require_text(JsonSection& section, const std::string& key, std::string_view
 void require_replace(JsonSection& section, std::string_view from, std::string_view to) {
   JsonSection pattern = section.at("pattern");
   const JsonSection regex = pattern.at("Regex");
-  if (!regex.is_null())
-    regex.fail("is not supported; the pattern {\"String\": \"", from, "\"} is");
+  if (!regex.is_null()) regex.fail("is not supported; the pattern {\"String\": \"", from, "\"} is");
   require_text(pattern, "String", from);
   pattern.require_all_known();
   require_text(section, "content", to);
@@ -84,7 +82,8 @@ bool splits_at_blanks(JsonSection& section) {
   JsonSection pattern = section.at("pattern");
   const JsonSection blank = pattern.at("String");
   if (blank.is_null()) return false;
-  if (blank.string() != " ") blank.fail("\"", shown(blank.string()), "\" is not supported; \" \" is");
+  if (blank.string() != " ")
+    blank.fail("\"", shown(blank.string()), "\" is not supported; \" \" is");
   pattern.require_all_known();
   require_text(section, "behavior", "MergedWithPrevious");
   const JsonSection invert = section.at("invert");
@@ -124,7 +123,8 @@ void add_byte_level(JsonSection& section, TokenizerRules& rules) {
 
 /// Adds a step of the pre-tokenizer. `alone` is false in a Sequence of several.
 void add_cut(JsonSection& section, bool alone, TokenizerRules& rules) {
-  if (rules.byte_level) section.fail("a step behind ByteLevel is not supported; end with ByteLevel");
+  if (rules.byte_level)
+    section.fail("a step behind ByteLevel is not supported; end with ByteLevel");
   const std::string type = type_of(section);
   const auto& normal = rules.normal;
   const bool has_marks = std::ranges::find(normal, Normal::kMarkBlanks) != normal.end();
@@ -191,8 +191,9 @@ TextFrame read_frame(JsonSection& root) {
     } else if (type == "ByteLevel") {
       for (const char* flag : {"add_prefix_space", "trim_offsets", "use_regex"}) section.at(flag);
     } else {
-      refuse_type(section, type, "null, ByteLevel, one TemplateProcessing and a Sequence of them "
-                                 "are");
+      refuse_type(section, type,
+                  "null, ByteLevel, one TemplateProcessing and a Sequence of them "
+                  "are");
     }
     section.require_all_known();
   }
@@ -218,8 +219,9 @@ void add_decode(JsonSection& section, bool& fused, DecodeRules& rules) {
       section.fail("start ", start, " and stop ", stop, " are not supported; 1 and 0 are");
     rules.strips_blank = start == 1;
   } else {
-    refuse_type(section, type,
-                "ByteLevel, Metaspace, and a Sequence of Replace, ByteFallback, Fuse and Strip are");
+    refuse_type(
+        section, type,
+        "ByteLevel, Metaspace, and a Sequence of Replace, ByteFallback, Fuse and Strip are");
   }
 }
 

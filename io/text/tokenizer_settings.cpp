@@ -202,7 +202,8 @@ TokenizerSettings read_tokenizer_settings(const std::string& folder, SingleWord 
   TokenizerSettings settings;
   read_file<ConfigReader>(folder, "tokenizer_config.json", single_word, settings);
   read_file<MapReader>(folder, "special_tokens_map.json", single_word, settings);
-  if (settings.added.empty()) read_file<AddedReader>(folder, "added_tokens.json", single_word, settings);
+  if (settings.added.empty())
+    read_file<AddedReader>(folder, "added_tokens.json", single_word, settings);
   read_file<StartReader>(folder, "config.json", single_word, settings);
   return settings;
 }

@@ -9,8 +9,8 @@
 
 namespace zero {
 
-/// A bounded memory of the ids of short words. Each word has one slot, and a later word may take it,
-/// so hostile texts cost no more than misses.
+/// A bounded memory of the ids of short words. Each word has one slot, and a later word may take
+/// it, so hostile texts cost no more than misses.
 class WordCache {
  public:
   static constexpr size_t kMostBytes = 30, kMostIds = 8;

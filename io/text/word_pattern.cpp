@@ -28,8 +28,8 @@ bool is(const Character& character, CharClass kind) {
   return character.kind == kind && !character.broken;
 }
 
-/// Returns the bytes of a contraction at `at`, in any case. The case folding of Unicode takes U+017F
-/// for an s.
+/// Returns the bytes of a contraction at `at`, in any case. The case folding of Unicode takes
+/// U+017F for an s.
 size_t contraction(std::string_view text, size_t at) {
   if (text[at] != '\'' || at + 1 == text.size()) return 0;
   const Character next = character(text, at + 1);

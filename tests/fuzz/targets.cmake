@@ -24,12 +24,14 @@ zero_fuzz_target(pairs FILES io/data/pair_file.cpp io/data/field_file.cpp io/dat
 zero_fuzz_target(labels FILES io/data/label_file.cpp io/data/label_reader.cpp io/data/field_file.cpp
                         io/data/data_file.cpp io/interop/json.cpp
                  LINKS zero_io SEEDS tests/fuzz/seeds/labels)
-zero_fuzz_target(tokenizer_settings FILES io/text/tokenizer_settings.cpp io/text/added_tokens.cpp
-                       io/text/byte_trie.cpp io/text/bpe_tokenizer.cpp io/text/bpe_files.cpp
-                       io/text/unicode_classes.cpp io/text/tokenizer.cpp
-                       io/text/piece_tokenizer.cpp io/text/sentencepiece_absent.cpp
-                       io/interop/json.cpp
+set(text_files io/text/tokenizer*.cpp io/text/added_tokens.cpp io/text/byte_trie.cpp
+               io/text/bpe_*.cpp io/text/unicode_*.cpp io/text/characters.cpp io/text/json_*.cpp
+               io/text/nfc*.cpp io/text/word_pattern.cpp io/text/piece_tokenizer.cpp
+               io/text/sentencepiece_absent.cpp io/interop/json.cpp)
+zero_fuzz_target(tokenizer_settings FILES ${text_files}
                  LINKS zero_io SEEDS tests/fuzz/seeds/tokenizer_settings)
+zero_fuzz_target(tokenizer_json FILES ${text_files}
+                 LINKS zero_io SEEDS tests/fuzz/seeds/tokenizer_json)
 zero_fuzz_target(spiece FILES io/text/sentencepiece_check.cpp io/text/piece_path.cpp
                        io/text/byte_trie.cpp
                  LINKS zero_io SEEDS tests/fuzz/seeds/spiece)

@@ -108,7 +108,7 @@ class World:
         headless.write_bytes(headless.read_bytes().replace(b'"transformer.wpe.weight"',
                                                            b'"score.of.another.task."'))
         (self.folder / "empty").mkdir()
-        self.put("tok/tokenizer.json", '{"version": "1.0", "model": {"type": "BPE"}}')
+        self.put("tok/tokenizer.json", '{"version": "1.0", "model": {"type": "WordPiece"}}')
         self.put("tok/tokenizer_config.json", '{"tokenizer_class": "GPT2Tokenizer"}')
         self.put("bad_bpe/vocab.json", '{"a": 0, "b": "one"}')
         self.put("bad_bpe/merges.txt", "#version: 0.2\n")
@@ -174,7 +174,7 @@ MISTAKES = (
     ("text that is no UTF-8, for BPE", (*RUN, "data.train=latin1.txt", "data.tokenizer=good")),
     ("a text shorter than a sample", (*RUN, "data.train=short.txt")),
     ("ids beyond the vocabulary", (*RUN, "data.train=tokens.bin", "model.vocab_size=256")),
-    ("a tokenizer.json alone", (*RUN, "data.tokenizer=tok")),
+    ("a tokenizer.json of another type", (*RUN, "data.tokenizer=tok")),
     ("a vocabulary that is damaged", (*RUN, "data.tokenizer=bad_bpe")),
     ("a spiece.model that is damaged", (*PAIRS, "data.tokenizer=bad_pieces")),
     ("a tokenizer's folder that is empty", (*RUN, "data.tokenizer=empty")),

@@ -1,8 +1,8 @@
-// What tests/runs/tokenizer_json.py compares with: tokenizer_json_ids FOLDER reads texts from stdin,
-// each behind its bytes as u32. It writes rows, each behind its count as u32, all little-endian:
-// first the ids before and after a text, then five rows a text. They are the ids, those with special
-// names as text, the bytes of each word of the normalised text, and the text of the ids with special
-// tokens and without.
+// What tests/runs/tokenizer_json.py compares with: tokenizer_json_ids FOLDER reads texts from
+// stdin, each behind its bytes as u32. It writes rows, each behind its count as u32, all
+// little-endian: first the ids before and after a text, then five rows a text. They are the ids,
+// those with special names as text, the bytes of each word of the normalised text, and the text of
+// the ids with special tokens and without.
 
 #include "io/text/json_words.hpp"
 #include "tests/support/id_rows.hpp"
@@ -15,8 +15,7 @@ using testing_support::write_row;
 
 void encode_all(const std::string& folder) {
   const auto tokenizer = open_tokenizer(folder);
-  const TokenizerJson json =
-      read_tokenizer_json(parse_tokenizer_json(folder + "/tokenizer.json"));
+  const TokenizerJson json = read_tokenizer_json(parse_tokenizer_json(folder + "/tokenizer.json"));
   write_row(tokenizer->text_frame().before);
   write_row(tokenizer->text_frame().after);
   std::string text;

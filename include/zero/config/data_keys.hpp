@@ -28,8 +28,7 @@ struct DataConfig {
   std::string train;               ///< required: a text or token file, or "synthetic"
   std::string validation;          ///< file of the same kind; "" = none
   double validation_fraction = 0;  ///< share held out from the end of `train`; 0 <= f < 1
-  /// "bytes", or a folder with tokenizer.json, with vocab.json and merges.txt, with spiece.model or
-  /// with spm.model.
+  /// "bytes", or a folder with tokenizer.json, vocab.json and merges.txt, or a SentencePiece model.
   std::string tokenizer = "bytes";
   int64_t sequence_length = 1024;      ///< tokens that a sample predicts
   int64_t max_train_samples = 0;       ///< samples used, from the first; 0 = all

@@ -67,7 +67,8 @@ TEST(JsonSection, RefusesAKeyThatNobodyAskedFor) {
   const JsonNode root = parsed(R"({"a": 1, "more": 2})");
   JsonSection section(root, "f", "");
   section.at("a");
-  EXPECT_THAT(error_of([&] { section.require_all_known(); }), HasSubstr("\"more\" is not supported"));
+  EXPECT_THAT(error_of([&] { section.require_all_known(); }),
+              HasSubstr("\"more\" is not supported"));
 }
 
 }  // namespace

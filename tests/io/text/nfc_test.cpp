@@ -37,7 +37,9 @@ TEST(Nfc, KeepsABrokenByteAndComposesNothingAcrossIt) {
   EXPECT_EQ(to_nfc("e\xFF\u0301"), "e\xFF\u0301");
   EXPECT_EQ(to_nfc("\xFF"), "\xFF");
   EXPECT_EQ(to_nfc("e\xCC"), "e\xCC");
-  EXPECT_EQ(to_nfc("\xFF" "e\u0301"), "\xFF\u00e9");
+  EXPECT_EQ(to_nfc("\xFF"
+                   "e\u0301"),
+            "\xFF\u00e9");
 }
 
 TEST(Nfc, IsBlockedByAMarkOfTheSameClass) {

@@ -8,9 +8,9 @@ namespace zero {
 namespace {
 
 TEST(UnicodeRanges, TakeNumbersOfAllScriptsForDigits) {
-  for (const uint32_t digit : {0x30u, 0x39u, 0xBDu, 0x0664u, 0x2167u, 0x4E09u, 0x1FBF0u})
+  for (const uint32_t digit : {0x30u, 0x39u, 0xBDu, 0x0664u, 0x2167u, 0x1FBF0u})
     EXPECT_TRUE(is_digit(digit)) << digit;
-  for (const uint32_t other : {0x2Fu, 0x3Au, 0x61u, 0x4E2Du, 0x10FFFFu})
+  for (const uint32_t other : {0x2Fu, 0x3Au, 0x61u, 0x4E09u, 0x10FFFFu})
     EXPECT_FALSE(is_digit(other)) << other;
 }
 

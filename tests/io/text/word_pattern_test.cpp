@@ -38,8 +38,9 @@ std::vector<std::string> digits(const std::string& text, bool joined) {
 }
 
 TEST(WordPattern, IsFoundByItsExactText) {
-  EXPECT_EQ(word_pattern(R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)"),
-            WordPattern::kGpt2);
+  EXPECT_EQ(
+      word_pattern(R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)"),
+      WordPattern::kGpt2);
   EXPECT_EQ(word_pattern("\\p{L}+"), std::nullopt);
 }
 
@@ -71,7 +72,9 @@ TEST(WordPattern, EndsBlanksAtTheLastEndOfALine) {
 }
 
 TEST(WordPattern, TakesABrokenByteAlone) {
-  EXPECT_THAT(llama3("a\xFF" "b \xFF!"), ElementsAre("a", "\xFF", "b", " ", "\xFF", "!"));
+  EXPECT_THAT(llama3("a\xFF"
+                     "b \xFF!"),
+              ElementsAre("a", "\xFF", "b", " ", "\xFF", "!"));
 }
 
 TEST(Digits, AreAloneOrJoined) {

@@ -46,13 +46,13 @@ class Tokenizer {
   /// lists are empty for other tokenizers.
   virtual TextFrame text_frame() const { return {}; }
 
-  /// Returns the ids of a text. Adds no id: the caller adds those of text_frame(), eos and the like.
-  /// With kTokens the name of an added token in the text becomes its id, as in Transformers. With
-  /// kText that holds for tokens alone that are not special. An undeclared name is ordinary text.
-  /// Bytes and byte-level BPE take any bytes, and encode a byte outside UTF-8 characters alone.
-  /// SentencePiece normalises: runs of blanks become one, and invalid UTF-8 becomes the unknown
-  /// token. Throws Error(kInput) if a single word of a BPE has 4 GiB, or a text for SentencePiece
-  /// more than 64 MiB.
+  /// Returns the ids of a text. Adds no id: the caller adds those of text_frame(), eos and the
+  /// like. With kTokens the name of an added token in the text becomes its id, as in Transformers.
+  /// With kText that holds for tokens alone that are not special. An undeclared name is ordinary
+  /// text. Bytes and byte-level BPE take any bytes, and encode a byte outside UTF-8 characters
+  /// alone. SentencePiece normalises: runs of blanks become one, and invalid UTF-8 becomes the
+  /// unknown token. Throws Error(kInput) if a single word of a BPE has 4 GiB, or a text for
+  /// SentencePiece more than 64 MiB.
   virtual std::vector<int32_t> encode(std::string_view text, SpecialNames names) const = 0;
   std::vector<int32_t> encode(std::string_view text) const {
     return encode(text, SpecialNames::kTokens);
@@ -93,8 +93,8 @@ struct TokenizerFile {
   std::string path, name;
 };
 
-/// Returns the existing files of a tokenizer that go with a model: those that open_tokenizer() reads
-/// for `name`, and a chat template. None for "bytes".
+/// Returns the existing files of a tokenizer that go with a model: those that open_tokenizer()
+/// reads for `name`, and a chat template. None for "bytes".
 std::vector<TokenizerFile> tokenizer_files(const std::string& name);
 
 /// Returns all files that open_tokenizer() may read, including missing ones.
