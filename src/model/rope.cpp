@@ -189,8 +189,8 @@ double local_theta_in(const HubConfig& config, const RopeForm& form, bool is_new
   return rope.theta;
 }
 
-/// Returns the entries of a dictionary.
-std::string dictionary_of(const ReadRope& read, bool with_theta, bool with_share) {
+/// Returns the entries of a dictionary; `whole`: with what older files have beside it.
+std::string dictionary_of(const ReadRope& read, const RopeForm& form, bool whole) {
   const Rope& rope = read.rope;
   std::string json = text("{\"rope_type\": \"", kTypeNames[size_t(rope.type)], '"');
   const auto add = [&](const char* key, const std::string& value) {
@@ -201,10 +201,12 @@ std::string dictionary_of(const ReadRope& read, bool with_theta, bool with_share
     for (const double number : numbers) all += (all.empty() ? "" : ", ") + json_number(number);
     return "[" + all + "]";
   };
-  if (with_theta) add(kTheta, json_number(rope.theta));
-  if (with_share) add(kPartial, json_number(rope.share));
+  if (whole) add(kTheta, json_number(rope.theta));
+  if (whole && form.is_partial) add(kPartial, json_number(rope.share));
   if (rope.type == RopeType::plain) return json + "}";
-  add("factor", json_number(rope.factor));
+  const bool is_derived = rope.type == RopeType::longrope &&
+                          float(rope.factor) == float(double(form.positions) / rope.original);
+  if (!is_derived) add("factor", json_number(rope.factor));
   if (rope.type == RopeType::linear) return json + "}";
   add(kOriginal, text(int64_t(rope.original)));
   if (rope.type == RopeType::llama3) {
@@ -335,7 +337,7 @@ ReadRope rope_in(const HubConfig& config, const RopeForm& form) {
 
 std::vector<HubEntry> rope_entries(const ReadRope& read, const RopeForm& form) {
   const bool two = form.local_theta > 0, plain = read.rope.type == RopeType::plain;
-  const std::string full = dictionary_of(read, true, form.is_partial);
+  const std::string full = dictionary_of(read, form, true);
   std::vector<HubEntry> entries;
   if (form.is_partial) {
     entries.push_back({kPartial, json_number(read.rope.share)});
@@ -343,7 +345,7 @@ std::vector<HubEntry> rope_entries(const ReadRope& read, const RopeForm& form) {
     entries.push_back({kOriginal, text(int64_t(original))});
   }
   entries.push_back({kTheta, json_number(read.rope.theta)});
-  entries.push_back({kOld, plain ? "null" : dictionary_of(read, false, false)});
+  entries.push_back({kOld, plain ? "null" : dictionary_of(read, form, false)});
   if (!two) {
     entries.push_back({kNew, full});
     return entries;
