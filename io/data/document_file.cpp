@@ -182,6 +182,7 @@ std::unique_ptr<DocumentFile> open_document_file(const std::string& path,
                                                  const DocumentFields& fields) {
   if (names_json(path)) return open_lines(path, fields);
   if (names_fields(path)) return std::make_unique<FieldDocuments>(path, fields);
+  if (path.ends_with(".parquet")) require_records_kind("PAR1", path);
   if (is_there(path)) require_records_kind(first_bytes(InputFile(path)), path);
   refuse(Exit::kInput, path, ": its name says no format of documents; ", kDocumentFileAdvice);
 }
