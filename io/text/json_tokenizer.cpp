@@ -53,7 +53,7 @@ class JsonTokenizer : public Tokenizer {
     require_known(folder, settings, json.added);
     require_same_frame(folder, settings);
     add_named(settings, json.added);
-    // Of equal texts the first counts, and special ones come first, as in `tokenizers`.
+    // The first of equal texts counts, and special ones come first, as in `tokenizers`.
     std::ranges::stable_partition(json.added, &AddedToken::special);
     std::vector<AddedToken> raw, normalized;
     std::set<std::string> special;

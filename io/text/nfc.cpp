@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <ranges>
+#include <span>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -51,11 +53,13 @@ uint32_t rank_of(uint32_t code_point) {
   return found != kMarkRanges.end() && found->first <= code_point ? found->rank : 0;
 }
 
-/// Returns the row of a character that stays apart, or null.
-const Decomposition* apart(uint32_t code_point) {
-  const auto found =
-      std::ranges::lower_bound(kDecompositions, code_point, {}, &Decomposition::code_point);
-  return found != kDecompositions.end() && found->code_point == code_point ? &*found : nullptr;
+/// Returns both parts of a character that stays apart, the second maybe 0; none for others.
+std::span<const uint32_t> apart(uint32_t code_point) {
+  const auto rows = std::views::iota(size_t{0}, kApartCount);
+  const auto character = [](size_t row) { return kApart[row * kApartWidth]; };
+  const auto found = std::ranges::lower_bound(rows, code_point, {}, character);
+  if (found == rows.end() || character(*found) != code_point) return {};
+  return std::span(kApart).subspan(*found * kApartWidth + 1, kApartWidth - 1);
 }
 
 /// A character of a run, with the rank of its class.
@@ -71,9 +75,9 @@ void decompose(uint32_t code_point, std::vector<Part>& out) {
     if (index % kTailCount > 0) out.push_back({.code_point = kTails + index % kTailCount});
     return;
   }
-  if (const Decomposition* row = apart(code_point)) {
-    for (const uint32_t part : row->parts) {
-      if (part != 0) out.push_back({.code_point = part, .rank = rank_of(part)});
+  if (const auto parts = apart(code_point); !parts.empty()) {
+    for (const uint32_t part : parts) {
+      if (part != 0) decompose(part, out);
     }
     return;
   }
@@ -103,8 +107,8 @@ bool begins_run(uint32_t code_point) {
   if (code_point < kFirstAffected) return true;
   if (within(code_point, kVowels, kVowelCount) || within(code_point, kTails + 1, kTailCount - 1))
     return false;
-  const Decomposition* row = apart(code_point);
-  const uint32_t first = row == nullptr ? code_point : row->parts[0];
+  const auto parts = apart(code_point);
+  const uint32_t first = parts.empty() ? code_point : parts[0];
   return rank_of(first) == 0 && !lookup().seconds.contains(first);
 }
 

@@ -212,7 +212,7 @@ std::vector<AddedToken> read_added_tokens(const JsonSection& list,
   return tokens;
 }
 
-/// Resolves the merges. Of equal pairs the last one counts, as in `tokenizers`.
+/// Resolves the merges. The last of equal pairs counts, as in `tokenizers`.
 void resolve_merges(const TokenizerJsonFile& file, TokenizerJson& out) {
   const auto id_of = [&](const std::string& entry, size_t place) {
     const auto found = file.vocabulary.ids.find(entry);

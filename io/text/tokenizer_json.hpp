@@ -20,7 +20,7 @@ namespace zero {
 struct CutStep {
   enum class Kind : uint8_t { kPattern, kDigits, kDigitRuns, kPrefixSpace };
   Kind kind = Kind::kPattern;
-  WordPattern pattern = WordPattern::kGpt2;  ///< of kPattern
+  WordPattern pattern = WordPattern::kByteLevel;  ///< of kPattern
 
   bool operator==(const CutStep&) const = default;
 };

@@ -9,7 +9,7 @@
 namespace zero {
 namespace {
 
-constexpr std::string_view kGpt2Regex =
+constexpr std::string_view kByteLevelRegex =
     R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 constexpr std::string_view kLlama3Regex =
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}|)"
@@ -86,14 +86,14 @@ size_t modern_end(std::string_view text, size_t at, int numbers) {
 }  // namespace
 
 std::optional<WordPattern> word_pattern(std::string_view regex) {
-  if (regex == kGpt2Regex) return WordPattern::kGpt2;
+  if (regex == kByteLevelRegex) return WordPattern::kByteLevel;
   if (regex == kLlama3Regex) return WordPattern::kLlama3;
   if (regex == kQwenRegex) return WordPattern::kQwen;
   return std::nullopt;
 }
 
 size_t word_end(WordPattern pattern, std::string_view text, size_t at) {
-  if (pattern == WordPattern::kGpt2) return word_end(text, at);
+  if (pattern == WordPattern::kByteLevel) return word_end(text, at);
   return modern_end(text, at, pattern == WordPattern::kLlama3 ? kMostNumbers : 1);
 }
 

@@ -10,7 +10,7 @@ namespace zero {
 
 /// A regular expression that cuts a text into words. kLlama3 takes up to three numbers together,
 /// kQwen each alone.
-enum class WordPattern : uint8_t { kGpt2, kLlama3, kQwen };
+enum class WordPattern : uint8_t { kByteLevel, kLlama3, kQwen };
 
 /// Returns the pattern that is written so, or none.
 std::optional<WordPattern> word_pattern(std::string_view regex);

@@ -386,7 +386,7 @@ std::vector<Rule> checkpoint_rules() {
 
 std::vector<Rule> rules_for(const ModelConfig& model) {
   std::vector<Rule> all;
-  for (auto& some : {session_rules(), data_rules(), model_rules(model), number_rules(),
+  for (auto& some : {session_rules(), data_rules(model), model_rules(model), number_rules(),
                      optimizer_rules(), wire_rules(), schedule_rules(), tier_rules(),
                      activation_rules(), checkpoint_rules(), generation_rules()}) {
     all.insert(all.end(), some.begin(), some.end());

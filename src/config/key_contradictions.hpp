@@ -14,7 +14,7 @@ std::vector<Rule> model_rules(const ModelConfig& model);
 std::vector<Rule> generation_rules();
 
 /// Returns the rules of [data] that depend on the model's objectives.
-std::vector<Rule> data_rules();
+std::vector<Rule> data_rules(const ModelConfig& model);
 
 /// Returns all rules, including those of the model's family.
 std::vector<Rule> rules_for(const ModelConfig& model);

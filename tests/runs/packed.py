@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Documents packed in rows are learnt as each alone: of one batch, loss and gradients of packed rows
-equal those of a document a row. A step of SGD from the same weights leaves the weights minus the
+"""Documents packed in rows are learnt as each alone: of one batch, loss and gradients of packed
+rows equal those of a document a row. A step of SGD from the same weights leaves the weights minus the
 gradients, so exported weights compare gradients. Rows at any split of ranks and micro-batches count
 the same targets and make the same weights. Lists of files are mixed and resume at the sample, and a
 prepared set trains as its files do."""
@@ -97,7 +97,8 @@ def equals_documents_alone(program):
     kept = [record for record in records if targets_of(record) > 0]
     program.write("documents.jsonl", "".join(json.dumps(one) + "\n" for one in records))
     packed, alone = rows_of(program), rows_of(program, "data.packing=none")
-    check(alone == len(kept) and packed < alone, f"{packed} rows of {alone} of {len(kept)} documents")
+    check(alone == len(kept) and packed < alone,
+          f"{packed} rows of {alone} of {len(kept)} documents")
     trained(program, "start", 1, f"gradient_accumulation_steps={packed}", "optimizer.lr=0.0")
     rows = trained(program, "rows", 1, f"gradient_accumulation_steps={packed}")
     one = trained(program, "alone", 1, f"gradient_accumulation_steps={alone}", "data.packing=none")

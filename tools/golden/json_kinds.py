@@ -29,7 +29,8 @@ ADDED = (("<s>", {"special": True}), ("</s>", {"special": True}), ("<|a|>", {"sp
 PALETTE = (list("'\u017f's'S'RE'Ve'lL\u2019s"), list(" \u2581 \u2581a"),
            list("\u1100\u1161\u11a8\uac00\uac01\u0344\u212b\u1e9b\u0323\u0307"),
            list("e\u0301\u0327\u0345\u0334a\u030a\u05b4\u0f71\u0f72\u0f74\U0001d15e\u0958"),
-           ["zeropq", " qzero", "q q"], list("\r\n \n\r"), list("12345\u0664\u2167\u00bd\U0001fbf0"),
+           ["zeropq", " qzero", "q q"], list("\r\n \n\r"),
+           list("12345\u0664\u2167\u00bd\U0001fbf0"),
            [text for text, _ in ADDED], ["<0x41>", "<0x0A>", "<unk>"])
 
 

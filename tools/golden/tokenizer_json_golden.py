@@ -15,7 +15,8 @@ import bpe_golden
 import json_kinds
 
 VOCABULARY, LEARNT, TEXTS, SEED = 560, 60_000, 60, 30
-KINDS = ("llama3", "qwen", "smollm", "prefix", "legacy", "metaspace_first", "partial_fused", "gemma")
+KINDS = ("llama3", "qwen", "smollm", "prefix", "legacy", "metaspace_first", "partial_fused",
+         "gemma")
 FIXED = ("", " ", "a", " a", "'\u017f 'S 'LL", "12345", "\r\n \n a", "zeropq qzero",
          "<s><|a|>b <|im_end|>  x <mask>wordy wordyx both", "e\u0301 \u1100\u1161\u11a8 \u212b",
          "\u65e5\u672c \U0001f600", "<unk><0x41>", "Hello  world")

@@ -105,11 +105,8 @@ AttentionInputs<T> packed_attention(const AttentionExtents& extents, const T* qk
 template <class T>
 AttentionInputs<T> paired_attention(const AttentionExtents& extents, const T* q, const T* kv) {
   const int64_t width = extents.key_width();
-  return {.q = q,
-          .k = kv,
-          .v = kv + width,
-          .q_stride = extents.inner_width(),
-          .kv_stride = 2 * width};
+  return {
+      .q = q, .k = kv, .v = kv + width, .q_stride = extents.inner_width(), .kv_stride = 2 * width};
 }
 
 template <class T>

@@ -28,11 +28,11 @@ struct RotateArrays {
   T* y;                       ///< [rows, columns], written; may be x
 };
 
-/// Turns queries and keys by the angles of their positions. Of the columns i and i + pairs of a
-/// head, a and b, y is (a cos - b sin, b cos + a sin), rounded once. Copies values, and the columns
-/// from 2 pairs on. Writes zeros to rows of a chunk from chunk->rows on. Asynchronous on `stream`.
-/// REQUIRES: every position is in [0, positions). Source: Su et al. 2021 (arXiv:2104.09864), eq.
-/// 34, with the halves of a head as pairs.
+/// Turns queries and keys by the angles of their positions. The columns i and i + pairs of a
+/// head, a and b, become (a cos - b sin, b cos + a sin), rounded once. Copies values, and the
+/// columns from 2 pairs on. Writes zeros to rows of a chunk from chunk->rows on. Asynchronous on
+/// `stream`. REQUIRES: every position is in [0, positions). Source: Su et al. 2021
+/// (arXiv:2104.09864), eq. 34, with the halves of a head as pairs.
 template <class T>
 void rotate(Stream& stream, const RotateExtents& extents, const RotateArrays<T>& arrays);
 

@@ -40,7 +40,7 @@ std::vector<std::string> digits(const std::string& text, bool joined) {
 TEST(WordPattern, IsFoundByItsExactText) {
   EXPECT_EQ(
       word_pattern(R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)"),
-      WordPattern::kGpt2);
+      WordPattern::kByteLevel);
   EXPECT_EQ(word_pattern("\\p{L}+"), std::nullopt);
 }
 
@@ -54,7 +54,7 @@ TEST(WordPattern, TakesOneOtherCharacterInFrontOfLetters) {
 TEST(WordPattern, JoinsThreeNumbersOrNone) {
   EXPECT_THAT(llama3("12345 6"), ElementsAre("123", "45", " ", "6"));
   EXPECT_THAT(words(WordPattern::kQwen, "123 4"), ElementsAre("1", "2", "3", " ", "4"));
-  EXPECT_THAT(words(WordPattern::kGpt2, "1234 5"), ElementsAre("1234", " 5"));
+  EXPECT_THAT(words(WordPattern::kByteLevel, "1234 5"), ElementsAre("1234", " 5"));
 }
 
 TEST(WordPattern, TakesContractionsInAnyCase) {
