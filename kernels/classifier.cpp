@@ -45,7 +45,7 @@ void round_to(const Stream& stream, int64_t numel, const float* from, T* to) {
 
 template <class T, class Loss>
 void softmax(const Stream& stream, int64_t rows, const SoftmaxCrossEntropy<T, Loss>& row) {
-  if constexpr (!kHostSpace) {
+  if constexpr (!kHostSpace && !Loss::kCapped) {
     if (holds_rows(row.logits)) {
       using Code = SoftmaxBlock<T, Loss>;
       return launch_blocks<Code::kThreads>(stream, kSoftmax, rows,
@@ -91,6 +91,8 @@ void check(const ClassifierOptions& options) {
                options.label_smoothing, ": must be at least 0 and less than 1");
   ZERO_REQUIRE(std::isfinite(options.logit_scale), "a scale of logits of ", options.logit_scale,
                ": must be finite");
+  ZERO_REQUIRE(options.cap >= 0 && std::isfinite(options.cap), "a cap on logits of ", options.cap,
+               ": must be finite and at least 0, which is none");
 }
 
 /// Returns the row stride of the logits' gradient, in elements. It lies in the fp32 logits' rows.
@@ -136,11 +138,36 @@ struct Classifier {
     const Logits made{logits, extents.vocabulary, extents.padded_vocabulary};
     losses.targets += first;
     const bool plain = options.logit_scale == 1 && options.label_smoothing == 0;
-    if (plain && arrays.logit_bias == nullptr)
+    if (plain && options.cap == 0 && arrays.logit_bias == nullptr)
       return softmax(stream, rows, SoftmaxCrossEntropy<T>{made, losses, gradient()});
     const LossWithOptions<T> loss{options.logit_scale, options.label_smoothing, arrays.logit_bias};
+    if (options.cap > 0) {
+      const CappedLoss<T> capped{loss, options.cap};
+      return softmax(stream, rows,
+                     SoftmaxCrossEntropy<T, CappedLoss<T>>{made, losses, gradient(), capped});
+    }
     softmax(stream, rows,
             SoftmaxCrossEntropy<T, LossWithOptions<T>>{made, losses, gradient(), loss});
+  }
+
+  /// False if no row of a chunk counts, which only a host sees before the chunk's products run. The
+  /// gradients then are zeros.
+  bool counts(int64_t first, int64_t rows) const {
+    if (!kHostSpace || arrays.dlogit_bias != nullptr) return true;
+    const int32_t* const targets = arrays.targets + first;
+    return std::any_of(targets, targets + rows, [](int32_t target) { return target != -1; });
+  }
+
+  /// Writes the gradients of a chunk of which no row counts.
+  void skip(int64_t first, int64_t rows) const {
+    if (!gradient()) return;
+    const int64_t width = extents.width, table = extents.padded_vocabulary * width;
+    std::fill_n(arrays.dx + first * width, rows * width, T(0.0f));
+    if (first > 0 || arrays.dtable == nullptr) return;
+    if (sums != nullptr)
+      std::fill_n(sums, table, 0.0f);
+    else
+      std::fill_n(arrays.dtable, table, T(0.0f));
   }
 
   void multiply_logits(int64_t first, int64_t rows) const {
@@ -236,6 +263,10 @@ void classifier(Stream& stream, const ClassifierExtents& extents, const StepInpu
   const LossRows loss_rows{arrays.targets, losses, inputs, state};
   for (int64_t first = 0; first < extents.rows; first += extents.chunk_rows) {
     const int64_t rows = std::min(extents.chunk_rows, extents.rows - first);
+    if (options.skips && !work.counts(first, rows)) {
+      work.skip(first, rows);
+      continue;
+    }
     work.multiply_logits(first, rows);
     work.compare(first, rows, loss_rows, options);
     add_losses(stream, rows, losses, sums);

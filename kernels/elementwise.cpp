@@ -3,11 +3,13 @@
 #include "kernels/support/activations.hpp"
 #include "kernels/support/elements.hpp"
 #include "kernels/support/math.hpp"
+#include "kernels/support/tanh.hpp"
 
 namespace zero::kernels {
 namespace {
 
-const std::string kMultiplyLabel = "zero::multiply", kScaleLabel = "zero::scale_and_shift";
+const std::string kMultiplyLabel = "zero::multiply", kScaleLabel = "zero::scale_and_shift",
+                  kCapLabel = "zero::cap_values";
 
 /// Returns max(x, 0). NaN stays NaN.
 KOKKOS_INLINE_FUNCTION float positive(float x) { return x < 0.0f ? 0.0f : x; }
@@ -128,6 +130,12 @@ void scale_and_shift(Stream& stream, int64_t numel, float scale, const T* shift,
   map_elements(
       stream, kScaleLabel, numel, Mapped<float, float, T>{y, shift, y},
       KOKKOS_LAMBDA(float value, float more) { return std::fma(scale, value, more); });
+}
+
+void cap_values(Stream& stream, int64_t numel, float cap, float* y) {
+  map_elements(
+      stream, kCapLabel, numel, Mapped<float, float>{y, nullptr, y},
+      KOKKOS_LAMBDA(float value, float) { return cap * tanh_f32(value / cap); });
 }
 
 template <class T>

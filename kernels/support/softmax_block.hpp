@@ -8,6 +8,7 @@
 #include <cstddef>
 
 #include "kernels/support/math.hpp"
+#include "kernels/support/tanh.hpp"
 #include "kernels/support/warp_runs.hpp"
 #include "zero/base/portable.hpp"
 #include "zero/kernels/step_state.hpp"
@@ -27,7 +28,7 @@ struct Logits {
 
 /// A loss whose logits are the products.
 struct PlainLoss {
-  static constexpr bool kOptions = false;
+  static constexpr bool kOptions = false, kCapped = false;
 
   ZERO_HOST_DEVICE float logit(float product, int64_t) const { return product; }
 };
@@ -35,12 +36,28 @@ struct PlainLoss {
 /// A loss with a scale, a bias and label smoothing.
 template <class T>
 struct LossWithOptions {
-  static constexpr bool kOptions = true;
+  static constexpr bool kOptions = true, kCapped = false;
   float scale, label_smoothing;
   const T* bias;  ///< [padded_vocabulary], or null
 
   ZERO_HOST_DEVICE float logit(float product, int64_t j) const {
     return std::fma(scale, product, bias == nullptr ? 0.0f : float(bias[j]));
+  }
+};
+
+/// A loss with options whose logits z are limited to cap tanh(z / cap).
+template <class T>
+struct CappedLoss : LossWithOptions<T> {
+  static constexpr bool kCapped = true;
+  float cap;
+
+  ZERO_HOST_DEVICE float logit(float product, int64_t j) const {
+    return cap * tanh_f32(LossWithOptions<T>::logit(product, j) / cap);
+  }
+  /// Returns the derivative of a capped logit by the other.
+  ZERO_HOST_DEVICE float slope(float capped) const {
+    const float share = capped / cap;
+    return std::fma(-share, share, 1.0f);
   }
 };
 
@@ -109,7 +126,8 @@ ZERO_HOST_DEVICE inline RowTarget<Loss> target_of(const Logits& logits, const Lo
   return {loss, target, known, known ? loss.logit(x[target], target) : 0.0f, logits.vocabulary};
 }
 
-/// Returns the gradient with respect to the unscaled products, of which logits are a multiple.
+/// Returns the gradient with respect to the unscaled products, of which logits are a multiple. If
+/// logits are capped, that of other classes than the target lacks their slopes.
 template <class Loss>
 ZERO_HOST_DEVICE inline RowGradient<Loss> gradient_of(const Logits& logits, const LossRows& rows,
                                                       const RowTarget<Loss>& target,
@@ -124,12 +142,14 @@ ZERO_HOST_DEVICE inline RowGradient<Loss> gradient_of(const Logits& logits, cons
     own_share = 1.0f - smoothing + each;
     spread = each * scale;
   }
+  float at_target = (probability - own_share) * scale;
+  if constexpr (Loss::kCapped) at_target *= target.loss.slope(target.logit);
   return {.vocabulary = logits.vocabulary,
           .padded_vocabulary = logits.padded_vocabulary,
           .factor = scale / softmax.sum,
           .counted = target.target != -1,
           .target = target.known ? target.target : -1,
-          .at_target = (probability - own_share) * scale,
+          .at_target = at_target,
           .spread = spread};
 }
 

@@ -18,7 +18,8 @@ inline constexpr int kSoftmaxThreads = 256;
 /// Numbers that a thread has under way at once.
 inline constexpr int kLogitsAtOnce = 8;
 
-/// Returns a row's softmax, and replaces its products by exponentials.
+/// Returns a row's softmax, and replaces its products by exponentials; by logits if these are
+/// capped, because their slopes need them.
 template <class Loss>
 KOKKOS_INLINE_FUNCTION RowSoftmax softmax_of(const HostRow& row, const Loss& loss, float* x,
                                              int64_t count) {
@@ -29,7 +30,7 @@ KOKKOS_INLINE_FUNCTION RowSoftmax softmax_of(const HostRow& row, const Loss& los
     below = row.sum<float>(count, [=](int64_t j) { return most - x[j]; });
   const float sum = row.sum<float>(count, [=](int64_t j) {
     const float exponential = exp_f32(x[j] - most);
-    x[j] = exponential;
+    if constexpr (!Loss::kCapped) x[j] = exponential;
     return exponential;
   });
   return {most, sum, below};
@@ -80,18 +81,35 @@ KOKKOS_INLINE_FUNCTION void store(std::byte* row, int64_t j, float value) {
 // A narrower gradient overwrites only numbers before those it is made of. So it suffices to read a
 // stretch before writing any of it.
 
-/// Writes a row's gradient where the row holds exponentials.
+/// Returns the gradient of class j by its product. `logit` is unused unless logits are capped.
+template <class Loss>
+KOKKOS_INLINE_FUNCTION float gradient_at(const RowGradient<Loss>& gradient, const Loss& loss,
+                                         int64_t j, float exponential, float logit) {
+  if constexpr (Loss::kCapped) {
+    if (!gradient.counted || j >= gradient.vocabulary) return 0.0f;
+    return gradient.of_class(exponential) * loss.slope(logit);
+  }
+  return gradient(j, exponential);
+}
+
+/// Writes a row's gradient where the row holds exponentials, or capped logits.
 template <class T, class Loss>
-KOKKOS_INLINE_FUNCTION void write_gradient(const HostRow&, const RowTarget<Loss>&,
-                                           const RowGradient<Loss>& given, float, std::byte* row) {
+KOKKOS_INLINE_FUNCTION void write_gradient(const HostRow&, const RowTarget<Loss>& target,
+                                           const RowGradient<Loss>& given, float most,
+                                           std::byte* row) {
   const RowGradient<Loss> gradient = given;  // stores to bytes may change what is not local
+  const Loss loss = target.loss;
   constexpr int64_t kStretch = 2048;
   float stretch[kStretch];
   for (int64_t first = 0; first < gradient.padded_vocabulary; first += kStretch) {
     const int64_t count = least(kStretch, gradient.padded_vocabulary - first);
     std::memcpy(stretch, row + first * int64_t(sizeof(float)), size_t(count) * sizeof(float));
 #pragma GCC ivdep
-    for (int64_t j = 0; j < count; ++j) store<T>(row, first + j, gradient(first + j, stretch[j]));
+    for (int64_t j = 0; j < count; ++j) {
+      const float held = stretch[j];
+      const float exponential = Loss::kCapped ? exp_f32(held - most) : held;
+      store<T>(row, first + j, gradient_at(gradient, loss, first + j, exponential, held));
+    }
   }
   if (gradient.target >= 0) store<T>(row, gradient.target, gradient.at_target);
 }
@@ -110,9 +128,11 @@ KOKKOS_INLINE_FUNCTION void write_gradient(const TeamRow& row, const RowTarget<L
     float value[kLogitsAtOnce];
     for (int k = 0; k < kLogitsAtOnce; ++k) {
       const int64_t at = j + k * threads;
-      const float exponential =
-          at < gradient.vocabulary ? exp_f32(target.loss.logit(x[at], at) - most) : 0.0f;
-      value[k] = at == gradient.target ? gradient.at_target : gradient(at, exponential);
+      const bool is_class = at < gradient.vocabulary;
+      const float logit = is_class ? target.loss.logit(x[at], at) : 0.0f;
+      const float exponential = is_class ? exp_f32(logit - most) : 0.0f;
+      value[k] = at == gradient.target ? gradient.at_target
+                                       : gradient_at(gradient, target.loss, at, exponential, logit);
     }
     row.barrier();
     for (int k = 0; k < kLogitsAtOnce; ++k)

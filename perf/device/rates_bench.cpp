@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "perf/device/choice_rates.hpp"
+#include "perf/device/decoder_rates.hpp"
 #include "perf/device/rates.hpp"
 #include "zero/base/error.hpp"
 #include "zero/device/device.hpp"
@@ -230,6 +231,7 @@ int measure(int64_t rows, const char* file) {
   }
   attentions(rates, room, rows);
   for (const Model& model : kModels) elementwise_of(rates, room, model, rows);
+  decoder_functions(rates, room, rows);
   for (const Model& model : kModels) optimizer_of(rates, room, model);
   copies(rates);
   choices(rates, room, rows, rules);

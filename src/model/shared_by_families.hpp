@@ -27,6 +27,17 @@ inline int64_t classifier_rows(const ForwardOptions& options) {
   return std::min(options.micro.samples * options.micro.length, most);
 }
 
+/// Returns the rows that a classifier of `classes` processes at a time: those of
+/// classifier_rows(options), but whole 64s whose logits take no more bytes than those of kClasses.
+/// Families of before keep the other function, because the chunk is part of a model's arithmetic.
+inline int64_t classifier_rows(const ForwardOptions& options, int64_t classes) {
+  constexpr int64_t kClasses = 65536, kRows = 64;  // 256 MiB of fp32 logits in 1024 rows
+  const int64_t most = options.chunk_rows > 0 ? options.chunk_rows : 1024;
+  const int64_t rows = classifier_rows(options);
+  if (rows * classes <= most * kClasses) return rows;
+  return std::min(rows, std::max(kRows, most * kClasses / classes / kRows * kRows));
+}
+
 /// Adds a layer norm with its parameters, `name`.weight and `name`.bias.
 graph::TensorId layer_norm(graph::GraphBuilder& out, graph::TensorId x, const std::string& name,
                            float epsilon);

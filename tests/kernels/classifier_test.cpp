@@ -12,6 +12,7 @@
 #include "tests/support/kernel_arrays.hpp"
 #include "tests/support/matrix_reference.hpp"
 #include "zero/base/error.hpp"
+#include "zero/device/device.hpp"
 #include "zero/device/stream.hpp"
 
 namespace zero::kernels {
@@ -95,7 +96,7 @@ void check(const ClassifierExtents& extents, int threads = 1, bool biased = fals
   const auto expected = testing::classifier_reference(
       extents,
       {testing::doubles(in.x), testing::doubles(in.table), in.targets, options.logit_scale,
-       options.label_smoothing, testing::doubles(in.bias)},
+       options.label_smoothing, testing::doubles(in.bias), options.cap},
       16.0);
   const Result<T> got = run(extents, in, true, threads);
   EXPECT_NEAR(got.sums.loss.value(), expected.loss, 1e-6 * expected.loss + 1e-12);
@@ -144,6 +145,42 @@ TYPED_TEST(Classifier, OfATableThatIsNotTrainedGivesTheSameLossAndInputsGradient
     EXPECT_TRUE(testing::same_bits(one.dx, both.dx));
     EXPECT_EQ(one.sums.loss.value(), both.sums.loss.value());
     EXPECT_TRUE(testing::same_bits(one.dtable, poisoned<TypeParam>(128 * 24))) << "untouched";
+  }
+}
+
+TYPED_TEST(Classifier, LimitsLogits) {
+  for (const float cap : {0.5f, 30.0f}) {
+    for (const int64_t chunk : {8, 100}) {
+      const ClassifierExtents extents{
+          .rows = 33, .width = 24, .vocabulary = 70, .padded_vocabulary = 128, .chunk_rows = chunk};
+      check<TypeParam>(extents, 2, false, {.cap = cap});
+      check<TypeParam>(extents, 1, true, {.cap = cap});
+      check<TypeParam>(extents, 1, false,
+                       {.logit_scale = 0.25f, .label_smoothing = 0.1f, .cap = cap});
+    }
+  }
+}
+
+TYPED_TEST(Classifier, SkipsChunksWithoutTargetsOnAHost) {
+  if (drives_devices()) GTEST_SKIP() << "the host does not see a device's targets";
+  using T = TypeParam;
+  const ClassifierExtents extents{
+      .rows = 33, .width = 24, .vocabulary = 70, .padded_vocabulary = 128, .chunk_rows = 8};
+  for (const int64_t first : {0, 16}) {
+    Inputs<T> in(extents);
+    std::fill_n(in.targets.begin() + first, 8, -1);
+    const Result<T> zeros = run(extents, in);
+    std::fill_n(in.x.begin() + first * 24, 8 * 24, T(std::numeric_limits<float>::quiet_NaN()));
+    in.options.skips = true;
+    const Result<T> got = run(extents, in);
+    EXPECT_EQ(doubles(got.dx), doubles(zeros.dx)) << "equal but for signs of zeros";
+    EXPECT_EQ(doubles(got.dtable), doubles(zeros.dtable));
+    EXPECT_EQ(got.sums.loss.value(), zeros.sums.loss.value());
+    const auto expected = testing::classifier_reference(
+        extents, {testing::doubles(in.x), testing::doubles(in.table), in.targets}, 1);
+    EXPECT_LT(relative_error(got.dx, expected.dx), 2 * testing::rounding<T>() + 1e-6);
+    EXPECT_LT(relative_error(got.dtable, expected.dtable), 2 * testing::rounding<T>() + 1e-6);
+    for (int64_t i = first * 24; i < (first + 8) * 24; ++i) ASSERT_EQ(float(got.dx[size_t(i)]), 0);
   }
 }
 

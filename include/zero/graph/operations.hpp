@@ -253,7 +253,8 @@ struct ClassifierOptions {
   TensorId logit_bias = kNone;
   /// [rows of table], added to logits, and trained. It excludes logit_bias and a logit_scale.
   TensorId bias = kNone;
-  float cap = 0;  ///< limits scaled logits z to cap tanh(z / cap); 0: no limit
+  float cap = 0;       ///< limits scaled logits z to cap tanh(z / cap); 0: no limit
+  bool skips = false;  ///< see kernels::ClassifierOptions
 };
 struct ClassifierAttributes {
   int64_t vocabulary = 0;  ///< real classes
@@ -261,6 +262,8 @@ struct ClassifierAttributes {
   double logit_scale = 1;
   double label_smoothing = 0;
   int64_t trains_bias = 0;  ///< 1: the bias has a gradient
+  double cap = 0;
+  int64_t skips = 0;
 };
 /// Adds the loss of every counted target to the step's sums. `targets` are an input with a class,
 /// or -1, for each row of x. REQUIRES: the graph is for a micro-batch.

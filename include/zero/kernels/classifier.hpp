@@ -31,6 +31,10 @@ struct ClassifierOptions {
   float logit_scale = 1;
   /// Share of the loss that is the mean of -log p over the real classes.
   float label_smoothing = 0;
+  float cap = 0;  ///< limits logits z to cap tanh(z / cap); 0: no limit
+  /// True: a host computes nothing for chunks of which no row counts, unless a bias is trained.
+  /// Only signs of gradients that are zero may differ.
+  bool skips = false;
 };
 
 template <class T>
@@ -55,9 +59,9 @@ struct ClassifierArrays {
 /// padded class gets a logit of minus infinity and so an exact zero gradient. Asynchronous on
 /// `stream`. Throws Error(kInternal) for a gradient of the bias beside a logit_scale.
 ///
-/// A logit is logit_scale times its product, plus its bias. With label smoothing e, a row's loss is
-/// (1 - e) times its target's loss plus e / vocabulary times the sum over all real classes. Source:
-/// Szegedy et al. 2016, section 7 (arXiv:1512.00567).
+/// A logit is logit_scale times its product, plus its bias, then capped. With label smoothing e, a
+/// row's loss is (1 - e) times its target's loss plus e / vocabulary times the sum over all real
+/// classes. Source: Szegedy et al. 2016, section 7 (arXiv:1512.00567).
 template <class T>
 void classifier(Stream& stream, const ClassifierExtents& extents, const StepInputs* inputs,
                 const StepState* state, const ClassifierArrays<T>& arrays, StepSums* sums,

@@ -43,6 +43,9 @@ void activate_backward(Stream& stream, Activation function, int64_t numel,
 template <class T>
 void scale_and_shift(Stream& stream, int64_t numel, float scale, const T* shift, float* y);
 
+/// Writes y = cap tanh(y / cap) in place, in fp32.
+void cap_values(Stream& stream, int64_t numel, float cap, float* y);
+
 /// Writes y = a b. `y` may be a or b.
 template <class T>
 void multiply(Stream& stream, int64_t numel, const T* a, const T* b, T* y);

@@ -5,7 +5,7 @@
 #include "zero/base/dtype.hpp"
 #include "zero/base/portable.hpp"
 #include "zero/device/stream.hpp"
-#include "zero/kernels/packed_heads.hpp"
+#include "zero/kernels/rotate.hpp"
 
 namespace zero::kernels {
 
@@ -65,8 +65,8 @@ struct HeadNormGradArrays {
 /// Returns the fp32 elements of scratch that head_norm_backward() needs.
 int64_t head_norm_scratch_numel(const HeadNormExtents& extents);
 
-/// Writes the gradients of head_norm(). Gradients of weights are fp32 sums over rows and heads,
-/// rounded once. Their tree depends on the extents alone. Asynchronous on `stream`.
+/// Writes the gradients of head_norm(). A weight's gradient is an fp32 sum over rows and heads,
+/// rounded once. Its tree depends on the extents alone. Asynchronous on `stream`.
 template <class T>
 void head_norm_backward(Stream& stream, const HeadNormExtents& extents,
                         const HeadNormGradArrays<T>& arrays);

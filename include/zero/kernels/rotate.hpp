@@ -3,11 +3,24 @@
 #include <cstdint>
 
 #include "zero/base/dtype.hpp"
+#include "zero/base/portable.hpp"
 #include "zero/device/stream.hpp"
-#include "zero/kernels/packed_heads.hpp"
 #include "zero/kernels/step_state.hpp"
 
 namespace zero::kernels {
+
+/// Rows with heads side by side: `heads` of queries, then `key_heads` of keys and `key_heads` of
+/// values.
+struct PackedHeads {
+  int64_t rows;
+  int64_t heads, key_heads;
+  int64_t head_width;
+
+  ZERO_HOST_DEVICE constexpr int64_t heads_in_row() const { return heads + 2 * key_heads; }
+  /// Returns the heads of queries and keys.
+  ZERO_HOST_DEVICE constexpr int64_t heads_before_values() const { return heads + key_heads; }
+  ZERO_HOST_DEVICE constexpr int64_t columns() const { return heads_in_row() * head_width; }
+};
 
 struct RotateExtents {
   PackedHeads packed;  ///< head_width is even
@@ -28,11 +41,11 @@ struct RotateArrays {
   T* y;                       ///< [rows, columns], written; may be x
 };
 
-/// Turns queries and keys by the angles of their positions. The columns i and i + pairs of a
-/// head, a and b, become (a cos - b sin, b cos + a sin), rounded once. Copies values, and the
-/// columns from 2 pairs on. Writes zeros to rows of a chunk from chunk->rows on. Asynchronous on
-/// `stream`. REQUIRES: every position is in [0, positions). Source: Su et al. 2021
-/// (arXiv:2104.09864), eq. 34, with the halves of a head as pairs.
+/// Turns queries and keys by the angles of their positions: columns i and i + pairs of a head, a
+/// and b, become a cos - b sin and b cos + a sin, rounded once. Copies values, and the columns
+/// from 2 pairs on. Writes zeros to rows of a chunk from chunk->rows on. Asynchronous on `stream`.
+/// REQUIRES: every position is in [0, positions). Source: Su et al. 2021 (arXiv:2104.09864), eq.
+/// 34, with the halves of a head as pairs.
 template <class T>
 void rotate(Stream& stream, const RotateExtents& extents, const RotateArrays<T>& arrays);
 

@@ -87,7 +87,9 @@ void run(Stream& stream, const OpCall& call, Address sums, const Gradients<T>& g
                           .dlogit_bias = trains_bias(*call.op) ? gradients.dlogit_bias : nullptr},
                          sums,
                          {.logit_scale = float(attributes.logit_scale),
-                          .label_smoothing = float(attributes.label_smoothing)});
+                          .label_smoothing = float(attributes.label_smoothing),
+                          .cap = float(attributes.cap),
+                          .skips = attributes.skips != 0});
 }
 
 template <class T>
@@ -197,6 +199,7 @@ void classifier(GraphBuilder& out, TensorId x, TensorId table, TensorId targets,
   ZERO_REQUIRE(!out.continues(), "a chunk has no targets: use logits()");
   ZERO_REQUIRE(out[targets].shape.numel() == out[x].shape[0], describe(out[targets]),
                " has no class for each row of ", describe(out[x]));
+  ZERO_REQUIRE(options.cap >= 0, "a cap on logits of ", options.cap, ": at least 0, which is none");
   ZERO_REQUIRE(options.chunk_rows > 0, "chunks of ", options.chunk_rows, " rows: at least 1");
   const Graph& graph = out.graph();
   const TensorId sums = graph.output(kLossOutput);
@@ -213,7 +216,9 @@ void classifier(GraphBuilder& out, TensorId x, TensorId table, TensorId targets,
                                                    .chunk_rows = options.chunk_rows,
                                                    .logit_scale = options.logit_scale,
                                                    .label_smoothing = options.label_smoothing,
-                                                   .trains_bias = trains}));
+                                                   .trains_bias = trains,
+                                                   .cap = options.cap,
+                                                   .skips = options.skips}));
 }
 
 void classifier(GraphBuilder& out, TensorId x, TensorId table, TensorId targets, int64_t vocabulary,

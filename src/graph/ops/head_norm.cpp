@@ -41,12 +41,7 @@ struct HeadNormGrad {
 
 kernels::HeadNormExtents extents(const Graph& graph, const Op& op, TensorId x) {
   const auto of = op.attributes.as<HeadNormAttributes>();
-  const Shape& shape = graph[x].shape;
-  return {.packed = {.rows = shape[0],
-                     .heads = of.heads,
-                     .key_heads = of.key_heads,
-                     .head_width = shape[1] / (of.heads + 2 * of.key_heads)},
-          .whole = of.whole != 0};
+  return {.packed = packed_rows(graph[x].shape, of.heads, of.key_heads), .whole = of.whole != 0};
 }
 
 template <class T>
@@ -111,11 +106,10 @@ const Operation kHeadNormGrad{
     .name = "head_norm_grad", .scratch_bytes = gradient_scratch, .call = call_typed<HeadNormGrad>};
 
 TensorId head_norm(GraphBuilder& out, TensorId qkv, const HeadNormOptions& options) {
-  const int64_t width = require_packed(out[qkv], options.packed);
+  require_packed(out[qkv], options.packed);
   const auto [heads, key_heads] = options.packed;
-  const kernels::HeadNormExtents of{
-      .packed = {.rows = 1, .heads = heads, .key_heads = key_heads, .head_width = width},
-      .whole = options.whole};
+  const kernels::HeadNormExtents of{.packed = packed_rows(out[qkv].shape, heads, key_heads),
+                                    .whole = options.whole};
   const auto require = [&](TensorId weight, int64_t numel) {
     ZERO_REQUIRE(out[weight].shape == Shape({numel}), describe(out[weight]), " is no weight of ",
                  numel, " for ", options.whole ? "all heads" : "each head", " of ",

@@ -4,6 +4,7 @@
 
 #include "zero/graph/operations.hpp"
 #include "zero/kernels/dropout.hpp"
+#include "zero/kernels/rotate.hpp"
 
 namespace zero::graph {
 
@@ -46,6 +47,14 @@ inline int64_t require_packed(const Tensor& qkv, const PackedHeads& packed) {
                " does not split into ", packed.heads, " heads of queries, and twice ",
                packed.key_heads, " of keys and of values");
   return qkv.shape[1] / heads;
+}
+
+/// Returns the heads in rows of this shape.
+inline kernels::PackedHeads packed_rows(const Shape& qkv, int64_t heads, int64_t key_heads) {
+  return {.rows = qkv[0],
+          .heads = heads,
+          .key_heads = key_heads,
+          .head_width = qkv[1] / (heads + 2 * key_heads)};
 }
 
 // elementwise.cpp

@@ -6,7 +6,7 @@ namespace zero::graph {
 namespace {
 
 struct LogitsAttributes {
-  double scale;
+  double scale, cap;
 };
 
 struct Logits {
@@ -28,11 +28,13 @@ struct Logits {
     const int64_t width = (*call.graph)[inputs<Logits>(*call.op).table].shape[1];
     kernels::table_product<T>(stream, shape[1], width, in.decode_inputs,
                               {.x = in.x, .rows = in.rows, .table = in.table, .y = out.logits});
-    const float scale = float(call.op->attributes.as<LogitsAttributes>().scale);
-    if (scale == 1 && in.bias == nullptr) return;
+    const auto of = call.op->attributes.as<LogitsAttributes>();
     float* const logits = out.logits;
-    for (int64_t row = 0; row < shape[0]; ++row)
-      kernels::scale_and_shift<T>(stream, shape[1], scale, in.bias, logits + row * shape[1]);
+    for (int64_t row = 0; row < shape[0] && (of.scale != 1 || !(in.bias == nullptr)); ++row) {
+      kernels::scale_and_shift<T>(stream, shape[1], float(of.scale), in.bias,
+                                  logits + row * shape[1]);
+    }
+    if (of.cap > 0) kernels::cap_values(stream, shape.numel(), float(of.cap), logits);
   }
 };
 
@@ -49,6 +51,7 @@ const Operation kLogits{
 void logits(GraphBuilder& out, TensorId x, TensorId table, const LogitOptions& options) {
   require_head(out[x], out[table], options.vocabulary);
   require_logit_bias(out, options.bias, table);
+  ZERO_REQUIRE(options.cap >= 0, "a cap on logits of ", options.cap, ": at least 0, which is none");
   ZERO_REQUIRE(out.continues(), "logits of a micro-batch: use classifier()");
   const TensorId logits =
       out.output(kLogitsOutput, Dtype::f32, {out.chunk().texts, options.vocabulary});
@@ -58,7 +61,8 @@ void logits(GraphBuilder& out, TensorId x, TensorId table, const LogitOptions& o
                            .decode_inputs = out.graph().decode_inputs,
                            .rows = out.chunk_input(kLogitRowsInput),
                            .bias = options.bias},
-                          {.logits = logits}, LogitsAttributes{.scale = options.scale}));
+                          {.logits = logits},
+                          LogitsAttributes{.scale = options.scale, .cap = options.cap}));
 }
 
 void logits(GraphBuilder& out, TensorId x, TensorId table, int64_t vocabulary) {

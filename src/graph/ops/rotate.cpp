@@ -33,10 +33,7 @@ kernels::RotateExtents extents(const Graph& graph, const Op& op) {
   const auto in = inputs<Rotate>(op);
   const auto of = op.attributes.as<RotateAttributes>();
   const Shape &x = graph[in.x].shape, &table = graph[in.table].shape;
-  return {.packed = {.rows = x[0],
-                     .heads = of.heads,
-                     .key_heads = of.key_heads,
-                     .head_width = x[1] / (of.heads + 2 * of.key_heads)},
+  return {.packed = packed_rows(x, of.heads, of.key_heads),
           .length = x[0] / of.samples,
           .pairs = table[1] / 2,
           .positions = table[0]};

@@ -33,6 +33,16 @@ TEST(ClassifierOp, HasTheSlopesOfAScaledAndSmoothedLoss) {
   }
 }
 
+TEST(ClassifierOp, HasTheSlopesOfACappedLoss) {
+  for (float scale : {1.0f, 0.5f}) {
+    ClassifierOptions capped = options(scale, 0.1f);
+    capped.cap = 0.5f;
+    TriedGraph tried(with(capped));
+    tried.expect_slopes();
+    EXPECT_NE(tried.loss(), TriedGraph(with(options(scale, 0.1f))).loss());
+  }
+}
+
 TEST(ClassifierOp, SmoothedNearlyWhollyAsksForEqualProbabilities) {
   // log 5 is the loss where all are equal, and the least that a smoothed one can be.
   TriedGraph equal(with(options(0.0f, 0.999f)));
@@ -128,6 +138,34 @@ TEST(ClassifierOp, RefusesABiasOfAnotherLength) {
   } catch (const Error& error) {
     EXPECT_THAT(error.what(), ::testing::HasSubstr("bias [5] does not fit table [8, 6]"));
   }
+}
+
+/// The logits of one row of a chunk whose products are 25 and -50.
+std::vector<float> logits_of(const LogitOptions& options) {
+  GraphBuilder out({.length = 1, .context = 2}, Dtype::f32);
+  out.unit("only");
+  const TensorId table = out.parameter({.name = "table", .shape = {2, 1}});
+  const TensorId tokens = out.input({.name = "tokens", .sample = {1}, .ids = 2});
+  logits(out, embedding(out, tokens, table), table, options);
+  const Graph graph = out.finish();
+  run::NaiveExecutor naive(graph, 1);
+  naive.values<int32_t>(graph.input("tokens"))[0] = 0;
+  std::ranges::copy(std::array{5.0f, -10.0f}, naive.values<float>(table).begin());
+  naive.values<kernels::DecodeInputs>(graph.decode_inputs)[0] = {.rows = 1, .logits = 1};
+  naive.values<int32_t>(graph.input(kLogitRowsInput))[0] = 0;
+  naive.values<kernels::ChunkRow>(graph.input(kRowsInput))[0] = {};
+  naive.run(0);
+  const std::span<float> made = naive.values<float>(graph.output(kLogitsOutput));
+  return {made.begin(), made.end()};
+}
+
+TEST(LogitsOp, AreScaledAndThenCapped) {
+  EXPECT_EQ(logits_of({.vocabulary = 2}), (std::vector<float>{25, -50}));
+  EXPECT_EQ(logits_of({.vocabulary = 2, .scale = 0.5f}), (std::vector<float>{12.5f, -25}));
+  const std::vector<float> capped = logits_of({.vocabulary = 2, .scale = 0.5f, .cap = 10});
+  EXPECT_NEAR(capped[0], 10 * std::tanh(1.25), 1e-5);
+  EXPECT_NEAR(capped[1], 10 * std::tanh(-2.5), 1e-5);
+  EXPECT_THROW(logits_of({.vocabulary = 2, .cap = -1}), Error);
 }
 
 }  // namespace

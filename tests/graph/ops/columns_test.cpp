@@ -47,6 +47,24 @@ TEST(ColumnOps, ScaleTheGradientOfThePartAlone) {
   EXPECT_EQ(std::ranges::count(graph.ops, &kTakeColumns, &Op::kind), 1);
 }
 
+/// A residual stream whose branch is scaled.
+TEST(ColumnOps, AddScaledRowsToAResidual) {
+  GraphBuilder out({.samples = 2, .length = 4}, Dtype::f32);
+  out.unit("only");
+  const TensorId table = out.parameter({.name = "table", .shape = {5, 6}});
+  const TensorId x = embedding(out, tiny_ids(out, "tokens"), table);
+  const TensorId branch =
+      gelu(out, linear(out, x, out.parameter({.name = "branch.weight", .shape = {6, 6}}), kNone));
+  const TensorId y = add_to_columns(out, x, branch, {.first = 0, .scale = 0.25f});
+  classifier(out, y, out.parameter({.name = "head", .shape = {5, 6}}), tiny_ids(out, "targets"), 5,
+             8);
+  TriedGraph tried(out.finish());
+  tried.loss();
+  for (size_t i = 0; i < 48; ++i)
+    EXPECT_FLOAT_EQ(tried.values(y)[i], tried.values(x)[i] + 0.25f * tried.values(branch)[i]);
+  tried.expect_slopes();
+}
+
 TEST(ColumnOps, RefuseAPartThatDoesNotFit) {
   for (const int64_t first : {-1, 6}) {
     const std::string error = testing_support::refusal_of(Exit::kInternal, [&] { adapted(first); });
