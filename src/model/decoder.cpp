@@ -247,9 +247,10 @@ void decoder_head(GraphBuilder& out, const Decoder& model, const Trunk& trunk,
   const TensorId table = Builder{model, out, 0.0f, options.micro.length}.head(trunk.table);
   graph::classifier(out, trunk.last, table, targets,
                     {.vocabulary = model.vocabulary,
-                     .chunk_rows = classifier_rows(options),
+                     .chunk_rows = classifier_rows(options, model.vocabulary),
                      .logit_scale = model.logit_scale,
-                     .cap = model.logit_cap});
+                     .cap = model.logit_cap,
+                     .skips = true});
 }
 
 graph::Graph decoder_decode(const Decoder& model, const graph::Chunk& chunk, Dtype compute) {
