@@ -16,8 +16,8 @@ import sys
 from runs import compare_samples, run_parser
 
 SHAPE = {"model.name": "", "model.family": "llama", "model.width": 576, "model.heads": 9,
-         "model.key_heads": 3, "model.ffn_width": 1536, "model.vocab_size": 49152,
-         "model.max_positions": 8192, "model.theta": 100000}
+         "model.key_heads": 3, "model.inner": 1536, "model.vocab_size": 49152,
+         "model.max_positions": 8192, "model.rope_theta": 1e5, "model.classifier": "tied"}
 
 
 def arguments():
