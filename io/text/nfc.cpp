@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <ranges>
-#include <span>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -53,13 +51,15 @@ uint32_t rank_of(uint32_t code_point) {
   return found != kMarkRanges.end() && found->first <= code_point ? found->rank : 0;
 }
 
-/// Returns both parts of a character that stays apart, the second maybe 0; none for others.
-std::span<const uint32_t> apart(uint32_t code_point) {
-  const auto rows = std::views::iota(size_t{0}, kApartCount);
-  const auto character = [](size_t row) { return kApart[row * kApartWidth]; };
-  const auto found = std::ranges::lower_bound(rows, code_point, {}, character);
-  if (found == rows.end() || character(*found) != code_point) return {};
-  return std::span(kApart).subspan(*found * kApartWidth + 1, kApartWidth - 1);
+/// Returns the parts of a character that stays apart, ended by a zero; none for another one.
+std::array<uint32_t, 3> parts_of(uint32_t code_point) {
+  const auto single =
+      std::ranges::lower_bound(kReplacements, code_point, {}, &Replacement::code_point);
+  if (single != kReplacements.end() && single->code_point == code_point) return {single->by};
+  const auto found =
+      std::ranges::lower_bound(kDecompositions, code_point, {}, &Decomposition::code_point);
+  const bool is_there = found != kDecompositions.end() && found->code_point == code_point;
+  return is_there ? found->parts : std::array<uint32_t, 3>{};
 }
 
 /// A character of a run, with the rank of its class.
@@ -75,12 +75,11 @@ void decompose(uint32_t code_point, std::vector<Part>& out) {
     if (index % kTailCount > 0) out.push_back({.code_point = kTails + index % kTailCount});
     return;
   }
-  if (const auto parts = apart(code_point); !parts.empty()) {
-    for (const uint32_t part : parts) {
-      if (part != 0) decompose(part, out);
-    }
-    return;
+  const std::array<uint32_t, 3> parts = parts_of(code_point);
+  for (const uint32_t part : parts) {
+    if (part != 0) out.push_back({.code_point = part, .rank = rank_of(part)});
   }
+  if (parts[0] != 0) return;
   const auto pair = lookup().pairs.find(code_point);
   if (pair == lookup().pairs.end()) {
     return out.push_back({.code_point = code_point, .rank = rank_of(code_point)});
@@ -107,8 +106,8 @@ bool begins_run(uint32_t code_point) {
   if (code_point < kFirstAffected) return true;
   if (within(code_point, kVowels, kVowelCount) || within(code_point, kTails + 1, kTailCount - 1))
     return false;
-  const auto parts = apart(code_point);
-  const uint32_t first = parts.empty() ? code_point : parts[0];
+  const uint32_t part = parts_of(code_point)[0];
+  const uint32_t first = part == 0 ? code_point : part;
   return rank_of(first) == 0 && !lookup().seconds.contains(first);
 }
 

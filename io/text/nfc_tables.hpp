@@ -15,14 +15,22 @@ struct MarkRange {
 struct Composition {
   uint32_t composed = 0, first = 0, second = 0;
 };
+/// A character that is always written as another one.
+struct Replacement {
+  uint32_t code_point = 0, by = 0;
+};
+/// A character that stays apart. Its parts end with a zero.
+struct Decomposition {
+  uint32_t code_point = 0;
+  std::array<uint32_t, 3> parts = {};
+};
 
 inline constexpr size_t kMarkRangeCount = 334, kCompositionCount = 940;
-extern const std::array<MarkRange, kMarkRangeCount> kMarkRanges;        ///< ascending
-extern const std::array<Composition, kCompositionCount> kCompositions;  ///< ascending
-
-/// The characters that stay apart, each with one part and a zero, or two. Ascending. A part may
-/// have parts.
-inline constexpr size_t kApartCount = 1120, kApartWidth = 3;
-extern const std::array<uint32_t, kApartCount * kApartWidth> kApart;
+inline constexpr size_t kReplacementCount = 1017, kDecompositionCount = 103;
+// All ascend.
+extern const std::array<MarkRange, kMarkRangeCount> kMarkRanges;
+extern const std::array<Composition, kCompositionCount> kCompositions;
+extern const std::array<Replacement, kReplacementCount> kReplacements;
+extern const std::array<Decomposition, kDecompositionCount> kDecompositions;
 
 }  // namespace zero

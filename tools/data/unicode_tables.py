@@ -3,7 +3,7 @@
 unicode_ranges.cpp (the numbers of the pre-tokenizer Digits, the word characters of added tokens),
 and nfc_classes.cpp, nfc_pairs.cpp and nfc_singles.cpp (composition).
 
-usage: unicode_tables.py [FOLDER]       io/text by default
+usage: unicode_tables.py [FOLDER]       io/text by default; clang-format then lays them out
 
 `tokenizers` itself is asked, one code point after the other. Its parts know different versions of
 Unicode: Digits 17, the pattern's numbers 16, and NFC one that leaves 98 newer marks in their order.
@@ -78,8 +78,8 @@ def combining_classes(package):
 
 
 def compositions(package):
-    """([(composed, first, second)], [(code point, first, second or 0)]) without Hangul. Pairs are
-    composed again, the others stay apart. A first part may have parts."""
+    """([(composed, first, second)], [(code point, its decomposition)]) without Hangul. A pair is
+    composed again; a decomposition is whole and stays."""
     nfd, nfc = package.normalizers.NFD().normalize_str, package.normalizers.NFC().normalize_str
     pairs, singles = [], []
     for point in CODE_POINTS:
@@ -92,12 +92,7 @@ def compositions(package):
                 sys.exit(f"unicode_tables.py: U+{point:04X} has no first part")
             pairs.append((point, ord(first), ord(parts[-1])))
         else:
-            singles.append((point, parts))
-    whole = {nfd(chr(point)): chr(point) for point in CODE_POINTS if point not in HANGUL}
-    for i, (point, parts) in enumerate(singles):
-        if len(parts) > 2:
-            parts = whole[parts[:-1]] + parts[-1]
-        singles[i] = (point, *map(ord, parts.ljust(2, "\0")))
+            singles.append((point, *map(ord, parts)))
     return pairs, singles
 
 
@@ -109,14 +104,6 @@ def table(name, kind, size, rows):
                           break_on_hyphens=False)
     return f"const std::array<{kind}, {size}> {name} = {{{{\n" + "\n".join(lines).replace(
         "~", " ") + "}};\n"
-
-
-def flat_table(name, size, rows):
-    """The source of an array of numbers, those of a row one after the other."""
-    print(f"{size}: {len(rows)} rows")
-    shown = ", ".join(f"0x{value:X}" for row in rows for value in row)
-    lines = textwrap.wrap(shown, 98, initial_indent="    ", subsequent_indent="    ")
-    return f"const std::array<uint32_t, {size}> {name} = {{\n" + "\n".join(lines) + "};\n"
 
 
 def write(path, header, *tables):
@@ -141,11 +128,14 @@ def main():
             runs.append([point, point, classes[point]])
     write(out / "nfc_classes.cpp", "nfc_tables.hpp",
           table("kMarkRanges", "MarkRange", "kMarkRangeCount", runs))
-    pairs, singles = compositions(package)
+    pairs, apart = compositions(package)
+    singles = [row for row in apart if len(row) == 2]
+    longer = [[*row, 0][:4] for row in apart if len(row) > 2]
     write(out / "nfc_pairs.cpp", "nfc_tables.hpp",
           table("kCompositions", "Composition", "kCompositionCount", pairs))
     write(out / "nfc_singles.cpp", "nfc_tables.hpp",
-          flat_table("kApart", "kApartCount * kApartWidth", singles))
+          table("kReplacements", "Replacement", "kReplacementCount", singles),
+          table("kDecompositions", "Decomposition", "kDecompositionCount", longer))
 
 
 if __name__ == "__main__":
