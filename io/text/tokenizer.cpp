@@ -87,9 +87,10 @@ std::string older_files(const std::string& folder) {
   return start.bytes.find("\"[CLS]\"") != std::string::npos ? kSpmFile : kPieces;
 }
 
-/// Returns the rules of a tokenizer.json. With others beside it, returns none if it has rules that
-/// are not read. Throws Error(kInput) if it is damaged, or alone and not read. Older files made
-/// from it may give other ids, because they lack its normalizer, pre-tokenizer and added tokens.
+/// Returns the rules of a tokenizer.json. Returns none if it has rules that are not read, and other
+/// files are there or are named as missing. Throws Error(kInput) if it is damaged, or alone and not
+/// read. Older files made from it may give other ids, because they lack its normalizer,
+/// pre-tokenizer and added tokens.
 std::optional<TokenizerJson> read_json_of(const std::string& folder) {
   if (!is_there(folder + "/" + kJson)) return std::nullopt;
   TokenizerJsonFile file = parse_tokenizer_json(folder + "/" + kJson);
@@ -97,7 +98,7 @@ std::optional<TokenizerJson> read_json_of(const std::string& folder) {
   try {
     return read_tokenizer_json(std::move(file));
   } catch (const Error& error) {
-    if (!is_alone) return std::nullopt;
+    if (!is_alone || !missing_pieces(folder).empty()) return std::nullopt;
     refuse(error.exit(), error.what(), "; or put the ", older_files(folder),
            " that the model comes with beside it");
   }

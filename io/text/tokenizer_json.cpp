@@ -163,7 +163,7 @@ void read_model(JsonSection& model, const TokenizerJsonFile& file, TokenizerRule
     model.fail("the type \"", shown(type),
                "\" is not supported; BPE is, and a Unigram model is read "
                "from its spiece.model or spm.model");
-  if (!file.has_vocabulary) model.fail("vocab: is missing");
+  if (!file.has_vocabulary) model.at("vocab").fail("is missing");
   require_no_dropout(model, node_at(file.root, "model", "dropout"));
   require_absent(model, "continuing_subword_prefix");
   require_absent(model, "end_of_word_suffix");

@@ -325,13 +325,13 @@ TEST(TokenizerFiles, OfTwoTokenizersAreRefusedAndOfNoneNameTheOneThatIsMissing) 
   folder.remove("tokenizer_config.json");
   folder.write("tokenizer.json", R"({"model": {"type": "BPE"}})");
   EXPECT_THAT(refusal(folder.path()),
-              AllOf(HasSubstr("tokenizer.json: is not read; put the vocab.json and merges.txt that "
-                              "the model comes with"),
+              AllOf(HasSubstr("tokenizer.json: model.vocab: is missing; or put the vocab.json and "
+                              "merges.txt that the model comes with"),
                     Not(HasSubstr("python3"))))
       << "files made out of it may give other ids";
   folder.write("tokenizer.json", R"({"model": {"type": "Unigram"}})");
   EXPECT_THAT(refusal(folder.path()),
-              AllOf(HasSubstr("tokenizer.json: is not read; put the spiece.model"),
+              AllOf(HasSubstr("spm.model; or put the spiece.model that the model comes with"),
                     Not(HasSubstr("bpe.py"))));
   folder.write("vocab.json", "");
   EXPECT_THAT(refusal(folder.path()), Not(HasSubstr("bpe.py"))) << "which makes other ids";
@@ -351,7 +351,9 @@ TEST(TokenizerFiles, OfADebertaWithoutItsModelNameIt) {
   folder.write("tokenizer.json", R"({"model": {"type": "Unigram", "vocab": [["[CLS]", 0]]}})");
   EXPECT_THAT(
       refusal(folder.path()),
-      HasSubstr("tokenizer.json: is not read; put the spm.model that the model comes with"));
+      HasSubstr(
+          "the type \"Unigram\" is not supported; BPE is, and a Unigram model is read from its "
+          "spiece.model or spm.model; or put the spm.model that the model comes with"));
   folder.write("tokenizer_config.json", R"({"tokenizer_class": "DebertaV2Tokenizer"})");
   EXPECT_THAT(refusal(folder.path()), HasSubstr("holds no spm.model, which its other files"));
 }

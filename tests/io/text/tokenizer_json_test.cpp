@@ -196,7 +196,7 @@ TEST(TokenizerJson, ReadsMergesOfEitherKindAndNoMixture) {
               HasSubstr("id 0 of 'b' is that of 'a'"));
   EXPECT_THAT(error_of_text(with(R"({"a":-1})", "[]")), HasSubstr("id -1 is not 0 to"));
   EXPECT_THAT(error_of_text(with(R"({"a":"b"})", "[]")), HasSubstr("model.vocab: a: has no id"));
-  EXPECT_THAT(error_of_text(with("[]", "[]")), HasSubstr("vocab: is missing"));
+  EXPECT_THAT(error_of_text(with("[]", "[]")), HasSubstr("model.vocab: is missing"));
 }
 
 TEST(TokenizerJson, ChangesItsFingerprintWithEachRule) {
