@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -54,7 +55,7 @@ class JsonTokenizer : public Tokenizer {
     require_same_frame(folder, settings);
     add_named(settings, json.added);
     // The first of equal texts counts, and special ones come first, as in `tokenizers`.
-    std::ranges::stable_partition(json.added, &AddedToken::special);
+    std::stable_partition(json.added.begin(), json.added.end(), std::mem_fn(&AddedToken::special));
     std::vector<AddedToken> raw, normalized;
     std::set<std::string> special;
     for (AddedToken& token : json.added) {
