@@ -131,6 +131,11 @@ class Opener {
     const int64_t count = limited(trained, left_);
     left_ -= left_ > 0 ? count : 0;
     auto train = samples(*source, {.first = 0, .count = count}, seed, opened.trained);
+    if (!train && path.weight > 0) {
+      refuse(Exit::kInput, path.path, ": none of ", counted(count, "document"),
+             " has a target, so it has no share of the samples; remove it from data.train, or ",
+             "raise data.sequence_length");
+    }
     if (train) opened.train.push_back({std::move(train), path.part, path.weight});
     opened.trained.of_source.blank_lines += source->counts().blank_lines;
     if (const int64_t held_out = held_out_of(source->items() - trained); held_out > 0) {

@@ -139,27 +139,41 @@ class FieldDocuments : public DocumentFile {
 /// A reader of documents that are ids already.
 class IdDocuments : public DocumentFile {
  public:
-  explicit IdDocuments(std::shared_ptr<const RecordFile> lines) : lines_(std::move(lines)) {}
+  explicit IdDocuments(std::shared_ptr<const RecordFile> lines) : lines_(std::move(lines)) {
+    const std::string name = place(0);
+    has_labels_ = lists_of(0, name).has_labels();
+  }
 
   DocumentForm form() const override { return DocumentForm::ids; }
   std::string format() const override { return "JSON lines of ids"; }
   int64_t documents() const override { return lines_->records() - lines_->blank_at_end(); }
   int64_t blank_lines() const override { return lines_->blank_at_end(); }
   Document read(int64_t document) const override {
-    std::string room;
-    const std::string_view line = lines_->read(document, room);
-    require_object(*lines_, document, line);
     const std::string name = place(document);
-    IdLists lists(name);
-    read_json(line, name, kLineLimits, lists);
-    lists.finish();
+    IdLists lists = lists_of(document, name);
+    if (lists.has_labels() != has_labels_) {
+      refuse(Exit::kInput, name, has_labels_ ? ": has no" : ": has",
+             " \"labels\", unlike the first ", "record of the file; write records of one form");
+    }
     return {.ids = std::move(lists.ids), .learnt = std::move(lists.learnt)};
   }
   std::string place(int64_t document) const override { return lines_->place(document); }
   uint64_t fingerprint() const override { return lines_->fingerprint(); }
 
  private:
+  /// Reads a record. `name` must outlive the lists.
+  IdLists lists_of(int64_t document, const std::string& name) const {
+    std::string room;
+    const std::string_view line = lines_->read(document, room);
+    require_object(*lines_, document, line);
+    IdLists lists(name);
+    read_json(line, name, kLineLimits, lists);
+    lists.finish();
+    return lists;
+  }
+
   std::shared_ptr<const RecordFile> lines_;
+  bool has_labels_ = false;
 };
 
 std::unique_ptr<DocumentFile> open_lines(const std::string& path, const DocumentFields& fields) {

@@ -24,6 +24,8 @@ class IdLists : public JsonSink {
   /// Checks the record as a whole. Throws Error(kInput) if ids are missing, labels are more or
   /// fewer, or one is another id.
   void finish();
+  /// True if the record has labels.
+  bool has_labels() const { return labels_.is_there; }
 
   std::vector<int32_t> ids;
   std::vector<bool> learnt;  ///< [ids], after finish()

@@ -165,6 +165,10 @@ class PreparedDocuments : public DocumentSource {
     uint64_t digest = 0;
     for (int64_t i = 0; i < list.parts; ++i) {
       parts_.push_back(std::make_unique<Part>(prepared_part(folder, i)));
+      if (parts_.back()->header().vocabulary > uint64_t(list.vocabulary)) {
+        refuse(Exit::kInput, prepared_part(folder, i), ": has ids of another vocabulary than ",
+               prepared_list(folder), "; ", kAdvice, ' ', folder);
+      }
       firsts_.push_back(begins_.back());
       parts_.back()->add_index(begins_.back(), begins_, targets_);
       digest = (digest * 0x9E3779B97F4A7C15u) ^ parts_.back()->header().header_digest;

@@ -133,6 +133,10 @@ RowPlan one_document_a_row(const DocumentSource& source, const DocumentRange& ra
 
 RowPlan windows_of_documents(const DocumentSource& source, const DocumentRange& range,
                              const RowRules& rules) {
+  if (rules.refuse_long) {
+    refuse_settings({"data.too_long", "data.packing"},
+                    "has no effect: windows hold parts of documents of any length; remove it");
+  }
   RowPlan plan{.length = rules.length, .is_windows = true};
   const int64_t end = source.begin(range.first + range.count);
   int64_t document = range.first;

@@ -87,18 +87,37 @@ std::string older_files(const std::string& folder) {
   return start.bytes.find("\"[CLS]\"") != std::string::npos ? kSpmFile : kPieces;
 }
 
-/// Returns the rules of a tokenizer.json. Returns none if it has rules that are not read, and other
-/// files are there or are named as missing. Throws Error(kInput) if it is damaged, or alone and not
-/// read. Older files made from it may give other ids, because they lack its normalizer,
-/// pre-tokenizer and added tokens.
+/// True if vocab.json and merges.txt give the ids of a tokenizer.json: it cuts words as ByteLevel
+/// does, and changes no text before.
+bool cuts_as_older_files(const JsonNode& root) {
+  const auto child = [](const JsonNode& node, std::string_view key) -> const JsonNode* {
+    const auto found = std::ranges::find(node.keys, key);
+    return found == node.keys.end() ? nullptr : &node.children[size_t(found - node.keys.begin())];
+  };
+  const auto is = [](const JsonNode* node, const JsonScalar& value) {
+    return node != nullptr && node->kind == JsonNode::Kind::kScalar && node->scalar == value;
+  };
+  const JsonNode* normalizer = child(root, "normalizer");
+  const JsonNode* cutter = child(root, "pre_tokenizer");
+  if (normalizer != nullptr && !is(normalizer, nullptr)) return false;
+  if (cutter == nullptr || cutter->kind != JsonNode::Kind::kObject) return false;
+  return is(child(*cutter, "type"), std::string("ByteLevel")) &&
+         !is(child(*cutter, "use_regex"), false);
+}
+
+/// Returns the rules of a tokenizer.json. Returns none if it has rules that are not read, and older
+/// files beside it give its ids, or are named as missing. Throws Error(kInput) if it is damaged, or
+/// not read and without such files.
 std::optional<TokenizerJson> read_json_of(const std::string& folder) {
   if (!is_there(folder + "/" + kJson)) return std::nullopt;
   TokenizerJsonFile file = parse_tokenizer_json(folder + "/" + kJson);
-  const bool is_alone = !holds_pieces(folder) && !holds_bpe(folder);
+  const bool has_older =
+      holds_pieces(folder) || (holds_bpe(folder) && cuts_as_older_files(file.root));
   try {
     return read_tokenizer_json(std::move(file));
   } catch (const Error& error) {
-    if (!is_alone || !missing_pieces(folder).empty()) return std::nullopt;
+    if (has_older || !missing_pieces(folder).empty()) return std::nullopt;
+    if (holds_bpe(folder)) throw;  // the older files would give other ids
     refuse(error.exit(), error.what(), "; or put the ", older_files(folder),
            " that the model comes with beside it");
   }

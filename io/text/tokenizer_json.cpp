@@ -290,7 +290,8 @@ TokenizerJson read_tokenizer_json(TokenizerJsonFile file) {
   json.rules.fuses_unknown = model_rules.fuses_unknown;
   json.rules.byte_fallback = model_rules.byte_fallback;
   json.rules.ignores_merges = model_rules.ignores_merges;
-  const auto tokens = int64_t(file.vocabulary.entries.size() + json.added.size());
+  auto tokens = int64_t(file.vocabulary.entries.size());
+  for (const AddedToken& token : json.added) tokens = std::max(tokens, int64_t(token.id) + 1);
   for (const auto* ids : {&json.rules.frame.before, &json.rules.frame.after}) {
     for (const int32_t id : *ids) {
       if (id >= tokens) root.at("post_processor").fail("id ", id, " is that of no token");

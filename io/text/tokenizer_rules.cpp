@@ -164,7 +164,10 @@ TextFrame template_frame(JsonSection& section) {
   TextFrame frame;
   JsonSection tokens = section.at("special_tokens");
   bool has_text = false;
-  for (JsonSection& place : section.at("single").elements()) {
+  auto places = section.at("single").elements();
+  if (places.size() > kMostFrameIds + 1)
+    section.at("single").fail("more than ", kMostFrameIds + 1, " parts");
+  for (JsonSection& place : places) {
     JsonSection token = place.at("SpecialToken"), sequence = place.at("Sequence");
     if (!sequence.is_null()) {
       require_text(sequence, "id", "A");

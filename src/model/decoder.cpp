@@ -222,7 +222,7 @@ std::string misfit_of(const Decoder& model) {
     return text(counted(model.heads, "head"), " do not divide into ", model.key_heads,
                 " heads of keys; write key_heads that divides heads");
   }
-  if (model.head_width % 2 != 0) {
+  if (model.head_width < 2 || model.head_width % 2 != 0) {
     return text("heads of ", model.head_width,
                 " columns do not turn in pairs; write an even head_width");
   }

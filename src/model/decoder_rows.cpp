@@ -271,6 +271,7 @@ std::vector<DecoderRow> rows_with_other_terms() {
            .drops_residuals = true,
            .flags = {"attention_bias", "attention_out_bias", "mlp_bias"},
            .residual_dropout = "residual_dropout",
+           .key_heads = 8,
            .head_width = 128,
            .usual_dropout = 0.1,
            .has_bias = true,

@@ -48,6 +48,11 @@ double llama3_frequency(const Rope& rope, double original, double frequency) {
   return frequency * ((1 - whole) / rope.factor + whole);
 }
 
+/// Returns the columns of a head that turn. A share of fp32 may lie below the written one.
+int64_t turned_columns(int64_t head_width, double share) {
+  return int64_t(std::floor(double(head_width) * share + 1e-4));
+}
+
 /// Returns the shares, by pair, of frequencies that yarn divides by its factor.
 std::vector<double> yarn_shares(const Rope& rope, double original, int64_t columns) {
   const auto pair_of = [&](double turns) {
@@ -150,7 +155,7 @@ class Dictionary {
 void read_partial(const HubConfig& config, const RopeForm& form, double share, Rope& rope) {
   rope.share = config.number_or(kPartial, 0, 1, share);
   if (rope.share != share && share != 1) config.fail(kPartial, text("only ", share));
-  const auto columns = int64_t(double(form.head_width) * rope.share);
+  const int64_t columns = turned_columns(form.head_width, rope.share);
   if (columns < 2 || columns % 2 != 0) config.fail(kPartial, "an even number of columns of a head");
   const double inside = rope.original;
   rope.original = config.number_or(kOriginal, 1, kMostPositions, 4096);
@@ -230,7 +235,7 @@ std::string dictionary_of(const ReadRope& read, const RopeForm& form, bool whole
 }  // namespace
 
 graph::RotaryTable rotary_of(const Rope& rope, const RopeExtent& extent) {
-  const auto columns = int64_t(double(extent.head_width) * rope.share);
+  const int64_t columns = turned_columns(extent.head_width, rope.share);
   const double original = original_of(rope, extent);
   const bool is_long = double(extent.length) > original;
   const std::vector<double> blended =
@@ -325,6 +330,8 @@ ReadRope rope_in(const HubConfig& config, const RopeForm& form) {
   if (!form.grows_queries) return read;
   if (is_new || is_old) {
     read.query_growth = (is_new ? now : then).growth();
+    if (read.query_growth > 0 && read.rope.type != RopeType::yarn)
+      config.fail(text(is_new ? kNew : kOld, ".rope_type"), "\"yarn\" beside llama_4_scaling_beta");
     if (is_new && is_old && then.growth() != read.query_growth)
       refuse_two(config, "rope_scaling.llama_4_scaling_beta", kNew);
     return read;

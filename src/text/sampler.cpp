@@ -18,9 +18,10 @@ namespace {
 
 constexpr const char* kKey = "evaluation.show_samples";
 
-/// Returns the token before a sample: a newline, or a text's end if the tokenizer has none.
+/// Returns the tokens before a sample: a newline, as a prompt, or a text's end if the tokenizer has
+/// none.
 std::vector<int32_t> start_of(const Tokenizer& tokenizer) {
-  const std::vector<int32_t> newline = tokenizer.encode("\n");
+  const std::vector<int32_t> newline = encode_prompt(tokenizer, "\n");
   if (!newline.empty()) return newline;
   return {std::max(tokenizer.special_ids().eos, 0)};
 }
