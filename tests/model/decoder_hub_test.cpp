@@ -118,7 +118,7 @@ void expect_seen(const Json& whole, const Json::json_pointer& at, const Architec
     fault = refusal_of(Exit::kInput, [&] { is_other = !(read(changed) == model); });
     // Dictionaries that differ are named whole. A list by layers tells that their number differs.
     const std::string path = place.to_string(), top = path.substr(1, path.find('/', 1) - 1);
-    const bool is_named = fault.find(top) != fault.npos ||
+    const bool is_named = fault.find(top) != fault.npos || fault.find(key) != fault.npos ||
                           (key == "num_hidden_layers" && fault.find("layer") != fault.npos) ||
                           (kWidths.contains(key) && fault.find("_factor") != fault.npos);
     EXPECT_TRUE(is_other || is_named) << place << ": " << other(value) << ": " << fault;

@@ -26,7 +26,7 @@ TEST(ClassifierRows, AreFewerWhereClassesAreMany) {
 
 TEST(ClassifierRows, AreNeverMoreThanThereAre) {
   EXPECT_EQ(classifier_rows(of_rows(1, 40), 1 << 22), 40);
-  EXPECT_EQ(classifier_rows(of_rows(2, 200), 151936), 384);
+  EXPECT_EQ(classifier_rows(of_rows(2, 240), 151936), 384);
   EXPECT_EQ(classifier_rows(of_rows(1, 300), 151936), 300);
 }
 

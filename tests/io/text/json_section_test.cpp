@@ -10,6 +10,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
+const std::string kFile = "f";
+
 /// A receiver that passes all on to a tree.
 class Whole : public JsonSink {
  public:
@@ -21,8 +23,8 @@ class Whole : public JsonSink {
 };
 
 JsonNode parsed(const std::string& json) {
-  Whole whole("f");
-  read_json(json, "f", {.depth = 8}, whole);
+  Whole whole(kFile);
+  read_json(json, kFile, {.depth = 8}, whole);
   return whole.tree.root();
 }
 
@@ -39,7 +41,7 @@ std::string error_of(const Act& act) {
 
 TEST(JsonSection, FindsNestedValues) {
   const JsonNode root = parsed(R"({"a": [{"b": 5}, {"b": "x"}, [true, []]], "c": null})");
-  JsonSection section(root, "f", "");
+  JsonSection section(root, kFile, "");
   auto elements = section.at("a").elements();
   ASSERT_EQ(elements.size(), 3u);
   EXPECT_EQ(elements[0].at("b").integer(), 5);
@@ -54,7 +56,7 @@ TEST(JsonSection, FindsNestedValues) {
 
 TEST(JsonSection, NamesThePlaceOfAWrongValue) {
   const JsonNode root = parsed(R"({"a": [{"b": 5}], "z": 1})");
-  JsonSection section(root, "f", "");
+  JsonSection section(root, kFile, "");
   auto elements = section.at("a").elements();
   EXPECT_EQ(error_of([&] { elements[0].at("b").string(); }), "f: a[0].b: is no text");
   EXPECT_EQ(error_of([&] { elements[0].at("b").boolean(); }), "f: a[0].b: is not true or false");
@@ -65,7 +67,7 @@ TEST(JsonSection, NamesThePlaceOfAWrongValue) {
 
 TEST(JsonSection, RefusesAKeyThatNobodyAskedFor) {
   const JsonNode root = parsed(R"({"a": 1, "more": 2})");
-  JsonSection section(root, "f", "");
+  JsonSection section(root, kFile, "");
   section.at("a");
   EXPECT_THAT(error_of([&] { section.require_all_known(); }),
               HasSubstr("\"more\" is not supported"));

@@ -130,7 +130,7 @@ TEST(TokenizerJson, RefusesAnotherRegexByItsText) {
   content["pre_tokenizer"]["pretokenizers"][0]["pattern"]["Regex"] = "\\w+";
   EXPECT_THAT(
       error_of_text(content.dump()),
-      HasSubstr("pretokenizers[0].pattern.Regex: \"\\w+\" is not supported; those of GPT-2"));
+      HasSubstr("pretokenizers[0].pattern.Regex: \"\\w+\" is not supported; those of ByteLevel"));
   content = content_of("llama3");
   content["pre_tokenizer"]["pretokenizers"][0]["behavior"] = "Removed";
   EXPECT_THAT(error_of_text(content.dump()),
