@@ -138,6 +138,7 @@ check_kernels_of_memory() {
     'MapEl*:Conversion*:Rows.*:Column*:Softmax*:HeldRows*:SegmentTable*:NormBlock*'
   check_memory "own attention" 120 \
     'OwnAttention*:Cached*:WriteDropout*:RelativeBias*:AttentionLengths*:AttentionPadding*:Disent*'
+  check_memory "parts of decoders" 120 'DecoderAttention*:HeadNorm*:Gated*:Rotate*'
   check_memory "products" 180 \
     'Product*:RowProduct*:TableProduct*:FusedProduct*:GeluProducts*' 'ProductBlocks.*'
 }
