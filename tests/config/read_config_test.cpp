@@ -218,8 +218,7 @@ TEST(ReadConfig, RefusesPairsThatCannotWorkAtTheOneWrittenLast) {
               HasSubstr("one place"));
   EXPECT_THAT(error_of("data.validation = \"v\"", {"data.train=synthetic"}),
               HasSubstr("for measurement"));
-  EXPECT_THAT(error_of("data.tokenizer = \"\""),
-              HasSubstr("tokenizer.json, with vocab.json and merges.txt"));
+  EXPECT_THAT(error_of("data.tokenizer = \"\""), HasSubstr("tokenizer.json, with vocab.json"));
   EXPECT_THAT(error_of("scheduler.type = \"WarmupDecayLR\"\nscheduler.total_num_steps = 5"),
               HasSubstr("\"auto\" or at least 10"));
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Documents packed in rows are learnt as each alone: of one batch, loss and gradients of packed
-rows equal those of a document a row. A step of SGD from the same weights leaves the weights minus the
-gradients, so exported weights compare gradients. Rows at any split of ranks and micro-batches count
+rows equal those of a document a row. A step of SGD from the same weights leaves the weights minus
+the gradients, so exported weights compare gradients. Rows at any split of ranks and micro-batches count
 the same targets and make the same weights. Lists of files are mixed and resume at the sample, and a
 prepared set trains as its files do."""
 import json

@@ -52,10 +52,9 @@ TEST(Build, RefusesDataWhoseColumnsAreNotTheModelsInputs) {
   const auto build_with = [](decltype(DataKind::columns) columns) {
     const DataKind kind{.name = "odd", .columns = columns, .files = {}, .open = {}};
     const model::Objective objective{.settings = {.name = "tokens"}, .data = &kind};
-    const model::Catalogue catalogue({&model::gpt2_family()},
-                                     {&model::document_objective(), &objective});
+    const model::Catalogue all({&model::gpt2_family()}, {&model::document_objective(), &objective});
     RunConfig config = tiny();
-    config.model.table = &catalogue.models;
+    config.model.table = &all.models;
     return testing_support::refusal_of(Exit::kInternal, [&] { build(config, {}); });
   };
   const auto tokens = [](const DataOptions&) -> std::vector<DataColumn> {
