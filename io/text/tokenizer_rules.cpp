@@ -10,7 +10,7 @@ using Normal = TokenizerRules::Normal;
 
 constexpr size_t kMostSteps = 8, kMostFrameIds = 64;
 constexpr const char* kPatterns =
-    "those of ByteLevel, and the newer ones with \\p{N}{1,3} or \\p{N}, are";
+    "those of byte-level BPEs with \" ?\\p{N}+\", \"\\p{N}{1,3}\" and \"\\p{N}\" are";
 
 [[noreturn]] void refuse_type(JsonSection& section, const std::string& type, const char* works) {
   section.fail("the type \"", shown(type), "\" is not supported; ", works);
