@@ -164,10 +164,10 @@ std::vector<int32_t> template_ids(JsonSection& tokens, const JsonSection& place,
 TextFrame template_frame(JsonSection& section) {
   TextFrame frame;
   JsonSection tokens = section.at("special_tokens");
+  const JsonSection single = section.at("single");
+  std::vector<JsonSection> places = single.elements();
+  if (places.size() > kMostFrameIds) single.fail("has more than ", kMostFrameIds, " places");
   bool has_text = false;
-  auto places = section.at("single").elements();
-  if (places.size() > kMostFrameIds + 1)
-    section.at("single").fail("more than ", kMostFrameIds + 1, " parts");
   for (JsonSection& place : places) {
     JsonSection token = place.at("SpecialToken"), sequence = place.at("Sequence");
     if (!sequence.is_null()) {
@@ -180,7 +180,7 @@ TextFrame template_frame(JsonSection& section) {
     for (const int32_t id : template_ids(tokens, place, name)) ids.push_back(id);
     if (ids.size() > kMostFrameIds) place.fail("more than ", kMostFrameIds, " ids");
   }
-  if (!has_text) section.at("single").fail("has no Sequence A, which is the text");
+  if (!has_text) single.fail("has no Sequence A, which is the text");
   section.at("pair");
   return frame;
 }

@@ -150,7 +150,7 @@ class Stream {
     const int64_t most = count(rules, int64_t(prompt.size()));
     rules.scores.max_length = int64_t(prompt.size()) + most;
     Screen screen(writer_.tokenizer, line_.ids);
-    screen.show(prompt);
+    screen.show(line_.ids ? prompt : prompt.subspan(framed(prompt)));
     const writing::Language language = decoder_.language(writer_.tokenizer.vocab_size());
     const Clock::time_point loaded = Clock::now();
     Clock::time_point first = loaded;
@@ -185,6 +185,14 @@ class Stream {
     refuse(Exit::kUsage, written ? "command line: " : writer_.model.path() + ": its generation: ",
            written ? "--max-length" : "max_length", ": ", whole, " with a prompt of ", prompt,
            " tokens; write ", written ? "more than that" : "--tokens N");
+  }
+
+  /// Returns the count of ids in front of the prompt that are the tokenizer's, such as bos.
+  size_t framed(std::span<const int32_t> prompt) const {
+    const std::vector<int32_t> before = writer_.tokenizer.text_frame().before;
+    const bool begins =
+        prompt.size() >= before.size() && std::equal(before.begin(), before.end(), prompt.begin());
+    return begins ? before.size() : 0;
   }
 
   /// True if a token ends the text and is special, so it is not shown.

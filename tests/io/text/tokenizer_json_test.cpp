@@ -101,6 +101,21 @@ TEST(TokenizerJson, NamesWhatItsTemplatePutsAroundAText) {
   EXPECT_EQ(open_tokenizer(golden("prefix"))->text_frame().after.size(), 1u);
 }
 
+TEST(TokenizerJson, RefusesATemplateThatIsLargeOrWithoutText) {
+  const auto refusal = [](const std::string& single) {
+    Json content = content_of("prefix");
+    content["post_processor"]["single"] = Json::parse(single);
+    return error_of_text(content.dump());
+  };
+  EXPECT_THAT(refusal("[]"), HasSubstr("post_processor.single: has no Sequence A"));
+  EXPECT_THAT(refusal(R"([{"Sequence": {"id": "B"}}])"), HasSubstr("\"B\" is not supported"));
+  EXPECT_THAT(refusal(R"([{"SpecialToken": {"id": "<none>"}}])"),
+              HasSubstr("\"<none>\" stands not in special_tokens"));
+  std::string many = R"([{"Sequence": {"id": "A"}})";
+  for (int i = 0; i < 70; ++i) many += R"(, {"SpecialToken": {"id": "</s>"}})";
+  EXPECT_THAT(refusal(many + "]"), HasSubstr("single: has more than 64 places"));
+}
+
 TEST(TokenizerJson, BeginsAPromptWithTheTemplatesIdsOnce) {
   const auto tokenizer = open_tokenizer(golden("llama3"));
   const std::vector<int32_t> ids = encode_prompt(*tokenizer, "a");
