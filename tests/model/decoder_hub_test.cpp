@@ -206,6 +206,11 @@ TEST(DecoderHub, RefusesRopesThatItDoesNotTurnBy) {
   EXPECT_THAT(refusal("phi3", {{"partial_rotary_factor", 0.25}}), HasSubstr("partial_rotary"));
 }
 
+TEST(DecoderHub, TurnsAsManyColumnsAsAShareSaysInDecimals) {
+  for (const auto& [share, pairs] : {std::pair(0.7f, 28u), {0.9f, 36u}, {0.25f, 10u}, {1.0f, 40u}})
+    EXPECT_EQ(rotary_of({.share = share}, {80, 16, 4}).frequencies.size(), pairs) << share;
+}
+
 TEST(DecoderHub, GivesAbsentKeysTheMeaningOfTheirClass) {
   const auto without = [](const std::string& name, const std::vector<std::string>& keys) {
     Json json = hub_of(name);

@@ -278,6 +278,11 @@ TEST(DocumentData, MixesFilesByTheirWeights) {
   options.data.max_train_samples = 1;
   EXPECT_THAT(refusal_of(Exit::kUsage, [&] { document_data().open(options); }),
               HasSubstr("parts with weights are mixed"));
+  const TempFile empty("c.jsonl", line(""));
+  options.data.max_train_samples = 0;
+  options.data.train_parts = {{a.path(), 1}, {empty.path(), 1}};
+  EXPECT_THAT(refusal_of(Exit::kInput, [&] { document_data().open(options); }),
+              HasSubstr("none of 1 document has a target"));
 }
 
 TEST(DocumentData, KnowsTheBordersOfMegatronsDocuments) {

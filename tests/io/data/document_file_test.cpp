@@ -99,6 +99,9 @@ TEST(DocumentFile, RefusesIdsThatAreNone) {
   EXPECT_THAT(of("{\"input_ids\": [1], \"labels\": [-2]}"), HasSubstr("label 0 is -2"));
   EXPECT_THAT(of("{\"input_ids\": [1], \"labels\": [-101]}"), HasSubstr("what is no label"));
   EXPECT_EQ(of("{\"input_ids\": [], \"attention_mask\": [[1]]}"), "");
+  const TempFile mixed("m.jsonl", "{\"input_ids\": [1], \"labels\": [1]}\n{\"input_ids\": [1]}\n");
+  EXPECT_THAT(refusal_of(Exit::kInput, [&] { open_document_file(mixed.path(), kFields)->read(1); }),
+              HasSubstr("line 2: has no \"labels\", unlike the first record"));
 }
 
 TEST(DocumentFile, RefusesAFileOfAnotherName) {

@@ -145,7 +145,7 @@ TEST(TokenizerJson, RefusesAnotherRegexByItsText) {
   content["pre_tokenizer"]["pretokenizers"][0]["pattern"]["Regex"] = "\\w+";
   EXPECT_THAT(
       error_of_text(content.dump()),
-      HasSubstr("pretokenizers[0].pattern.Regex: \"\\w+\" is not supported; those of ByteLevel"));
+      HasSubstr("pretokenizers[0].pattern.Regex: \"\\w+\" is not supported; those of byte-level"));
   content = content_of("llama3");
   content["pre_tokenizer"]["pretokenizers"][0]["behavior"] = "Removed";
   EXPECT_THAT(error_of_text(content.dump()),
@@ -241,7 +241,13 @@ TEST(TokenizerJson, CountsBeforeOlderFilesIfItsRulesAreRead) {
   const size_t merged = open_tokenizer(folder.path())->encode("the same").size();
   EXPECT_LT(merged, 8u);
   Json content = content_of("qwen");
-  content["normalizer"] = {{"type", "NFKC"}};
+  content["post_processor"] = {{"type", "RobertaProcessing"}};
+  folder.write("tokenizer.json", content.dump());
+  EXPECT_THROW(open_tokenizer(folder.path()), Error) << "the older files cut other words";
+  content["pre_tokenizer"] = {{"type", "ByteLevel"}, {"add_prefix_space", false}};
+  folder.write("tokenizer.json", content.dump());
+  EXPECT_THROW(open_tokenizer(folder.path()), Error) << "the older files do not normalise";
+  content["normalizer"] = nullptr;
   folder.write("tokenizer.json", content.dump());
   EXPECT_EQ(open_tokenizer(folder.path())->encode("the same").size(), 8u);
   folder.write("tokenizer.json", "{");
