@@ -186,15 +186,17 @@ class Reader {
   }
 
   void take_rates(ModelConfig& model, const StartNumbers& start) {
-    for (const auto& [name, rate] : start.numbers.rates) {
+    for (const auto& of_start : start.numbers.rates) {
+      const std::string& name = of_start.first;
+      const double rate = of_start.second;
       const std::string key = text("model.", name);
       if (!find(key)) {
         // A constant of a family has no key.
         model.numbers.rates[name] = rate;
         continue;
       }
-      const bool is_auto = std::ranges::any_of(family_of(model).rates, [&](const ModelRate& rate) {
-        return rate.name == name && is_automatic(rate, model);
+      const bool is_auto = std::ranges::any_of(family_of(model).rates, [&](const ModelRate& own) {
+        return own.name == name && is_automatic(own, model);
       });
       if (is_written(name) && !is_auto) continue;
       if (!start.mixed_rates.empty() && !is_part_of_network(family_of(model), name)) {

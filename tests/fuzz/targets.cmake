@@ -19,10 +19,10 @@ zero_fuzz_target(shard FILES io/checkpoint/manifest*.cpp io/checkpoint/shard_rea
                        io/checkpoint/blocks.cpp io/checkpoint/folder_files.cpp io/interop/json.cpp
                  LINKS zero_io SEEDS tests/fuzz/seeds/shard)
 zero_fuzz_target(pairs FILES io/data/pair_file.cpp io/data/field_file.cpp io/data/data_file.cpp
-                       io/interop/json.cpp
+                       io/data/zstd_absent.cpp io/interop/json.cpp
                  LINKS zero_io SEEDS tests/fuzz/seeds/pairs)
 zero_fuzz_target(labels FILES io/data/label_file.cpp io/data/label_reader.cpp io/data/field_file.cpp
-                        io/data/data_file.cpp io/interop/json.cpp
+                        io/data/data_file.cpp io/data/zstd_absent.cpp io/interop/json.cpp
                  LINKS zero_io SEEDS tests/fuzz/seeds/labels)
 set(text_files io/text/tokenizer*.cpp io/text/added_tokens.cpp io/text/byte_trie.cpp
                io/text/bpe_*.cpp io/text/unicode_*.cpp io/text/characters.cpp io/text/json_*.cpp
