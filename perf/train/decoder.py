@@ -6,9 +6,9 @@ usage: decoder.py BUILD [--dtype fp32|bf16] [--threads T] [--length S] [--batch 
 
 One process trains the shape on full rows of synthetic tokens; --layers takes fewer of its 30
 layers. A run's figure is the median step after the first. COMMAND (default: the variable
-DECODER_PEER) is a shell command that trains the same and prints a JSON line with "sps_med" (samples/s); {dtype},
-{threads}, {batch}, {length} and {layers} are replaced. Ends with status 1 if the median ratio is
-below its bound, with 77 if there is no peer to judge by.
+DECODER_PEER) is a shell command that trains the same and prints a JSON line with "sps_med"
+(samples/s); {dtype}, {threads}, {batch}, {length} and {layers} are replaced. Ends with status 1 if
+the median ratio is below its bound, with 77 if there is no peer to judge by.
 """
 import os
 import sys

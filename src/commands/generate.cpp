@@ -146,7 +146,8 @@ class Stream {
 
  private:
   void go_on(std::span<const int32_t> prompt, Clock::time_point start) {
-    writing::SearchRules rules = asked_rules(line_, writer_.model, writer_.ended(), kDefaultTokens);
+    writing::SearchRules rules =
+        asked_rules(line_, writer_.model, writer_.generation, kDefaultTokens);
     const int64_t most = count(rules, int64_t(prompt.size()));
     rules.scores.max_length = int64_t(prompt.size()) + most;
     Screen screen(writer_.tokenizer, line_.ids);

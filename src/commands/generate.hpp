@@ -47,14 +47,6 @@ struct Writer {
   const WritingRanks* ranks = nullptr;  ///< null = this process alone
 
   model::DataForm form() const { return model::data_form(model.description().model); }
-  /// Returns `generation`, with the tokenizer's end if neither it nor the model names one.
-  GenerationConfig ended() const {
-    GenerationConfig ended = generation;
-    const int32_t end = tokenizer.special_ids().eos;
-    if (!ended.eos_token_id && form().ids.end < 0 && end >= 0)
-      ended.eos_token_id = std::vector<int64_t>{end};
-    return ended;
-  }
   /// True if it answers a text, instead of continuing it.
   bool answers() const { return form().ids.start >= 0; }
   Dtype compute() const { return model.description().compute; }

@@ -31,8 +31,11 @@ constexpr int64_t kRankBatches = 8;
 /// length, each text has the default number of tokens after its beginning, if there is room. The
 /// very last token takes no position.
 writing::SearchRules rules_for(const CommandLine& line, const Writer& writer) {
-  const GenerationConfig asked = writer.ended();
+  GenerationConfig asked = writer.generation;
   const int64_t positions = writer.form().positions;
+  const int32_t end = writer.tokenizer.special_ids().eos;
+  if (!asked.eos_token_id && writer.form().ids.end < 0 && end >= 0)
+    asked.eos_token_id = std::vector<int64_t>{end};
   writing::SearchRules rules =
       asked_rules(line, writer.model, asked, std::min(kDefaultTokens, positions));
   const bool is_open = !asked.max_length && !asked.max_new_tokens;

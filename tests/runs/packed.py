@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Documents packed in rows are learnt as each alone: of one batch, loss and gradients of packed
 rows equal those of a document a row. A step of SGD from the same weights leaves the weights minus
-the gradients, so exported weights compare gradients. Rows at any split of ranks and micro-batches count
-the same targets and make the same weights. Lists of files are mixed and resume at the sample, and a
-prepared set trains as its files do."""
+the gradients, so exported weights compare gradients. Rows at any split of ranks and micro-batches
+count the same targets and make the same weights. Lists of files are mixed and resume at the
+sample, and a prepared set trains as its files do."""
 import json
 import math
 import random
@@ -48,10 +48,8 @@ def documents():
     records = []
     for length in (1, LENGTH, LENGTH + 1, 2, *(random.randint(2, LENGTH) for _ in range(20))):
         ids = [random.randrange(131) for _ in range(length)]
-        record = {"input_ids": ids}
-        if len(records) % 3 == 2:
-            record["labels"] = [-100] * (length // 2) + ids[length // 2:]
-        records.append(record)
+        unlearnt = length // 2 if len(records) % 3 == 2 else 0
+        records.append({"input_ids": ids, "labels": [-100] * unlearnt + ids[unlearnt:]})
     return records
 
 
