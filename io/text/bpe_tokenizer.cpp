@@ -154,19 +154,10 @@ class BpeTokenizer : public Tokenizer {
     added_ = AddedTokens(tokens_with_ids(settings, find));
     prefix_space_ = settings.prefix_space;
     if (prefix_space_ || !added_.tokens().empty()) files_.fingerprint ^= settings.fingerprint();
-    const auto id_of = [&](const char* role) {
+    special_ = ids_of_roles(settings, [&](const std::string& token) {
       // An unset role has no text; neither has a gap in the vocabulary.
-      const std::string token = settings.text_of(role);
       return token.empty() ? SpecialIds::kNone : find(token).value_or(SpecialIds::kNone);
-    };
-    special_ = {.pad = id_of("pad_token"),
-                .bos = id_of("bos_token"),
-                .eos = id_of("eos_token"),
-                .unk = id_of("unk_token"),
-                .cls = id_of("cls_token"),
-                .sep = id_of("sep_token"),
-                .mask = id_of("mask_token"),
-                .decoder_start = settings.decoder_start};
+    });
   }
 
   int64_t vocab_size() const override { return int64_t(files_.tokens.size()); }

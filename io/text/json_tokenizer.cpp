@@ -167,19 +167,10 @@ class JsonTokenizer : public Tokenizer {
   void find_special(const TokenizerSettings& settings) {
     if (texts_.empty()) texts_ = bpe_.tokens();
     fingerprint_ ^= settings.fingerprint();
-    const auto id_of = [&](const char* role) {
-      const std::string token = settings.text_of(role);
+    special_ = ids_of_roles(settings, [&](const std::string& token) {
       const auto added = ids_.find(token);
       return added != ids_.end() ? added->second : bpe_.find(token);
-    };
-    special_ = {.pad = id_of("pad_token"),
-                .bos = id_of("bos_token"),
-                .eos = id_of("eos_token"),
-                .unk = id_of("unk_token"),
-                .cls = id_of("cls_token"),
-                .sep = id_of("sep_token"),
-                .mask = id_of("mask_token"),
-                .decoder_start = settings.decoder_start};
+    });
   }
 
   /// Adds the ids of a piece between added tokens that are not normalised.

@@ -225,4 +225,17 @@ std::vector<AddedToken> tokens_with_ids(
   return tokens;
 }
 
+SpecialIds ids_of_roles(const TokenizerSettings& settings,
+                        const std::function<int32_t(const std::string&)>& id_of) {
+  const auto of_role = [&](const char* role) { return id_of(settings.text_of(role)); };
+  return {.pad = of_role("pad_token"),
+          .bos = of_role("bos_token"),
+          .eos = of_role("eos_token"),
+          .unk = of_role("unk_token"),
+          .cls = of_role("cls_token"),
+          .sep = of_role("sep_token"),
+          .mask = of_role("mask_token"),
+          .decoder_start = settings.decoder_start};
+}
+
 }  // namespace zero

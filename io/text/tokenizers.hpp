@@ -70,6 +70,11 @@ enum class SingleWord { kRefused, kRead };
 TokenizerSettings read_tokenizer_settings(const std::string& folder,
                                           SingleWord single_word = SingleWord::kRefused);
 
+/// Returns the ids of the roles that `settings` name. `id_of` gives the id of a token's text, which
+/// is empty for a role that no file names.
+SpecialIds ids_of_roles(const TokenizerSettings& settings,
+                        const std::function<int32_t(const std::string&)>& id_of);
+
 /// Returns the tokens of `settings` that have an id: the added ones, and the named ones to which
 /// `find` gives one. A named token without an id is ordinary text.
 std::vector<AddedToken> tokens_with_ids(
