@@ -37,11 +37,6 @@ void JsonTree::add(JsonNode node, std::string key) {
   parent.children.push_back(std::move(node));
 }
 
-bool JsonSection::is_null() const {
-  return node_->kind == JsonNode::Kind::kScalar &&
-         std::holds_alternative<std::nullptr_t>(node_->scalar);
-}
-
 JsonSection JsonSection::at(const std::string& key) {
   if (!is_object()) fail("is no object");
   known_.insert(key);

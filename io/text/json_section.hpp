@@ -50,7 +50,11 @@ class JsonSection {
   JsonSection(const JsonNode& node, const std::string& file, std::string where)
       : node_(&node), file_(&file), where_(std::move(where)) {}
 
-  bool is_null() const;
+  bool is_null() const { return is(nullptr); }
+  /// True if the value is this scalar.
+  bool is(const JsonScalar& value) const {
+    return node_->kind == JsonNode::Kind::kScalar && node_->scalar == value;
+  }
   bool is_object() const { return node_->kind == JsonNode::Kind::kObject; }
   /// Returns the value under a key; null if it is missing.
   JsonSection at(const std::string& key);

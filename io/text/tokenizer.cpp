@@ -89,20 +89,11 @@ std::string older_files(const std::string& folder) {
 
 /// True if vocab.json and merges.txt give the ids of a tokenizer.json: it cuts words as ByteLevel
 /// does, and changes no text before.
-bool cuts_as_older_files(const JsonNode& root) {
-  const auto child = [](const JsonNode& node, std::string_view key) -> const JsonNode* {
-    const auto found = std::ranges::find(node.keys, key);
-    return found == node.keys.end() ? nullptr : &node.children[size_t(found - node.keys.begin())];
-  };
-  const auto is = [](const JsonNode* node, const JsonScalar& value) {
-    return node != nullptr && node->kind == JsonNode::Kind::kScalar && node->scalar == value;
-  };
-  const JsonNode* normalizer = child(root, "normalizer");
-  const JsonNode* cutter = child(root, "pre_tokenizer");
-  if (normalizer != nullptr && !is(normalizer, nullptr)) return false;
-  if (cutter == nullptr || cutter->kind != JsonNode::Kind::kObject) return false;
-  return is(child(*cutter, "type"), std::string("ByteLevel")) &&
-         !is(child(*cutter, "use_regex"), false);
+bool cuts_as_older_files(const TokenizerJsonFile& file) {
+  JsonSection root(file.root, file.path, "");
+  JsonSection cutter = root.at("pre_tokenizer");
+  return root.at("normalizer").is_null() && cutter.is_object() &&
+         cutter.at("type").is("ByteLevel") && !cutter.at("use_regex").is(false);
 }
 
 /// Returns the rules of a tokenizer.json. Returns none if it has rules that are not read, and older
@@ -111,8 +102,7 @@ bool cuts_as_older_files(const JsonNode& root) {
 std::optional<TokenizerJson> read_json_of(const std::string& folder) {
   if (!is_there(folder + "/" + kJson)) return std::nullopt;
   TokenizerJsonFile file = parse_tokenizer_json(folder + "/" + kJson);
-  const bool has_older =
-      holds_pieces(folder) || (holds_bpe(folder) && cuts_as_older_files(file.root));
+  const bool has_older = holds_pieces(folder) || (holds_bpe(folder) && cuts_as_older_files(file));
   try {
     return read_tokenizer_json(std::move(file));
   } catch (const Error& error) {
