@@ -207,12 +207,6 @@ void check(const Decoder& model) {
   if (!misfit.empty()) refuse(Exit::kUsage, misfit);
 }
 
-void check_length(const Decoder& model, int64_t length) {
-  if (length <= model.positions) return;
-  refuse(Exit::kUsage, "samples of ", length, " tokens, but the model has ", model.positions,
-         " positions: shorten data.sequence_length or raise model.max_positions");
-}
-
 }  // namespace
 
 std::string misfit_of(const Decoder& model) {
@@ -235,7 +229,7 @@ std::string misfit_of(const Decoder& model) {
 
 Trunk decoder_trunk(GraphBuilder& out, const Decoder& model, const ForwardOptions& options) {
   check(model);
-  check_length(model, options.micro.length);
+  require_sample(options.micro.length, model.positions);
   const float dropout = options.training ? model.dropout : 0.0f;
   return Builder{model, out, dropout, options.micro.length}.trunk(options.packed);
 }
@@ -255,10 +249,7 @@ void decoder_head(GraphBuilder& out, const Decoder& model, const Trunk& trunk,
 
 graph::Graph decoder_decode(const Decoder& model, const graph::Chunk& chunk, Dtype compute) {
   check(model);
-  if (chunk.context > model.positions) {
-    refuse(Exit::kUsage, "a context of ", chunk.context, " tokens, but the model has ",
-           model.positions, " positions: ask for at most as many tokens");
-  }
+  require_context(chunk.context, model.positions);
   if (model.rope.type == RopeType::longrope && double(chunk.context) > model.rope.original) {
     refuse(Exit::kUsage, "a context of ", chunk.context, " tokens: the model turns by other ",
            "frequencies beyond ", int64_t(model.rope.original),

@@ -137,14 +137,6 @@ StoredForm stored_form_of(const Architecture& architecture, std::string_view par
   return form;
 }
 
-std::string long_sequence(const RunConfig& config) {
-  const int64_t length = config.data.sequence_length;
-  const int64_t positions = model_numbers(config).count("max_positions");
-  if (length <= positions) return "";
-  return text("a sequence of ", counted(length, "token"), " in a model of ",
-              counted(positions, "position"), "; write sequence_length = ", positions, " or less");
-}
-
 std::string other_classifier(const RunConfig& config) {
   if (model_numbers(config).count("classifier") <= kUntied) return "";
   return "a decoder does not scale its classifier so; write classifier = \"tied\" or \"untied\"";

@@ -98,11 +98,7 @@ void check(const Gpt2& model) {
 /// Radford et al. 2019; Hugging Face modeling_gpt2.py for names and shapes.
 Trunk trunk(GraphBuilder& out, const Gpt2& model, const ForwardOptions& options) {
   check(model);
-  if (options.micro.length > model.positions) {
-    refuse(Exit::kUsage, "samples of ", options.micro.length, " tokens, but the model has ",
-           model.positions,
-           " positions: shorten data.sequence_length or raise model.max_positions");
-  }
+  require_sample(options.micro.length, model.positions);
   return Builder{model, out, options.training ? model.dropout : 0.0f}.trunk();
 }
 
@@ -183,14 +179,6 @@ std::vector<HubEntry> to_hub(const Gpt2& model, std::string_view dtype) {
           {"embd_pdrop", text(model.dropout)},
           {"attn_pdrop", text(model.dropout)},
           {"resid_pdrop", text(model.dropout)}};
-}
-
-std::string long_sequence(const RunConfig& config) {
-  const int64_t length = config.data.sequence_length;
-  const int64_t positions = model_numbers(config).count("max_positions");
-  if (length <= positions) return "";
-  return text("a sequence of ", counted(length, "token"), " in a model of ",
-              counted(positions, "position"), "; write sequence_length = ", positions, " or less");
 }
 
 /// Returns the keys of [model]. Sources of the sizes: the public checkpoints; DeepSpeed's ZeRO
@@ -305,10 +293,7 @@ int64_t parameter_count(const Gpt2& model) {
 
 graph::Graph gpt2_decode(const Gpt2& model, const graph::Chunk& chunk, Dtype compute) {
   check(model);
-  if (chunk.context > model.positions) {
-    refuse(Exit::kUsage, "a context of ", chunk.context, " tokens, but the model has ",
-           model.positions, " positions: ask for at most as many tokens");
-  }
+  require_context(chunk.context, model.positions);
   GraphBuilder out(chunk, compute);
   Builder builder{model, out, 0.0f};
   const Trunk trunk = builder.trunk();

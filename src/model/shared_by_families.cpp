@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
 #include "zero/graph/operations.hpp"
 
@@ -15,6 +16,26 @@ graph::TensorId layer_norm(graph::GraphBuilder& out, graph::TensorId x, const st
   };
   const graph::TensorId weight = vector(".weight", graph::Init::ones);
   return graph::layernorm(out, x, weight, vector(".bias", graph::Init::zeros), epsilon);
+}
+
+std::string long_sequence(const RunConfig& config) {
+  const int64_t length = config.data.sequence_length;
+  const int64_t positions = model_numbers(config).count("max_positions");
+  if (length <= positions) return "";
+  return text("a sequence of ", counted(length, "token"), " in a model of ",
+              counted(positions, "position"), "; write sequence_length = ", positions, " or less");
+}
+
+void require_sample(int64_t length, int64_t positions) {
+  if (length <= positions) return;
+  refuse(Exit::kUsage, "samples of ", length, " tokens, but the model has ", positions,
+         " positions: shorten data.sequence_length or raise model.max_positions");
+}
+
+void require_context(int64_t context, int64_t positions) {
+  if (context <= positions) return;
+  refuse(Exit::kUsage, "a context of ", context, " tokens, but the model has ", positions,
+         " positions: ask for at most as many tokens");
 }
 
 int64_t source_length(const graph::MicroBatch& micro) {

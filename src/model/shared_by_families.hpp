@@ -51,6 +51,13 @@ inline std::string uneven_heads(const RunConfig& config) {
               "; write a width that is a multiple of heads");
 }
 
+/// Returns the error text if samples are longer than model.max_positions, else "".
+std::string long_sequence(const RunConfig& config);
+/// Throws Error(kUsage) if samples of `length` tokens, or a context of them, exceed a model's
+/// positions.
+void require_sample(int64_t length, int64_t positions);
+void require_context(int64_t context, int64_t positions);
+
 /// Returns the tokens of a text for the encoder.
 int64_t source_length(const graph::MicroBatch& micro);
 
