@@ -8,12 +8,10 @@ usage: hf_deberta.py [--dtype fp32|bf16] [--threads T] [--length S] [--batch N] 
 
 Prints what hf_train.py prints, of samples with two classes without padding or dropout.
 """
-import argparse
-
 import torch
 from transformers import DebertaV2Config, DebertaV2ForSequenceClassification
 
-from hf_train import time_steps
+from hf_train import shape_arguments, time_steps
 
 CONFIG = {"vocab_size": 128100, "hidden_size": 1536, "num_attention_heads": 24,
           "intermediate_size": 6144, "hidden_dropout_prob": 0.0, "pooler_dropout": 0.0,
@@ -24,17 +22,8 @@ CONFIG = {"vocab_size": 128100, "hidden_size": 1536, "num_attention_heads": 24,
 FIRST_WORD = 4  # behind the special tokens
 
 
-def arguments():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--dtype", default="fp32", choices=["fp32", "bf16"])
-    for name, usual in (("threads", 2), ("length", 128), ("batch", 8), ("layers", 2), ("steps", 5),
-                        ("compile", 1)):
-        parser.add_argument("--" + name, type=int, default=usual)
-    return parser.parse_args()
-
-
 def main():
-    args = arguments()
+    args = shape_arguments(__doc__.splitlines()[0], length=128, batch=8, layers=2)
     torch.set_num_threads(args.threads)
     torch.manual_seed(1)
     config = DebertaV2Config(num_hidden_layers=args.layers, **CONFIG)

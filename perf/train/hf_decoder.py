@@ -7,12 +7,10 @@ usage: hf_decoder.py [--dtype fp32|bf16] [--threads T] [--length S] [--batch N] 
 
 Prints what hf_train.py prints, of full rows of random tokens.
 """
-import argparse
-
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from hf_train import time_steps
+from hf_train import shape_arguments, time_steps
 
 CONFIG = {"vocab_size": 49152, "hidden_size": 576, "num_attention_heads": 9,
           "num_key_value_heads": 3, "intermediate_size": 1536, "max_position_embeddings": 8192,
@@ -21,17 +19,8 @@ CONFIG = {"vocab_size": 49152, "hidden_size": 576, "num_attention_heads": 9,
           "attn_implementation": "sdpa"}
 
 
-def arguments():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--dtype", default="fp32", choices=["fp32", "bf16"])
-    for name, usual in (("threads", 2), ("length", 512), ("batch", 1), ("layers", 30), ("steps", 5),
-                        ("compile", 1)):
-        parser.add_argument("--" + name, type=int, default=usual)
-    return parser.parse_args()
-
-
 def main():
-    args = arguments()
+    args = shape_arguments(__doc__.splitlines()[0], length=512, batch=1, layers=30)
     torch.set_num_threads(args.threads)
     torch.manual_seed(1)
     model = LlamaForCausalLM(LlamaConfig(num_hidden_layers=args.layers, **CONFIG)).train()

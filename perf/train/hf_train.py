@@ -35,6 +35,16 @@ def arguments():
     return parser.parse_args()
 
 
+def shape_arguments(description, length, batch, layers):
+    """The arguments of a peer that trains some layers of a shape, with these defaults."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--dtype", default="fp32", choices=["fp32", "bf16"])
+    for name, usual in (("threads", 2), ("length", length), ("batch", batch), ("layers", layers),
+                        ("steps", 5), ("compile", 1)):
+        parser.add_argument("--" + name, type=int, default=usual)
+    return parser.parse_args()
+
+
 def time_steps(args, model, make_batch):
     """Prints the line; make_batch() returns what a step's forward takes."""
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
