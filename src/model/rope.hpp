@@ -44,7 +44,7 @@ std::map<std::string, double, std::less<>> rope_constants();
 Rope rope_of(const ModelNumbers& numbers);
 void set_rope(const Rope& rope, ModelNumbers& numbers);
 
-/// What a family reads of a rope, and the meanings of absent keys.
+/// The parts of a rope that a family reads, and the meanings of absent keys.
 struct RopeForm {
   double theta;
   double local_theta = 0;      ///< 0: one rope for all layers

@@ -29,7 +29,7 @@ inline int64_t classifier_rows(const ForwardOptions& options) {
 
 /// Returns the rows that a classifier of `classes` processes at a time: those of
 /// classifier_rows(options), but whole 64s whose logits take no more bytes than those of kClasses.
-/// Families of before keep the other function, because the chunk is part of a model's arithmetic.
+/// GPT-2, T5 and BlenderBot call the other function, because the chunk is part of their arithmetic.
 inline int64_t classifier_rows(const ForwardOptions& options, int64_t classes) {
   constexpr int64_t kClasses = 65536, kRows = 64;  // 256 MiB of fp32 logits in 1024 rows
   const int64_t most = options.chunk_rows > 0 ? options.chunk_rows : 1024;

@@ -158,7 +158,7 @@ class Forecasts {
   }
 
  private:
-  /// What these ask for has not been seen.
+  /// No plan of the library with these has been seen.
   bool is_grouped() const { return extents_.heads_of_keys() < extents_.heads; }
   /// Sums in any order store no gradient of all scores, unless a bias wants it.
   bool flag_arrives() const {

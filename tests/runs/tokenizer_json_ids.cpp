@@ -1,4 +1,4 @@
-// What tests/runs/tokenizer_json.py compares with: tokenizer_json_ids FOLDER reads texts from
+// Our side of tests/runs/tokenizer_json.py: tokenizer_json_ids FOLDER reads texts from
 // stdin, each behind its bytes as u32. It writes rows, each behind its count as u32, all
 // little-endian: first the ids before and after a text, then five rows a text. They are the ids,
 // those with special names as text, the bytes of each word of the normalised text, and the text of

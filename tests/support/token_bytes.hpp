@@ -41,7 +41,7 @@ inline std::string llmc_file(const std::vector<int64_t>& ids, bool wide) {
   return header + id_bytes(ids, wide ? 4 : 2);
 }
 
-/// What Megatron-LM's mapped index says of sequences of these sizes, each a document, or of these
+/// Megatron-LM's mapped index of sequences of these sizes, each a document, or of these
 /// borders of documents.
 inline std::string mapped_index(const std::vector<int64_t>& sizes, int code, int bytes,
                                 const std::vector<int64_t>& joined = {}) {

@@ -102,7 +102,7 @@ Gradient gradient_of(const GradientRow& row, int64_t c) {
   return {.probability = p * kept, .score = p * (row.dp[c] * kept - row.y_dot_dy[c])};
 }
 
-/// What a row computes beside its products. Rows without it cost no more than they need.
+/// The terms that a row has beside its products. Rows without a term do not pay for it.
 template <bool dropout, bool capped, bool unrounded>
 struct RowKind {
   static constexpr bool kDropout = dropout, kCapped = capped, kUnrounded = unrounded;

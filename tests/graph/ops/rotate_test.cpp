@@ -31,7 +31,7 @@ TensorId ids(GraphBuilder& out, const std::string& name) {
   return out.input({.name = name, .sample = {out.length()}, .ids = 61});
 }
 
-/// What a rotated layer differs in.
+/// The tables and the packing of a layer.
 struct Layer {
   RotaryTable keys = angles(kLength);
   RotaryTable queries = {};  ///< without frequencies: those of keys

@@ -1,5 +1,5 @@
 // Ranks: 1
-// What decoders of today add to attention, in both directions: fewer heads of keys, a window, a cap
+// Attention of decoders of today, in both directions: fewer heads of keys, a window, a cap
 // and first keys.
 
 #include <gtest/gtest.h>
