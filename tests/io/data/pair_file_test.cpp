@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "tests/support/temp_file.hpp"
+#include "zero/base/error.hpp"
 
 namespace zero {
 namespace {

@@ -30,10 +30,11 @@ std::string records(int count) {
 }
 
 DataOptions options_of(const std::string& path, Packing packing = Packing::documents) {
-  return {.data = {.train = path, .sequence_length = 11, .packing = packing},
-          .seed = 1,
-          .vocab_size = 256,
-          .packs = true};
+  DataConfig data;
+  data.train = path;
+  data.sequence_length = 11;
+  data.packing = packing;
+  return {.data = data, .seed = 1, .vocab_size = 256, .packs = true};
 }
 
 std::vector<int32_t> columns(const Dataset& data, int64_t position) {
