@@ -30,7 +30,7 @@ bool takes_groups(const HeadNormExtents& of, std::initializer_list<const T*> arr
          takes_whole_runs<T>(of.packed.head_width, arrays);
 }
 
-template <class T, class Code>
+template <class Code>
 void launch_groups(Stream& stream, const std::string& label, int64_t blocks, const Code& code) {
   launch_blocks<Code::kThreads>(stream, label, blocks, code, code.shared_numel());
 }
@@ -70,7 +70,7 @@ void head_norm(Stream& stream, const HeadNormExtents& extents, const HeadNormArr
     for_each_row(stream, kForward, extents.packed.rows, rows);
   } else if (takes_groups<T>(extents, {of.x, of.query_weight, of.key_weight, of.y})) {
     const HeadNormGroups<T> code{extents, of};
-    launch_groups<T>(stream, kForward, code.blocks(), code);
+    launch_groups(stream, kForward, code.blocks(), code);
   } else {
     for_each_row(stream, kForward, rows.items(), rows, team_threads(extents));
   }
@@ -91,7 +91,7 @@ void head_norm_backward(Stream& stream, const HeadNormExtents& extents,
     for_each_row(stream, kBackward, chunks.count(), HeadNormChunks<T>{extents, chunks, of});
   } else if (takes_groups<T>(extents, {of.x, of.dy, of.query_weight, of.key_weight, of.dx})) {
     const HeadNormGradGroups<T> code{extents, chunks, of};
-    launch_groups<T>(stream, kBackward, chunks.count(), code);
+    launch_groups(stream, kBackward, chunks.count(), code);
   } else {
     backward_by_rows(stream, extents, chunks, of);
   }
