@@ -7,18 +7,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "tests/support/every_stage.hpp"
-#include "tests/support/naive.hpp"
+#include "tests/support/naive_step.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/tiny_graph.hpp"
 #include "tests/support/tiny_training.hpp"
 #include "zero/compile/compile.hpp"
 #include "zero/graph/operations.hpp"
 #include "zero/graph/passes.hpp"
-#include "zero/kernels/initialise.hpp"
-#include "zero/kernels/step_state.hpp"
 #include "zero/plan/plan.hpp"
 
 namespace zero::graph {
@@ -60,47 +57,12 @@ Graph decoder(Dtype compute, float dropout, bool packed) {
   return out.finish();
 }
 
-/// One micro-batch, in program order.
-struct Naive {
-  const Graph& graph;
-  run::NaiveExecutor naive;
-
-  explicit Naive(const Graph& of) : graph(of), naive(of, 1) {
-    for (const char* name : {"tokens", "targets"}) {
-      testing::fill_samples(name, kSamples, 0, naive.values<int32_t>(graph.input(name)));
-    }
-    // Documents of 3, 1 and 4 tokens, and one that is the whole text.
+/// A step of documents of 3, 1 and 4 tokens, and one that is the whole text.
+struct Documents : testing::NaiveStep {
+  explicit Documents(const Graph& of) : NaiveStep(of, 0.3f) {
     const std::span<int32_t> first = naive.values<int32_t>(graph.input("first"));
     std::ranges::fill(first, 0);
     for (size_t row = 3; row < size_t(kLength); ++row) first[row] = row < 4 ? 3 : 4;
-    for (size_t p = 0; p < graph.parameters.size(); ++p) {
-      const std::span<float> values = naive.values<float>(graph.parameters[p].tensor);
-      for (size_t i = 0; i < values.size(); ++i)
-        values[i] = 0.3f * kernels::initial_normal(1, uint32_t(p), int64_t(i));
-    }
-  }
-
-  double run() {
-    auto& inputs = naive.values<kernels::StepInputs>(graph.step_inputs)[0];
-    auto& state = naive.values<kernels::StepState>(graph.step_state)[0];
-    auto& sums = naive.values<kernels::StepSums>(graph.output(kLossOutput))[0];
-    inputs = {}, state = {}, sums = {};
-    inputs.counted_tokens = 1, state.loss_scale = 1;
-    naive.run(0);
-    return sums.loss.value();
-  }
-
-  /// Returns the loss after a step along `slope`, of norm 1.
-  double loss_at(TensorId parameter, const std::vector<float>& slope, double step) {
-    const std::span<float> values = naive.values<float>(parameter);
-    const std::vector<float> before(values.begin(), values.end());
-    double squares = 0;
-    for (float one : slope) squares += double(one) * double(one);
-    for (size_t i = 0; i < values.size(); ++i)
-      values[i] += float(step * double(slope[i]) / std::sqrt(squares));
-    const double loss = run();
-    std::ranges::copy(before, values.begin());
-    return loss;
   }
 };
 
@@ -108,33 +70,19 @@ TEST(DecoderAttentionOperation, GradientIsTheDifferenceQuotientOfTheLoss) {
   for (const Recompute policy : {Recompute::none, Recompute::full}) {
     const Graph graph =
         recompute(differentiate(decoder(Dtype::f32, 0.25f, true)), std::vector(2, policy));
-    Naive naive(graph);
-    naive.run();
-    for (const Parameter& parameter : graph.parameters) {
-      const std::string& name = graph[parameter.tensor].name;
-      if (name == "table") continue;  // tokens of classes, whose padding must stay zero
-      const std::span<float> gradient = naive.naive.values<float>(parameter.gradient);
-      const std::vector<float> slope(gradient.begin(), gradient.end());
-      double squares = 0;
-      for (float one : slope) squares += double(one) * double(one);
-      ASSERT_GT(squares, 0) << name;
-      const double quotient = (naive.loss_at(parameter.tensor, slope, 0x1p-9) -
-                               naive.loss_at(parameter.tensor, slope, -0x1p-9)) *
-                              256;
-      EXPECT_NEAR(quotient, std::sqrt(squares), 5e-3 * std::sqrt(squares) + 1e-3) << name;
-    }
+    Documents(graph).expect_gradients(0x1p-9);
   }
 }
 
 TEST(DecoderAttentionOperation, DocumentsDoNotSeeEachOther) {
   const Graph graph = decoder(Dtype::f32, 0, true);
-  Naive naive(graph);
-  naive.run();
-  const std::span<float> y = naive.naive.values<float>(main_output(first(graph, &kAttention)));
+  Documents step(graph);
+  step.run();
+  const std::span<float> y = step.naive.values<float>(main_output(first(graph, &kAttention)));
   const std::vector<float> before(y.begin(), y.end());
-  auto tokens = naive.naive.values<int32_t>(graph.input("tokens"));
+  auto tokens = step.naive.values<int32_t>(graph.input("tokens"));
   tokens[1] = (tokens[1] + 1) % 61;
-  naive.run();
+  step.run();
   for (size_t row = 0; row < size_t(kSamples * kLength); ++row) {
     const bool same =
         std::equal(y.begin() + int64_t(row) * kInner, y.begin() + int64_t(row + 1) * kInner,

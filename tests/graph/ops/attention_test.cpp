@@ -9,14 +9,12 @@
 #include <vector>
 
 #include "tests/support/every_stage.hpp"
-#include "tests/support/naive.hpp"
+#include "tests/support/naive_step.hpp"
 #include "tests/support/tiny_graph.hpp"
 #include "tests/support/tiny_training.hpp"
 #include "zero/compile/compile.hpp"
 #include "zero/graph/operations.hpp"
 #include "zero/graph/passes.hpp"
-#include "zero/kernels/initialise.hpp"
-#include "zero/kernels/step_state.hpp"
 #include "zero/plan/plan.hpp"
 
 namespace zero::graph {
@@ -95,59 +93,16 @@ Graph two_texts(Dtype compute, float dropout, bool counted) {
       .finish(counted);
 }
 
-/// One micro-batch, in program order.
-struct Naive {
-  const Graph& graph;
-  run::NaiveExecutor naive;
-
-  explicit Naive(const Graph& of) : graph(of), naive(of, 1) {
-    for (const char* name : {"tokens", "targets"}) {
-      testing::fill_samples(name, kSamples, 0, naive.values<int32_t>(graph.input(name)));
-    }
-    std::ranges::copy(std::array{5, 0}, ints("counts"));
-    for (size_t p = 0; p < graph.parameters.size(); ++p) {
-      const std::span<float> values = naive.values<float>(graph.parameters[p].tensor);
-      for (size_t i = 0; i < values.size(); ++i)
-        values[i] = 0.15f * kernels::initial_normal(1, uint32_t(p), int64_t(i));
-    }
-  }
-  int32_t* ints(const char* name) { return naive.values<int32_t>(graph.input(name)).data(); }
-
-  double run() {
-    auto& inputs = naive.values<kernels::StepInputs>(graph.step_inputs)[0];
-    auto& state = naive.values<kernels::StepState>(graph.step_state)[0];
-    auto& sums = naive.values<kernels::StepSums>(graph.output(kLossOutput))[0];
-    inputs = {}, state = {}, sums = {};
-    inputs.counted_tokens = 1, state.loss_scale = 1;
-    naive.run(0);
-    return sums.loss.value();
+/// A step of a whole text of 5 tokens, and an empty one.
+struct CountedTexts : testing::NaiveStep {
+  explicit CountedTexts(const Graph& of) : NaiveStep(of, 0.15f) {
+    std::ranges::copy(std::array{5, 0}, naive.values<int32_t>(graph.input("counts")).data());
   }
 };
 
 TEST(AttentionOperation, GradientIsTheDifferenceQuotientOfTheLoss) {
   const Graph graph = differentiate(two_texts(Dtype::f32, 0.25f, true));
-  Naive naive(graph);
-  naive.run();
-  for (const Parameter& parameter : graph.parameters) {
-    const std::string& name = graph[parameter.tensor].name;
-    if (name == "table") continue;  // tokens of classes, whose padding must stay zero
-    const std::span<float> gradient = naive.naive.values<float>(parameter.gradient);
-    const std::vector<float> slope(gradient.begin(), gradient.end());
-    double squares = 0;
-    for (float one : slope) squares += double(one) * double(one);
-    ASSERT_GT(squares, 0) << name;
-    const auto loss_at = [&](double step) {
-      const std::span<float> values = naive.naive.values<float>(parameter.tensor);
-      const std::vector<float> before(values.begin(), values.end());
-      for (size_t i = 0; i < values.size(); ++i)
-        values[i] += float(step * double(slope[i]) / std::sqrt(squares));
-      const double loss = naive.run();
-      std::ranges::copy(before, values.begin());
-      return loss;
-    };
-    const double quotient = (loss_at(0x1p-8) - loss_at(-0x1p-8)) * 128;
-    EXPECT_NEAR(quotient, std::sqrt(squares), 5e-3 * std::sqrt(squares) + 1e-3) << name;
-  }
+  CountedTexts(graph).expect_gradients(0x1p-8);
 }
 
 TEST(AttentionOperation, AddsTheGradientsOfABiasThatLayersShare) {
@@ -190,14 +145,14 @@ Graph layers_of_one_bias(int layers) {
 
 TEST(AttentionOperation, AddsTheBiasGradientsOf24LayersOneByOneFromTheLastOn) {
   const Graph graph = differentiate(layers_of_one_bias(24));
-  Naive naive(graph);
-  naive.run();
+  CountedTexts step(graph);
+  step.run();
   const size_t numel = size_t(kHeads * (2 * kLength - 1));
   std::vector<float> one_by_one;
   std::vector<double> exact(numel, 0), sizes(numel, 0);
   for (const Op& op : graph.ops) {
     if (op.kind != &kAttentionGrad) continue;
-    const std::span<float> one = naive.naive.values<float>(op.outputs[1]);
+    const std::span<float> one = step.naive.values<float>(op.outputs[1]);
     ASSERT_EQ(one.size(), numel);
     const bool is_last_layer = one_by_one.empty();
     if (is_last_layer) one_by_one.assign(numel, 0);
@@ -209,7 +164,7 @@ TEST(AttentionOperation, AddsTheBiasGradientsOf24LayersOneByOneFromTheLastOn) {
   }
   EXPECT_EQ(std::ranges::count(graph.ops, &kAttentionGrad, &Op::kind), 24);
   const std::span<float> sum =
-      naive.naive.values<float>(first(graph, &kRelativeBiasGrad).inputs[0]);
+      step.naive.values<float>(first(graph, &kRelativeBiasGrad).inputs[0]);
   ASSERT_EQ(sum.size(), numel);
   EXPECT_TRUE(std::ranges::equal(sum, one_by_one));
   EXPECT_GT(std::ranges::count_if(sizes, [](double size) { return size > 0; }), 10);
