@@ -54,9 +54,11 @@ fetch_headers() {
   say "$name: $prefix is ready"
 }
 
-# use_ccache: lets CMake and make compile through ccache where it is installed and not disabled.
+# use_ccache: lets CMake and make compile through ccache where it is installed and not disabled. One
+# clone finds what another compiled; a debugger may then name the other's folder.
 use_ccache() {
   if ! have ccache || [ -n "${CCACHE_DISABLE:-}" ]; then return 0; fi
+  export CCACHE_BASEDIR=${CCACHE_BASEDIR:-$root} CCACHE_NOHASHDIR=${CCACHE_NOHASHDIR:-1}
   export CMAKE_CXX_COMPILER_LAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER:-ccache}
 }
 
