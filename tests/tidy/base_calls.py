@@ -4,21 +4,26 @@ import re
 
 from source import PRODUCT, room_of
 
+READERS = PRODUCT + ("tests", "perf")
+
 BASE = "include/zero/base/"
 # What declares a function: its type, its name and "(". Code calls one behind other words.
 DECLARATION = r"(?<![\w.])(?!return |else |throw |new |case )[\w:]+(?:<[^;{}()]*>)?[\s*&]+(\w+)\("
 FREE = re.compile(r"^(?=[\w\[])(?:[\w\[\]]+ )*" + DECLARATION, re.M)
 MACRO = re.compile(r"^#define (\w+)\(", re.M)
-CALL = re.compile(r"(?<![\w.:>~])(?:zero::)?(\w+)\(")
+TYPE = re.compile(r"^(?:class|struct|enum class|using) (?:\w+\([^()]*\) )?([A-Z]\w+)", re.M)
+# A call, or a type, whose name begins with a capital.
+USE = re.compile(r"(?<![\w.:>~])(?:zero::)?(\w+(?=\()|[A-Z]\w*[a-z]\w*)")
 
 
 def declared(header):
-    """Names of the free functions and macros that a header declares, at the left of its lines."""
-    return set(FREE.findall(header.code)) | set(MACRO.findall(header.text))
+    """Names of the free functions, types and macros that a header has at the left of its lines."""
+    names = FREE.findall(header.code) + TYPE.findall(header.code)
+    return set(names) | set(MACRO.findall(header.text))
 
 
 def homes(sources):
-    """{function: the headers of the base that declare it}."""
+    """{name: the headers of the base that declare it}."""
     found = {}
     for source in sources:
         if source.path.startswith(BASE) and source.suffix == ".hpp":
@@ -45,12 +50,13 @@ def reached(source, by_path):
 
 @functools.cache
 def names_of(source):
-    """(functions at the left of its lines, those and members) that a file declares."""
-    return set(FREE.findall(source.code)), set(re.findall(DECLARATION, source.code))
+    """(functions and types at the left of its lines, those and members) that a file declares."""
+    types = set(re.findall(TYPE.pattern.replace("^", r"^\s*"), source.code, re.M))
+    return set(FREE.findall(source.code)) | types, set(re.findall(DECLARATION, source.code)) | types
 
 
 def others(source, paths, by_path):
-    """Functions outside of the base that the calls of a source may mean: free ones that it brings
+    """Names outside of the base that a source may mean: types and free functions that it brings
     along, and its own members, be they declared there or in what it includes of its room."""
     names = set()
     own = {source.path} | {path_of(file) for _, _, file in source.includes()}
@@ -62,23 +68,23 @@ def others(source, paths, by_path):
 
 
 def base_is_included(sources):
-    """A .cpp that calls a function of the base brings along a header that declares it. A name that
-    something else of the house has too, as far as it is brought along, may mean that."""
+    """A .cpp that uses a function or a type of the base brings along a header that declares it. A
+    name that something else of the house has too, as far as it is brought along, may mean that."""
     by_path = {s.path: s for s in sources if s.is_cpp}
     homes_of = homes(sources)
     for source in by_path.values():
-        if source.suffix != ".cpp" or source.top not in PRODUCT:
+        if source.suffix != ".cpp" or source.top not in READERS:
             continue
         paths = reached(source, by_path)
         told = others(source, paths, by_path)
-        for call in CALL.finditer(source.code):
-            name = call[1]
+        for use in USE.finditer(source.code):
+            name = use[1]
             if name in told or homes_of.get(name, paths) & paths:
                 continue
             told.add(name)
             header = min(homes_of[name])[len("include/"):]
-            line = source.code.count("\n", 0, call.start(1)) + 1
-            yield source.path, line, f"calls {name}(), but nothing includes \"{header}\""
+            line = source.code.count("\n", 0, use.start(1)) + 1
+            yield source.path, line, f"uses {name}, but nothing includes \"{header}\""
 
 
 RULES = (base_is_included,)

@@ -28,7 +28,8 @@ struct RunConfig {
 };
 """
 WORDS = "include/zero/base/words.hpp"
-COUNTED = ONCE + "inline std::string counted(int64_t number) {\n  return text(number);\n}\n"
+COUNTED = (ONCE + "struct Counter {};\n"
+           "inline std::string counted(int64_t number) {\n  return text(number);\n}\n")
 READS_WORDS = '#include "zero/base/words.hpp"\n'
 CALLS = "void f() {\n  say(counted(2));\n}\n"
 PLAIN = "// Returns the rank.\n\n"
@@ -88,6 +89,10 @@ CASES = (
                                    "  int counted(int a);\n};\n",
                                    "src/run/a.cpp": '#include "src/run/a.hpp"\n' + CALLS}, None),
     (base_calls.base_is_included, {WORDS: COUNTED, "src/run/a.cpp": "int a = b.counted(2);"}, None),
+    (base_calls.base_is_included, {WORDS: COUNTED, "tests/run/a.cpp": "Counter a;"},
+     "tests/run/a.cpp:1"),
+    (base_calls.base_is_included, {WORDS: COUNTED, "src/run/a.hpp": "struct Counter {};\n",
+                                   "src/run/a.cpp": '#include "src/run/a.hpp"\nCounter a;'}, None),
     (shape.file_lengths, {"src/run/a.cpp": "\n" * 401}, "src/run/a.cpp:401"),
     (shape.file_lengths, {"src/run/a.cpp": "\n" * 400}, None),
     (shape.line_lengths, {"src/run/a.cpp": "\n" + "x" * 101}, "src/run/a.cpp:2"),

@@ -163,8 +163,7 @@ TEST(AttentionOperation, AddsTheBiasGradientsOf24LayersOneByOneFromTheLastOn) {
     }
   }
   EXPECT_EQ(std::ranges::count(graph.ops, &kAttentionGrad, &Op::kind), 24);
-  const std::span<float> sum =
-      step.naive.values<float>(first(graph, &kRelativeBiasGrad).inputs[0]);
+  const std::span<float> sum = step.naive.values<float>(first(graph, &kRelativeBiasGrad).inputs[0]);
   ASSERT_EQ(sum.size(), numel);
   EXPECT_TRUE(std::ranges::equal(sum, one_by_one));
   EXPECT_GT(std::ranges::count_if(sizes, [](double size) { return size > 0; }), 10);
