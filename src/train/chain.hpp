@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "src/train/data_watch.hpp"
-#include "src/train/run_files.hpp"
+#include "src/train/run_folder.hpp"
 #include "src/train/trainer.hpp"
 #include "zero/advise/cheapest_change.hpp"
 #include "zero/advise/outlook.hpp"
@@ -20,6 +20,7 @@
 #include "zero/config/read_config.hpp"
 #include "zero/launch/console.hpp"
 #include "zero/launch/stop.hpp"
+#include "zero/monitor/run_log.hpp"
 #include "zero/save/checkpointer.hpp"
 #include "zero/stored/stored_model.hpp"
 #include "zero/text/sampler.hpp"
@@ -175,7 +176,7 @@ struct Live {
   launch::UserRequests requests;
   std::optional<state::Engine> engine;
   std::optional<launch::JobEnd> job_end;  ///< on the first rank, if run.walltime is not given
-  std::optional<RunLog> log;              ///< on the first rank
+  std::optional<monitor::RunLog> log;     ///< on the first rank
   state::DiskRates disk_rates;            ///< expected, or as the filled disk has shown them
   int64_t peak_pss = 0;
   double start_seconds = 0, evaluation_seconds = 0;

@@ -1,3 +1,5 @@
+#include "src/train/run_folder.hpp"
+
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -6,7 +8,6 @@
 #include <cstring>
 #include <filesystem>
 
-#include "src/train/run_files.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/path.hpp"
 #include "zero/io/files/lock_file.hpp"

@@ -13,7 +13,7 @@
 namespace zero::train {
 namespace {
 
-LogContext log_context(const Started& started, double peak_flops) {
+monitor::LogContext log_context(const Started& started, double peak_flops) {
   const RunConfig& config = started.config;
   const model::Objective& objective = model::objective_for(config);
   const bool is_of_samples = objective.counted_by == kBySample;
@@ -44,11 +44,11 @@ void tell_of_disk(Context& context, advise::DiskOutlook outlook, double compute_
 /// Returns the banner's line on the time limit, or "".
 std::string limit_text(const RunConfig& config, const std::optional<launch::JobEnd>& job_end) {
   if (config.run.walltime > 0) {
-    return text("time        ", duration_text(double(config.run.walltime)),
+    return text("time        ", monitor::duration_text(double(config.run.walltime)),
                 " from the start (run.walltime)\n");
   }
   if (!job_end) return "";
-  return text("time        ", duration_text(job_end->seconds), " until the job ends (",
+  return text("time        ", monitor::duration_text(job_end->seconds), " until the job ends (",
               job_end->source, ")\n");
 }
 
@@ -66,7 +66,7 @@ class RunObserver final : public Observer {
  public:
   explicit RunObserver(const Made& run) : run_(run) {}
 
-  void on_step(const StepRecord& record) override {
+  void on_step(const monitor::StepRecord& record) override {
     if (run_.live.log) run_.live.log->step(record);
     // The second step has touched all memory that a step touches.
     if (record.report.step != run_.started.done() + 2) return;
@@ -104,7 +104,7 @@ class RunSaver final : public Saver {
     const auto best = run_.opened.checkpointer->load_best(last_step, *run_.live.engine);
     if (best) {
       run_.context.say(text("the best weights are loaded: step ", best->step, ", loss ", best->loss,
-                            best->texts > 0 ? ", " + texts_line(*best) : "", "\n"));
+                            best->texts > 0 ? ", " + monitor::texts_line(*best) : "", "\n"));
     }
     return best;
   }

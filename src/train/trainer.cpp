@@ -278,7 +278,7 @@ bool Trainer::is_out_of_patience() const {
 /// Reports the pending attempt, whose decision is on the device once the next body has run. The
 /// gradients there are then those of `gradients_step`.
 void Trainer::settle(int64_t gradients_step) {
-  StepRecord settled = *pending_;
+  monitor::StepRecord settled = *pending_;
   settled.report = parts_.engine.state().report;
   ZERO_REQUIRE(settled.report.step == pending_->report.step, "the report is of step ",
                settled.report.step, ", not ", pending_->report.step);

@@ -9,25 +9,12 @@
 #include "zero/config/run_config.hpp"
 #include "zero/io/data/data_kind.hpp"
 #include "zero/launch/stop.hpp"
+#include "zero/monitor/step_record.hpp"
 #include "zero/state/engine.hpp"
 #include "zero/train/batch_loader.hpp"
 #include "zero/train/evaluator.hpp"
 
 namespace zero::train {
-
-/// The result and times of one attempt. Evaluations and checkpoints are not counted, nor an update
-/// that they, or the end of the run, must apply before the next attempt.
-struct StepRecord {
-  kernels::StepReport report{};
-  int64_t counted = 0;  ///< tokens, or other units of the loss, of all ranks
-  double seconds = 0;   ///< wall time until the next attempt begins: loading its batch, the update
-                        ///< and log line of the step before, its forward and backward, the ranks'
-                        ///< vote
-  double exposed_seconds = 0;      ///< seconds that compute waited for other lanes
-  run::PhaseSeconds phases{};      ///< seconds of this rank's lanes
-  int64_t device_bytes_peak = -1;  ///< most bytes so far in use on this rank's device, by all
-                                   ///< users; -1 = the device is the host
-};
 
 /// The end of a run.
 struct Outcome {
@@ -42,7 +29,7 @@ struct Outcome {
 /// A receiver of each step and evaluation, on every rank.
 class Observer {
  public:
-  virtual void on_step(const StepRecord& record) = 0;
+  virtual void on_step(const monitor::StepRecord& record) = 0;
   virtual void on_evaluation(const state::Evaluation& evaluation) = 0;
 
  protected:
@@ -113,9 +100,9 @@ class Trainer {
 
   Parts parts_;
   BatchLoader loader_;
-  std::optional<Evaluator> evaluator_;  ///< empty without validation data
-  std::optional<StepRecord> pending_;   ///< gradients await the next decision
-  Clock::time_point begun_{};           ///< start of the pending attempt
+  std::optional<Evaluator> evaluator_;          ///< empty without validation data
+  std::optional<monitor::StepRecord> pending_;  ///< gradients await the next decision
+  Clock::time_point begun_{};                   ///< start of the pending attempt
   std::optional<state::Evaluation> evaluation_;
   int64_t saved_;  ///< last step known to be committed
   int64_t device_bytes_peak_ = -1;

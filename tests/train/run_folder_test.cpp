@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "src/train/run_files.hpp"
+#include "src/train/run_folder.hpp"
 #include "zero/base/error.hpp"
 #include "zero/launch/launch_record.hpp"
 

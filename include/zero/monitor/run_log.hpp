@@ -1,73 +1,17 @@
 #pragma once
-/// The files of a run: its folder, and the logs in it.
+/// The steps and evaluations of a run as lines for people and as JSON.
 
+#include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
-#include <vector>
 
-#include "src/train/trainer.hpp"
-#include "zero/io/files/lock_file.hpp"
-#include "zero/io/files/open_file.hpp"
+#include "zero/io/data/data_kind.hpp"
 #include "zero/launch/console.hpp"
+#include "zero/monitor/step_lines.hpp"
+#include "zero/monitor/step_record.hpp"
+#include "zero/state/evaluation.hpp"
 
-namespace zero::train {
-
-/// The folder of one run, held by one live run at a time. A lock on <path>/lock names host and
-/// process. A lock ends with its process, however that ended. Without locks in the file system, the
-/// file's text counts. Rank 0 owns the folder.
-class RunFolder {
- public:
-  /// Makes the folder, takes the lock, and tests that a file reaches the disk. Throws Error(kInUse)
-  /// naming the holder's host and process, or Error(kIo) with path and reason. An error leaves
-  /// files of earlier runs untouched.
-  explicit RunFolder(const std::string& path);
-  /// Removes the lock files and empty folders that a refused launch made. See keep().
-  ~RunFolder();
-  RunFolder(const RunFolder&) = delete;
-  RunFolder& operator=(const RunFolder&) = delete;
-
-  /// Notes that `folder` is about to be made, with this lock in it, for the destructor.
-  void will_make(const std::string& folder, const char* lock);
-  /// Keeps all that was made, because a launch begins.
-  void keep() { is_kept_ = true; }
-
-  /// Moves files of an earlier run to old-<n>/, its checkpoints too if asked for. REQUIRES: the run
-  /// left nothing to go on from, or must not go on. Throws Error(kIo).
-  void make_way(bool with_checkpoints);
-  /// Removes the error of an earlier launch, because this one may fail too. Throws Error(kIo).
-  void forget_error();
-  /// Makes room to continue an earlier run: keeps metrics and launches, removes the summary, and
-  /// moves what its end left, such as model/, to old-<n>/. Throws Error(kIo).
-  void go_on();
-
-  /// Writes a file of the run as replace_own() does. Throws Error(kIo).
-  void write(const std::string& name, const std::string& content) const;
-
-  /// Writes a file in the folder generated/, which is made. Throws Error(kIo), also if generated/
-  /// is a link.
-  void write_generated(const std::string& name, const std::string& content) const;
-
-  const std::string& path() const { return path_; }
-  /// Returns the folder to which an earlier run's files moved, or "".
-  const std::string& moved_to() const { return moved_to_; }
-  /// Returns the end of the earlier run: "finished step 600", or "" if unknown.
-  const std::string& earlier_end() const { return earlier_end_; }
-
- private:
-  struct Members {};
-  RunFolder(const std::string& path, Members) : path_(path) {}
-
-  void try_disk() const;
-  void remove(const char* name) const;
-  std::vector<std::string> present(std::span<const char* const> names) const;
-  void move_away(const std::vector<std::string>& names);
-
-  std::string path_, moved_to_, earlier_end_;
-  LockFile lock_;
-  std::vector<std::string> made_, locks_;  ///< absent until this launch; innermost folders first
-  bool is_kept_ = false;
-};
+namespace zero::monitor {
 
 /// The values of a step's line that its record lacks.
 struct LogContext {
@@ -127,32 +71,6 @@ void append_breakdown_line(std::string& line, const Window& window);
 /// Returns a duration as "1 h 02 m", "3 m 05 s" or "41 s".
 std::string duration_text(double seconds);
 
-/// A file of a run with a line for each step, or for each step with news. A full disk costs one
-/// warning and no training.
-class StepLines {
- public:
-  /// Keeps the lines of an earlier launch up to step `done`. Throws Error(kIo).
-  StepLines(const std::string& folder, const char* name, int64_t done);
-
-  /// Appends `line`. REQUIRES: it ends with a newline.
-  void add(const std::string& line);
-  /// Returns the last step of the earlier launch's lines, or 0; earlier_seconds() sums their
-  /// step_ms.
-  int64_t earlier_step() const { return earlier_step_; }
-  double earlier_seconds() const { return earlier_seconds_; }
-
- private:
-  void read_earlier(const std::string& path, int64_t done);
-  bool cut();
-
-  const char* name_;
-  OpenFile file_;
-  int64_t bytes_ = 0;  ///< bytes of whole lines
-  int64_t earlier_step_ = 0;
-  double earlier_seconds_ = 0;
-  bool warned_ = false;
-};
-
 /// The log of a run on rank 0: the console, <folder>/metrics.jsonl and <folder>/evaluations.jsonl.
 /// A full disk or a closed console costs one warning and no training.
 class RunLog {
@@ -187,4 +105,4 @@ class RunLog {
   double first_seconds_ = 0, seconds_ = 0;
 };
 
-}  // namespace zero::train
+}  // namespace zero::monitor

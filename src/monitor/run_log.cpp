@@ -1,21 +1,11 @@
-#include <fcntl.h>
-#include <unistd.h>
+#include "zero/monitor/run_log.hpp"
 
-#include <array>
 #include <bit>
-#include <cerrno>
 #include <cmath>
-#include <cstring>
-#include <fstream>
-#include <utility>
 
-#include "src/train/run_files.hpp"
-#include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
-#include "zero/io/files/open_file.hpp"
-#include "zero/io/files/own_file.hpp"
 
-namespace zero::train {
+namespace zero::monitor {
 namespace {
 
 /// Longer than any line, so that reporting a step allocates nothing.
@@ -175,47 +165,6 @@ void append_evaluation_line(std::string& line, const state::Evaluation& evaluati
   line += "}\n";
 }
 
-StepLines::StepLines(const std::string& folder, const char* name, int64_t done) : name_(name) {
-  const std::string path = folder + "/" + name;
-  file_ = open_own(path, O_WRONLY | O_CREAT);
-  read_earlier(path, done);
-  if (!cut()) refuse(Exit::kIo, path, ": ", std::strerror(errno));
-}
-
-/// Stops at an overlong line, which no run wrote.
-void StepLines::read_earlier(const std::string& path, int64_t done) {
-  constexpr std::string_view kTime = "\"step_ms\": ";
-  std::ifstream lines(path);
-  std::array<char, kLineBytes> text;
-  while (lines.getline(text.data(), text.size()) && !lines.eof()) {
-    const std::string_view line = text.data();
-    long long step = 0;
-    if (std::sscanf(text.data(), "{\"step\": %lld", &step) != 1 || step > done) break;
-    bytes_ += lines.gcount();
-    earlier_step_ = step;
-    const size_t time = line.find(kTime);
-    if (time != line.npos) earlier_seconds_ += 1e-3 * std::atof(&line[time + kTime.size()]);
-  }
-}
-
-bool StepLines::cut() {
-  return ftruncate(file_.descriptor(), bytes_) == 0 &&
-         lseek(file_.descriptor(), bytes_, SEEK_SET) == bytes_;
-}
-
-void StepLines::add(const std::string& line) {
-  const int reason = write_all(file_, line);
-  if (reason == 0) {
-    bytes_ += int64_t(line.size());
-    return;
-  }
-  // Half a line would spoil the next one, for which the disk may have room again.
-  const bool is_cut = cut();
-  if (std::exchange(warned_, true)) return;
-  warn(name_, " lacks steps: ", std::strerror(reason),
-       is_cut ? "" : ", and its last line may be cut", "; training goes on");
-}
-
 RunLog::RunLog(launch::Console& console, const std::string& folder, const LogContext& context)
     : console_(console), context_(context), metrics_(folder, "metrics.jsonl", context.done) {
   if (context.evaluates) evaluations_.emplace(folder, "evaluations.jsonl", context.done);
@@ -264,4 +213,4 @@ double RunLog::mean_seconds() const {
   return (seconds_ - first_seconds_) / double(steps_ - 1);
 }
 
-}  // namespace zero::train
+}  // namespace zero::monitor

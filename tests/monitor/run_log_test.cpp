@@ -1,4 +1,6 @@
 // Ranks: 1
+#include "zero/monitor/run_log.hpp"
+
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
@@ -7,13 +9,13 @@
 #include <filesystem>
 #include <limits>
 
-#include "src/train/run_files.hpp"
 #include "tests/support/content_of.hpp"
 #include "zero/base/error.hpp"
 #include "zero/io/files/own_file.hpp"
 #include "zero/launch/console.hpp"
+#include "zero/model/objective.hpp"
 
-namespace zero::train {
+namespace zero::monitor {
 namespace {
 
 using testing_support::content_of;
@@ -276,4 +278,4 @@ TEST(DurationText, HasTwoUnitsAtMost) {
 }
 
 }  // namespace
-}  // namespace zero::train
+}  // namespace zero::monitor
