@@ -83,13 +83,11 @@ constexpr DeepSpeedKeys kKeys[] = {
      "summary.json has the bytes of each collective"},
     {"comms_config", "*", kHint, "MPI carries the collectives; summary.json has their bytes"},
     {"monitor_config", "enabled tag *", kHint, kMetrics},
-    {"tensorboard", "enabled output_path job_name", kHint, kMetrics},
     {"wandb", "enabled group team project", kHint, kMetrics},
     {"comet",
      "enabled samples_log_interval project workspace api_key experiment_name experiment_key online "
      "mode",
      kHint, kMetrics},
-    {"csv_monitor", "enabled output_path job_name", kHint, kMetrics},
     {"timers", "throughput", kHint, "tokens per second are in metrics.jsonl and cost nothing"},
     {"compile",
      "deepcompile free_activation free_activation_threshold offload_activation "

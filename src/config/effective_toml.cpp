@@ -62,4 +62,13 @@ std::string effective_toml(const ConfigInput& input) {
          });
 }
 
+std::vector<std::pair<std::string, TomlValue>> written_settings(const ConfigInput& input) {
+  RunConfig config = input.config;
+  std::vector<std::pair<std::string, TomlValue>> settings;
+  for (const Field& field : fields_of(config)) {
+    if (input.written.contains(field.key)) settings.emplace_back(field.key, value_of(field));
+  }
+  return settings;
+}
+
 }  // namespace zero

@@ -273,6 +273,15 @@ void report_fields(Table& table, RunConfig& c) {
   generation_fields(table, c.generation);
   table.section("profile", kOurs);
   table.flag("trace", c.profile.trace);
+  table.section("tensorboard", kSame);
+  table.flag("enabled", c.tensorboard.enabled);
+  table.word("output_path", c.tensorboard.output_path);
+  table.word("job_name", c.tensorboard.job_name);
+  table.flag("deepspeed_tags", c.tensorboard.deepspeed_tags).standing = kOurs;
+  table.section("csv_monitor", kSame);
+  table.flag("enabled", c.csv_monitor.enabled);
+  table.word("output_path", c.csv_monitor.output_path);
+  table.word("job_name", c.csv_monitor.job_name);
   table.section("export", kOurs);
   table.flag("at_end", c.export_model.at_end);
 }

@@ -134,6 +134,9 @@ std::vector<Condition> engine_conditions() {
        .holds = [](const RunConfig& c) { return c.checkpoint.keep > 0; },
        .example = {"checkpoint.keep = 0"}},
       acts_with({"evaluation.generate_samples"}, "evaluation.generate", {true}),
+      acts_with({"tensorboard.output_path", "tensorboard.job_name", "tensorboard.deepspeed_tags"},
+                "tensorboard.enabled", {true}),
+      acts_with({"csv_monitor.output_path", "csv_monitor.job_name"}, "csv_monitor.enabled", {true}),
   };
 }
 

@@ -37,21 +37,6 @@ void append_words(std::string& line, const state::Evaluation& evaluation, Metric
   }
 }
 
-/// The phases in a line of wall_clock_breakdown.
-constexpr run::Phase kShownPhases[] = {run::Phase::forward, run::Phase::backward,
-                                       run::Phase::reduce, run::Phase::optimizer,
-                                       run::Phase::gather};
-
-double units_per_second(const StepRecord& record) {
-  return record.seconds > 0 ? double(record.counted) / record.seconds : 0;
-}
-
-/// Returns 0 if no peak is known.
-double share_of_peak(const StepRecord& record, const LogContext& context) {
-  if (context.peak_flops <= 0) return 0;
-  return units_per_second(record) * context.flops_per_unit / context.peak_flops;
-}
-
 }  // namespace
 
 std::string duration_text(double seconds) {
@@ -165,8 +150,12 @@ void append_evaluation_line(std::string& line, const state::Evaluation& evaluati
   line += "}\n";
 }
 
-RunLog::RunLog(launch::Console& console, const std::string& folder, const LogContext& context)
-    : console_(console), context_(context), metrics_(folder, "metrics.jsonl", context.done) {
+RunLog::RunLog(launch::Console& console, const std::string& folder, const LogContext& context,
+               std::vector<std::unique_ptr<Monitor>> monitors)
+    : console_(console),
+      context_(context),
+      metrics_(folder, "metrics.jsonl", context.done),
+      monitors_(std::move(monitors)) {
   if (context.evaluates) evaluations_.emplace(folder, "evaluations.jsonl", context.done);
   line_.reserve(kLineBytes);
 }
@@ -179,9 +168,8 @@ void RunLog::step(const StepRecord& record) {
   append_metrics_line(line_, record, context_.counted_by);
   metrics_.add(line_);
   if (share_of_peak(record, context_) > 1) withdraw_peak();
-  const int64_t step = record.report.step;
-  const bool shown = step % context_.interval == 0 || steps_ == 1 || step == context_.last;
-  if (!shown && !record.report.skipped) return;
+  for (const auto& monitor : monitors_) monitor->step(record, context_);
+  if (!context_.shows(record.report.step) && !record.report.skipped) return;
   line_.clear();
   append_step_line(line_, record, context_, mean_seconds());
   if (context_.breaks_down) append_breakdown_line(line_, window_);
@@ -202,10 +190,15 @@ void RunLog::evaluation(const state::Evaluation& evaluation) {
   line_.clear();
   append_evaluation(line_, evaluation);
   console_.say(line_);
+  for (const auto& monitor : monitors_) monitor->evaluation(evaluation);
   if (!evaluations_ || evaluation.step <= evaluations_->earlier_step()) return;
   line_.clear();
   append_evaluation_line(line_, evaluation);
   evaluations_->add(line_);
+}
+
+void RunLog::end(LaunchEnd end) {
+  for (const auto& monitor : monitors_) monitor->end(end);
 }
 
 double RunLog::mean_seconds() const {

@@ -101,13 +101,18 @@ std::string to_try(const RunConfig& config, const stored::ModelDescription& mode
               is_odd ? "" : config.data.source_prefix, "In the beginning\"");
 }
 
+/// True if no later launch trains on.
+bool is_complete(const RunConfig& config, const Outcome& outcome) {
+  return outcome.stopped_by.empty() &&
+         (outcome.steps >= config.run.steps || outcome.out_of_patience);
+}
+
 /// Exports only a finished training, because a run that goes on later lacks its last weights.
 void export_model(const Made& run, const Outcome& outcome) {
   const auto& [context, started, opened, live] = run;
   const RunConfig& config = started.config;
   const std::string folder = config.run.output + "/model";
-  const bool is_last = outcome.steps >= config.run.steps || outcome.out_of_patience;
-  if (!outcome.stopped_by.empty() || !is_last) return;
+  if (!is_complete(config, outcome)) return;
   if (!started.exports_model()) {
     if (outcome.saved != outcome.steps) return;
     context.say(text("for its model: ", context.order.program, " export ", config.run.output, " ",
@@ -183,6 +188,10 @@ void finish(const Made& run, const Outcome& outcome) {
   report(run, outcome);
   export_model(run, outcome);
   require_saved(run, outcome);
+  if (live.log) {
+    live.log->end(is_complete(started.config, outcome) ? monitor::LaunchEnd::finished
+                                                       : monitor::LaunchEnd::paused);
+  }
   context.enter(launch::Milestone::end);
   const std::string words = ending(started.config, started.done(), outcome);
   if (opened.folder) tell_launch(*opened.folder, words);

@@ -20,6 +20,8 @@ monitor::LogContext log_context(const Started& started, double peak_flops) {
   return {.steps = config.run.steps,
           .last = last_step(config),
           .done = started.done(),
+          .samples_done = started.cursor.samples,
+          .batch = config.train_batch_size,
           .counted_by = objective.counted_by,
           .flops_per_unit = advise::flops_per_token(started.report, config.data.source_length) *
                             double(is_of_samples ? config.data.sequence_length : 1),
@@ -29,6 +31,21 @@ monitor::LogContext log_context(const Started& started, double peak_flops) {
           .breaks_down = config.wall_clock_breakdown,
           .evaluates = started.sets.validation != nullptr,
           .interval = config.run.log_interval};
+}
+
+std::vector<std::unique_ptr<monitor::Monitor>> monitors_of(const Started& started,
+                                                           const monitor::LogContext& context) {
+  const RunConfig& config = started.config;
+  std::vector<std::unique_ptr<monitor::Monitor>> monitors;
+  if (config.tensorboard.enabled) {
+    monitors.push_back(make_tensorboard(config.tensorboard, context,
+                                        {.name = config.run.output,
+                                         .settings = effective_toml(started.settings),
+                                         .written = written_settings(started.settings)}));
+  }
+  if (config.csv_monitor.enabled)
+    monitors.push_back(make_csv_monitor(config.csv_monitor, context, config.run.output));
+  return monitors;
 }
 
 void tell_of_disk(Context& context, advise::DiskOutlook outlook, double compute_seconds) {
@@ -171,7 +188,9 @@ void introduce(const Made& run) {
                own > 0 ? forecast.flops / own : forecast.lane_seconds[size_t(plan::Lane::compute)]);
   session.on_every_rank([&] {
     if (!opened.folder) return;
-    live.log.emplace(context.console, opened.folder->path(), log_context(started, peak));
+    const monitor::LogContext watched = log_context(started, peak);
+    live.log.emplace(context.console, opened.folder->path(), watched,
+                     monitors_of(started, watched));
   });
 }
 

@@ -80,4 +80,7 @@ ConfigInput read_config_file(const ModelTable& models, const std::string& path,
 /// written as run.epochs.
 std::string effective_toml(const ConfigInput& input);
 
+/// Returns the keys that the input set, with their values, in the order of effective_toml().
+std::vector<std::pair<std::string, TomlValue>> written_settings(const ConfigInput& input);
+
 }  // namespace zero

@@ -14,6 +14,7 @@
 
 #include "zero/config/data_keys.hpp"
 #include "zero/config/generation_keys.hpp"
+#include "zero/config/monitor_keys.hpp"
 #include "zero/config/optimizer.hpp"
 
 namespace zero {
@@ -357,6 +358,8 @@ struct RunConfig {
   EvaluationConfig evaluation;
   GenerationConfig generation;
   ProfileConfig profile;
+  TensorboardConfig tensorboard;
+  CsvMonitorConfig csv_monitor;
   ExportConfig export_model;  ///< [export]
   CheckpointConfig checkpoint;
 

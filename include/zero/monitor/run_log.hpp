@@ -2,31 +2,18 @@
 /// The steps and evaluations of a run as lines for people and as JSON.
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
-#include "zero/io/data/data_kind.hpp"
 #include "zero/launch/console.hpp"
+#include "zero/monitor/monitor.hpp"
 #include "zero/monitor/step_lines.hpp"
 #include "zero/monitor/step_record.hpp"
 #include "zero/state/evaluation.hpp"
 
 namespace zero::monitor {
-
-/// The values of a step's line that its record lacks.
-struct LogContext {
-  int64_t steps = 1;                  ///< steps of the whole training
-  int64_t last = 1;                   ///< last step of this launch
-  int64_t done = 0;                   ///< steps of the launches that this one goes on from
-  const char* counted_by = kByToken;  ///< the unit of StepRecord::counted
-  double flops_per_unit = 0;          ///< forward and backward
-  double peak_flops = 0;              ///< FLOP/s of all ranks; 0 = not known
-  bool shows_scale = false;           ///< shows the loss scale, for fp16
-  bool synthetic = false;             ///< true if the data are synthetic
-  bool breaks_down = false;           ///< value of wall_clock_breakdown
-  bool evaluates = false;             ///< true if there are validation data
-  int64_t interval = 1;               ///< steps between two lines on the console
-};
 
 /// Appends "step 120/600 20.0 %  loss 2.3456  norm 0.81  lr 1.20e-03  85 ms  12000 tokens/s  34.0 %
 /// of peak ETA 41 s", with a note if skipped. The ETA assumes `mean_seconds` a step. Allocates
@@ -71,19 +58,23 @@ void append_breakdown_line(std::string& line, const Window& window);
 /// Returns a duration as "1 h 02 m", "3 m 05 s" or "41 s".
 std::string duration_text(double seconds);
 
-/// The log of a run on rank 0: the console, <folder>/metrics.jsonl and <folder>/evaluations.jsonl.
+/// The log of a run on rank 0: the console, <folder>/metrics.jsonl, <folder>/evaluations.jsonl, and
+/// what monitors write.
 /// A full disk or a closed console costs one warning and no training.
 class RunLog {
  public:
   /// Cuts both files after the steps that are done. REQUIRES: `console` outlives the log. Throws
   /// Error(kIo).
-  RunLog(launch::Console& console, const std::string& folder, const LogContext& context);
+  RunLog(launch::Console& console, const std::string& folder, const LogContext& context,
+         std::vector<std::unique_ptr<Monitor>> monitors = {});
 
   /// Writes every step. Prints the first step, skipped steps, each `interval`-th, and the last one
   /// of this launch, which a run that a signal ends does not reach.
   void step(const StepRecord& record);
   /// Prints an evaluation. Writes it unless an earlier launch has.
   void evaluation(const state::Evaluation& evaluation);
+  /// Tells the monitors how this launch ends.
+  void end(LaunchEnd end);
   /// Returns the mean seconds of a step, without the first, which makes the libraries ready.
   double mean_seconds() const;
   /// Returns the seconds of all steps of this launch; earlier_seconds() of those that metrics.jsonl
@@ -99,6 +90,7 @@ class RunLog {
   LogContext context_;
   StepLines metrics_;
   std::optional<StepLines> evaluations_;
+  std::vector<std::unique_ptr<Monitor>> monitors_;
   std::string line_;  ///< next line; keeps its capacity
   Window window_;     ///< steps since the last console line
   int64_t steps_ = 0;

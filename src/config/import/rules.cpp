@@ -98,6 +98,8 @@ constexpr Section kSections[] = {
     {"bfloat16", "bf16"},
     {"activation_checkpointing", "activation_checkpointing"},
     {"aio", "aio"},
+    {"tensorboard", "tensorboard"},
+    {"csv_monitor", "csv_monitor"},
 };
 
 /// Returns `key` with its section in `from` replaced by that in `to`; nothing if no section

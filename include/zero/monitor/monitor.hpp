@@ -1,0 +1,57 @@
+#pragma once
+/// Files on rank 0 that other programs show while a run goes on. A file that cannot be written
+/// costs one warning and no training.
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "zero/config/read_config.hpp"
+#include "zero/io/interop/event_file.hpp"
+#include "zero/monitor/step_record.hpp"
+#include "zero/state/evaluation.hpp"
+
+namespace zero::monitor {
+
+/// The end of a launch. paused: another launch goes on.
+enum class LaunchEnd { finished, paused };
+
+/// A receiver of what happens in a launch. Between begin and end it allocates nothing.
+class Monitor {
+ public:
+  virtual ~Monitor() = default;
+  virtual void step(const StepRecord& record, const LogContext& context) = 0;
+  virtual void evaluation(const state::Evaluation& evaluation) = 0;
+  /// Without this call, the launch has failed.
+  virtual void end(LaunchEnd end) = 0;
+};
+
+/// The facts of a launch that its monitors show.
+struct LaunchFacts {
+  std::string name;                                        ///< run.output
+  std::string settings;                                    ///< content of effective.toml
+  std::vector<std::pair<std::string, TomlValue>> written;  ///< settings of the input
+};
+
+/// Returns the monitor of [tensorboard]: every `interval`-th step, the first and the last one, and
+/// each evaluation, as event files.
+std::unique_ptr<Monitor> make_tensorboard(const TensorboardConfig& config,
+                                          const LogContext& context, const LaunchFacts& facts);
+
+/// Returns the monitor of [csv_monitor]: a file of every step for each of DeepSpeed's curves.
+/// `output` is run.output. Files are appended to, with a line of names for each launch, as
+/// DeepSpeed does.
+std::unique_ptr<Monitor> make_csv_monitor(const CsvMonitorConfig& config, const LogContext& context,
+                                          const std::string& output);
+
+/// Returns a number as Python prints it: "2.5", "1e-05", "3.0", "nan". `is_single`: in as few
+/// digits as say a float.
+std::string python_number(double value, bool is_single = false);
+
+/// Returns the folder of a monitor: `output_path`, or `name` in the run's folder, and in it the
+/// job's.
+std::string monitor_folder(const std::string& output_path, const std::string& job_name,
+                           const std::string& output, std::string_view name);
+
+}  // namespace zero::monitor
