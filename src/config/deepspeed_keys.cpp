@@ -8,7 +8,9 @@ namespace {
 
 constexpr Standing kHint = Standing::hint, kRefused = Standing::refused;
 
-constexpr std::string_view kMetrics = "metrics.jsonl holds every step of a run";
+constexpr std::string_view kMetrics = "[tensorboard] and [csv_monitor] show a run";
+constexpr std::string_view kElsewhere =
+    "tools/monitor.py RUN wandb --follow (or trackio, comet, mlflow) sends a run's steps";
 constexpr std::string_view kOneBit =
     "it belongs to the optimizers that compress gradients, which are not built; remove it";
 constexpr std::string_view kMuon = "it belongs to Muon, which is not built; remove it";
@@ -83,11 +85,12 @@ constexpr DeepSpeedKeys kKeys[] = {
      "summary.json has the bytes of each collective"},
     {"comms_config", "*", kHint, "MPI carries the collectives; summary.json has their bytes"},
     {"monitor_config", "enabled tag *", kHint, kMetrics},
-    {"wandb", "enabled group team project", kHint, kMetrics},
+    {"wandb", "enabled group team project", kHint, kElsewhere},
+    {"trackio", "enabled project", kHint, kElsewhere},
     {"comet",
      "enabled samples_log_interval project workspace api_key experiment_name experiment_key online "
      "mode",
-     kHint, kMetrics},
+     kHint, kElsewhere},
     {"timers", "throughput", kHint, "tokens per second are in metrics.jsonl and cost nothing"},
     {"compile",
      "deepcompile free_activation free_activation_threshold offload_activation "

@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 constexpr const char* kOutputs[] = {"metrics.jsonl",  "summary.json", "launches.jsonl",
                                     "effective.toml", "trace.json",   "error.json",
                                     "sample.txt",     "model",        "evaluations.jsonl",
-                                    "generated",      "tensorboard",  "csv_monitor"};
+                                    "generated",      "tensorboard",  "csv_monitor",      "monitor"};
 
 [[noreturn]] void refuse_path(const std::string& path, int reason) {
   refuse(Exit::kIo, "run.output: ", path, ": ", std::strerror(reason),

@@ -103,7 +103,7 @@ TEST(DeepSpeedKeys, OfEveryOtherNameAreNone) {
 TEST(HintSection, IsReadByNobodyAndToldOfOnce) {
   const ConfigInput input = read_config(join(complete({})) +
                                             "[comms_config]\nverbose = true\ndebug = 3\n"
-                                            "[monitor_config.csv_monitor]\nenabled = false\n",
+                                            "[monitor_config.wandb]\nenabled = false\n",
                                         "in.toml");
   ASSERT_EQ(input.warnings.size(), 2u);
   EXPECT_THAT(input.warnings[0], HasSubstr("in.toml:4: comms_config: is a hint: MPI carries"));
@@ -132,9 +132,9 @@ TEST(Habits, SayWhatDoesTheWorkHere) {
   EXPECT_THAT(said_of("model.n_embd = 8"), HasSubstr("write model.width"));
   EXPECT_THAT(said_of("batch_size = 8"), HasSubstr("write train_batch_size"));
   EXPECT_THAT(said_of("aio.thread_count = 2"), HasSubstr("aio.intra_op_parallelism"));
-  EXPECT_THAT(said_of("[tensorboard]\nenabled = true\njob_name = \"x\""),
+  EXPECT_THAT(said_of("[wandb]\nenabled = true\nproject = \"x\""),
               ::testing::MatchesRegex(
-                  "in.toml:4: tensorboard: a key of DeepSpeed without a twin here: [^\n]*"));
+                  "in.toml:4: wandb: a key of DeepSpeed without a twin here: [^\n]*"));
   EXPECT_EQ(habit_advice("max_stepsize"), "");
   EXPECT_NE(habit_advice("max_steps"), "");
 }

@@ -256,13 +256,13 @@ TEST(ImportDeepSpeed, TakesEveryValueOfAHintAndSaysWhatIsDoneInstead) {
     const DeepSpeedImport import =
         import_json(text(R"({"zero_optimization": {"stage": 3, "sub_group_size": )", number,
                          R"(, "round_robin_gradients": true}, "comms_config": {"verbose": true},
-                            "monitor_config": {"tag": "x", "csv_monitor": {"enabled": false}}})"));
+                            "monitor_config": {"tag": "x"}, "comet": {"enabled": false}})"));
     EXPECT_EQ(config_of(import).zero.stage, 3);
     EXPECT_THAT(import.toml, ::testing::Not(HasSubstr("sub_group_size")));
     EXPECT_THAT(import.report, Contains(HasSubstr(": hint: the optimizer runs unit by unit")));
     EXPECT_THAT(import.report, Contains(HasSubstr("true: hint: every unit is cut in equal shar")));
     EXPECT_THAT(import.report, Contains(HasSubstr("comms_config.verbose = true: nothing to set")));
-    EXPECT_THAT(import.report, Contains(HasSubstr("csv_monitor.enabled = false: switched off")));
+    EXPECT_THAT(import.report, Contains(HasSubstr("comet.enabled = false: switched off")));
   }
 }
 

@@ -58,8 +58,12 @@ class MonitorTest : public ::testing::Test {
 };
 
 TEST_F(MonitorTest, TensorBoardGetsEveryShownStep) {
-  const LogContext context{
-      .last = 8, .done = 2, .peak_flops = 4000, .shows_scale = true, .interval = 3};
+  const LogContext context{.last = 8,
+                           .done = 2,
+                           .flops_per_unit = 1,
+                           .peak_flops = 4000,
+                           .shows_scale = true,
+                           .interval = 3};
   const auto monitor = tensorboard(context);
   for (int64_t step = 3; step <= 8; ++step) monitor->step(record_of(step), context);
   const std::vector<EventRecord> all = events();
@@ -75,7 +79,7 @@ TEST_F(MonitorTest, TensorBoardGetsEveryShownStep) {
   const std::map<std::string, float> expected = {
       {"train/loss", -2.5f},        {"train/lr", 0.001f},       {"train/grad_norm", 0.5f},
       {"train/loss_scale", 1024},   {"train/skipped", 0},       {"speed/tokens_per_s", 2000},
-      {"speed/step_ms", 500},       {"speed/exposed_ms", 1},    {"speed/share_of_peak", 0},
+      {"speed/step_ms", 500},       {"speed/exposed_ms", 1},    {"speed/share_of_peak", 0.5f},
       {"time/forward_ms", 125},     {"time/backward_ms", 250},  {"time/reduce_ms", 31.25f},
       {"time/optimizer_ms", 62.5f}, {"time/gather_ms", 15.625f}};
   EXPECT_EQ(all[4].scalars, expected);
@@ -102,8 +106,7 @@ TEST_F(MonitorTest, TensorBoardGetsSkippedStepsAndWhatAGpuMeasures) {
 TEST_F(MonitorTest, TensorBoardGetsEvaluations) {
   const auto monitor = tensorboard({});
   state::Evaluation evaluation{.step = 4, .loss = 1.5};
-  const model::Objective& objective = model::pair_objective;
-  evaluation.measure(objective.metrics, MetricSource::loss);
+  evaluation.measure(model::pair_objective().settings.metrics, MetricSource::loss);
   monitor->evaluation(evaluation);
   const EventRecord last = events().back();
   EXPECT_EQ(last.step, 4);

@@ -57,7 +57,8 @@ std::optional<Target> of_another_unit(const TomlValue&, std::string_view) { retu
 
 constexpr std::string_view kSteps = "write a number of steps";
 constexpr std::string_view kStage = "write zero.stage=... as key=value";
-constexpr std::string_view kRecords = "metrics.jsonl holds every step of a run";
+constexpr std::string_view kRecords =
+    "metrics.jsonl holds every step of a run, and [tensorboard] shows it";
 constexpr std::string_view kReadAhead = "samples are read ahead";
 constexpr std::string_view kNoHub = "nothing is uploaded; export.at_end = true writes the model";
 constexpr std::string_view kEvaluates = "evaluation measures the loss, and texts where asked to";
@@ -119,6 +120,7 @@ constexpr ImportRule kTraining[] = {
     {.from = "--fsdp:parameters", .to = "zero.offload_param.device", .values = "true=cpu"},
     {.from = "--label_smoothing_factor", .to = "model.label_smoothing"},
     {.from = "--output_dir", .to = "run.output"},
+    {.from = "--logging_dir", .to = "tensorboard.output_path"},
     {.from = "--predict_with_generate", .to = "evaluation.generate"},
     {.from = "--generation_max_length", .to = "generation.max_length"},
     {.from = "--generation_num_beams", .to = "generation.num_beams"},
@@ -183,7 +185,7 @@ constexpr ImportRule kTraining[] = {
     {.from = "--save_safetensors --no_save_safetensors --save_on_each_node "
              "--restore_callback_states_from_checkpoint --enable_jit_checkpoint",
      .why = "every rank saves its share, after SIGTERM too; export writes safetensors"},
-    {.from = "--logging_strategy --logging_dir --logging_first_step --report_to --run_name "
+    {.from = "--logging_strategy --logging_first_step --report_to --run_name "
              "--project --trackio_space_id --trackio_bucket_id --trackio_static_space_id "
              "--include_tokens_per_second --include_num_input_tokens_seen --skip_memory_metrics "
              "--no_skip_memory_metrics",
