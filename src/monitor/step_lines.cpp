@@ -1,5 +1,3 @@
-#include "zero/monitor/step_lines.hpp"
-
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -11,6 +9,7 @@
 
 #include "zero/base/error.hpp"
 #include "zero/io/files/own_file.hpp"
+#include "zero/monitor/run_log.hpp"
 
 namespace zero::monitor {
 namespace {

@@ -8,6 +8,7 @@
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
 #include "zero/config/schedule.hpp"
+#include "zero/monitor/monitor.hpp"
 #include "zero/train/banner.hpp"
 
 namespace zero::train {

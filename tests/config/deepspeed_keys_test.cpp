@@ -132,9 +132,9 @@ TEST(Habits, SayWhatDoesTheWorkHere) {
   EXPECT_THAT(said_of("model.n_embd = 8"), HasSubstr("write model.width"));
   EXPECT_THAT(said_of("batch_size = 8"), HasSubstr("write train_batch_size"));
   EXPECT_THAT(said_of("aio.thread_count = 2"), HasSubstr("aio.intra_op_parallelism"));
-  EXPECT_THAT(said_of("[wandb]\nenabled = true\nproject = \"x\""),
-              ::testing::MatchesRegex(
-                  "in.toml:4: wandb: a key of DeepSpeed without a twin here: [^\n]*"));
+  EXPECT_THAT(
+      said_of("[wandb]\nenabled = true\nproject = \"x\""),
+      ::testing::MatchesRegex("in.toml:4: wandb: a key of DeepSpeed without a twin here: [^\n]*"));
   EXPECT_EQ(habit_advice("max_stepsize"), "");
   EXPECT_NE(habit_advice("max_steps"), "");
 }

@@ -73,7 +73,7 @@ def read_folder(folder):
             event = list(fields(record))
             step = dict(event).get(2, 0)
             check(number > 0 or dict(event).get(3) == b"brain.Event:2", f"{path}: a version")
-            check(number != 1 or dict(event).get(7) == b"\x08\x01", f"{path}: the start of a session")
+            check(number != 1 or dict(event).get(7) == b"\x08\x01", f"{path}: a session's start")
             if 7 in dict(event):
                 for curve in curves.values():
                     for late in [at for at in curve if at >= step]:

@@ -1,4 +1,6 @@
 // Ranks: 1
+#include "src/train/run_folder.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -7,7 +9,6 @@
 #include <filesystem>
 #include <fstream>
 
-#include "src/train/run_folder.hpp"
 #include "zero/base/error.hpp"
 #include "zero/launch/launch_record.hpp"
 

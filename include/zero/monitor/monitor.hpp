@@ -7,7 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "zero/config/read_config.hpp"
+#include "zero/config/monitor_keys.hpp"
+#include "zero/config/toml.hpp"
 #include "zero/io/interop/event_file.hpp"
 #include "zero/monitor/step_record.hpp"
 #include "zero/state/evaluation.hpp"
