@@ -3,185 +3,14 @@
 #include <string_view>
 #include <variant>
 
-#include "src/commands/commands.hpp"
+#include "src/commands/command_table.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/path.hpp"
 #include "zero/base/text.hpp"
-#include "zero/comm/communicator.hpp"
 #include "zero/config/toml.hpp"
-#include "zero/launch/thread_room.hpp"
 
 namespace zero::commands {
 namespace {
-
-/// The value behind an option's name: nothing (bool), a size (int64_t), any word, or one of these.
-template <class Number>
-using Rule = std::optional<Number> GenerationConfig::*;
-using Ids = std::vector<int64_t>;
-struct Count {
-  std::variant<int64_t CommandLine::*, Rule<int64_t>> place;
-  int64_t low, high;
-  const char* what;  ///< "number of ranks"
-};
-struct Real {
-  Rule<double> place;
-  double low, high;
-};
-struct OneOfWords {
-  std::string CommandLine::*place;
-  std::vector<std::string_view> words;
-};
-struct Option {
-  std::string_view name;
-  std::variant<bool CommandLine::*, int64_t CommandLine::*, std::string CommandLine::*,
-               std::optional<std::string> CommandLine::*, Count, Real, OneOfWords, Rule<BeamEnd>,
-               Rule<Ids>>
-      kind;
-};
-
-/// The unnamed words that a command takes beside its input.
-enum class Second { settings, required, optional };
-
-/// A command: its word, its input ("" = none), and its options.
-struct Syntax {
-  std::string_view word;
-  Command command;
-  std::string_view input;
-  std::vector<Option> options;
-  Second second = Second::settings;
-  std::string_view second_name = "";
-  std::vector<std::string> CommandLine::*trailing = nullptr;  ///< takes all words after "--"
-};
-
-std::vector<Syntax> commands_on_checkpoints() {
-  return {
-      {"ls",
-       Command::ls,
-       "DIR",
-       {{"--quick", &CommandLine::quick}, {"--json", &CommandLine::json}}},
-      {"fsck", Command::fsck, "DIR", {{"--json", &CommandLine::json}}},
-      {"inspect", Command::inspect, "A", {{"--json", &CommandLine::json}}, Second::optional, "B"},
-      {"export",
-       Command::export_model,
-       "DIR",
-       {{"--format", OneOfWords{&CommandLine::format, {"safetensors", "hdf5"}}},
-        {"--dtype", OneOfWords{&CommandLine::dtype, {"fp32", "bf16", "fp16"}}},
-        {"--max-shard-size", &CommandLine::shard_bytes}},
-       Second::required,
-       "OUT"},
-      {"import-weights", Command::import_weights, "MODEL_DIR", {}, Second::required, "OUT"},
-      {"score",
-       Command::score,
-       "TEXTS",
-       {{"--json", &CommandLine::json}},
-       Second::required,
-       "REFERENCES"},
-  };
-}
-
-/// Returns the options of a search, by Hugging Face's names. A 0 cancels what the model's file asks
-/// for.
-std::vector<Option> search_options() {
-  using Rules = GenerationConfig;
-  const auto tokens = [](Rule<int64_t> place, int64_t low) {
-    return Count{place, low, 1'000'000'000, "number of tokens"};
-  };
-  return {{"--tokens", tokens(&Rules::max_new_tokens, 1)},
-          {"--max-length", tokens(&Rules::max_length, 1)},
-          {"--min-length", tokens(&Rules::min_length, 0)},
-          {"--min-new-tokens", tokens(&Rules::min_new_tokens, 0)},
-          {"--temperature", Real{&Rules::temperature, 0, 100}},
-          {"--top-k", tokens(&Rules::top_k, 0)},
-          {"--top-p", Real{&Rules::top_p, 0, 1}},
-          {"--num-beams", Count{&Rules::num_beams, 1, 1000, "number of beams"}},
-          {"--length-penalty", Real{&Rules::length_penalty, -100, 100}},
-          {"--early-stopping", &Rules::early_stopping},
-          {"--repetition-penalty", Real{&Rules::repetition_penalty, 0.01, 100}},
-          {"--no-repeat-ngram-size", tokens(&Rules::no_repeat_ngram_size, 0)},
-          {"--encoder-no-repeat-ngram-size", tokens(&Rules::encoder_no_repeat_ngram_size, 0)},
-          {"--forced-bos-token-id", Count{&Rules::forced_bos_token_id, 0, INT32_MAX, "id"}},
-          {"--forced-eos-token-id", &Rules::forced_eos_token_id},
-          {"--suppress-tokens", &Rules::suppress_tokens},
-          {"--begin-suppress-tokens", &Rules::begin_suppress_tokens}};
-}
-
-std::vector<Option> generate_options() {
-  std::vector<Option> all = search_options();
-  const std::vector<Option> more = {
-      {"--prompt", &CommandLine::prompt},
-      {"--prompt-file", &CommandLine::prompt_file},
-      {"--input", &CommandLine::lines},
-      {"--output", &CommandLine::output},
-      {"--chat", &CommandLine::chat},
-      {"--persona", &CommandLine::persona},
-      {"--batch", Count{&CommandLine::batch, 1, 100'000, "number of texts"}},
-      {"--first-line", Count{&CommandLine::first_line, 1, INT64_MAX, "number of a line"}},
-      {"--ids", &CommandLine::ids},
-      {"--seed", Count{&CommandLine::seed, 1, INT64_MAX, "seed"}}};
-  all.insert(all.end(), more.begin(), more.end());
-  return all;
-}
-
-std::vector<Syntax> commands_on_runs() {
-  return {
-      {"", Command::train, "INPUT.toml", {{"--dry-run", &CommandLine::dry_run}}},
-      {"plan",
-       Command::plan,
-       "INPUT.toml",
-       {{"--ranks", Count{&CommandLine::ranks, 1, comm::kMostRanks, "number of ranks"}},
-        {"--ranks-per-node",
-         Count{&CommandLine::ranks_per_node, 1, comm::kMostRanks, "number of ranks"}},
-        {"--threads", Count{&CommandLine::threads, 1, launch::kMostThreads, "number of threads"}},
-        {"--machine", &CommandLine::machine},
-        {"--max-batch", &CommandLine::max_batch},
-        {"--json", &CommandLine::json}}},
-      {"data",
-       Command::data,
-       "INPUT.toml",
-       {{"--steps", &CommandLine::steps},
-        {"--prepare", &CommandLine::prepare},
-        {"--from", &CommandLine::from},
-        {"--ranks", Count{&CommandLine::ranks, 1, comm::kMostRanks, "number of ranks"}},
-        {"--decode", &CommandLine::decode},
-        {"--json", &CommandLine::json}}},
-      {"doctor",
-       Command::doctor,
-       "",
-       {{"--scratch", &CommandLine::scratch},
-        {"--card", &CommandLine::card},
-        {"--nvme", &CommandLine::nvme},
-        {"--json", &CommandLine::json}}},
-      {"calibrate",
-       Command::calibrate,
-       "",
-       {{"--nvme", &CommandLine::nvme}, {"--out", &CommandLine::output}}},
-      {"eval",
-       Command::eval,
-       "DIR",
-       {{"--json", &CommandLine::json}, {"--scores", &CommandLine::scores}}},
-      {"generate", Command::generate, "DIR", generate_options()},
-      {"import-deepspeed",
-       Command::import_deepspeed,
-       "FILE",
-       {{"-o", &CommandLine::output},
-        {"--output", &CommandLine::output},
-        {"--hf-defaults", &CommandLine::hf_defaults},
-        {"--leave-out-unsupported", &CommandLine::leave_out_unsupported}},
-       Second::settings,
-       "",
-       &CommandLine::launch_line},
-      {"help", Command::help, "", {}},
-  };
-}
-
-const std::vector<Syntax>& commands() {
-  static const std::vector<Syntax> all = [] {
-    std::vector<Syntax> joined = commands_on_runs();
-    for (Syntax& syntax : commands_on_checkpoints()) joined.push_back(std::move(syntax));
-    return joined;
-  }();
-  return all;
-}
 
 class Reader {
  public:
@@ -195,7 +24,7 @@ class Reader {
       line_.*syntax_->trailing = {words_.begin() + ptrdiff_t(next_) + 1, words_.end()};
     }
     const bool asks = line_.command == Command::help || line_.command == Command::version;
-    if (!asks && !syntax_->input.empty() && line_.input.empty()) refuse_missing(syntax_->input);
+    if (!asks && syntax_->needs_input() && line_.input.empty()) refuse_missing(syntax_->input);
     if (!asks && syntax_->second == Second::required && line_.second.empty()) {
       refuse_missing(syntax_->second_name);
     }
@@ -205,24 +34,23 @@ class Reader {
  private:
   [[noreturn]] void refuse_missing(std::string_view what) const {
     const bool two = syntax_->second == Second::required;
-    refuse(Exit::kUsage, "command line: no ", what, "; write zeroapp ", syntax_->word,
-           syntax_->word.empty() ? "" : " ", syntax_->input, two ? " " : "",
-           two ? syntax_->second_name : "", ", or zeroapp --help");
+    refuse(Exit::kUsage, "command line: no ", what, "; write ", called(*syntax_), " ",
+           syntax_->input, two ? " " : "", two ? syntax_->second_name : "", ", or ",
+           is_named_ ? called(*syntax_) : "zeroapp", " --help");
   }
 
   bool begins_trailing(const std::string& word) const { return syntax_->trailing && word == "--"; }
 
   void choose_command() {
     const std::string first = words_.empty() ? "" : words_[0];
-    for (const Syntax& known : commands()) {
-      if (first == known.word) syntax_ = &known;
-    }
-    line_.command = syntax_->command;
-    if (!syntax_->word.empty()) {
+    if (const Syntax* known = find_command(first)) {
+      syntax_ = known;
+      is_named_ = true;
       ++next_;
     } else if (is_meant_as_command(first)) {
       refuse_command(first);
     }
+    line_.command = syntax_->command;
   }
 
   /// True if a word can only mean a command, because input files have an ending, or exist.
@@ -232,22 +60,33 @@ class Reader {
   }
 
   [[noreturn]] static void refuse_command(const std::string& word) {
-    std::string known;
+    std::vector<std::string> known;
+    std::string all;
     for (const Syntax& syntax : commands()) {
-      if (!syntax.word.empty()) known += (known.empty() ? "" : ", ") + std::string(syntax.word);
+      known.emplace_back(syntax.word);
+      all += (all.empty() ? "" : ", ") + known.back();
     }
-    refuse(Exit::kUsage, "command line: ", word, ": neither a command (", known,
-           ") nor an input file; to train, write zeroapp INPUT.toml");
+    const std::string near = nearest_key(word, known);
+    refuse(Exit::kUsage, "command line: ", word, ": neither a command (", all,
+           ") nor an input file; ", near.empty() ? "" : "did you mean " + near + "? ",
+           "to train, write zeroapp INPUT.toml");
   }
 
   void read_word(const std::string& word) {
     if (word.starts_with("-")) return read_option(word);
+    if (syntax_->command == Command::help) {
+      line_.topics.push_back(word);
+      return;
+    }
     if (syntax_->input.empty()) {
-      refuse(Exit::kUsage, "command line: ", word, ": zeroapp ", syntax_->word,
+      refuse(Exit::kUsage, "command line: ", word, ": ", called(*syntax_),
              " takes no input or setting");
     }
     if (line_.input.empty()) {
       line_.input = word;
+    } else if (syntax_->second == Second::none) {
+      refuse(Exit::kUsage, "command line: ", word, ": ", called(*syntax_), " takes ",
+             syntax_->input, " and no more");
     } else if (syntax_->second != Second::settings) {
       take_second(word);
     } else if (word.find('=') != std::string::npos) {
@@ -261,7 +100,7 @@ class Reader {
 
   void take_second(const std::string& word) {
     if (!line_.second.empty()) {
-      refuse(Exit::kUsage, "command line: ", word, ": zeroapp ", syntax_->word, " takes ",
+      refuse(Exit::kUsage, "command line: ", word, ": ", called(*syntax_), " takes ",
              syntax_->input, " and ", syntax_->second_name, " and no more");
     }
     line_.second = word;
@@ -271,12 +110,15 @@ class Reader {
     std::vector<std::string> known;
     std::string all;
     for (const Option& option : syntax_->options) {
-      known.emplace_back(option.name);
-      all += (all.empty() ? "" : ", ") + known.back();
+      for (const std::string_view each : {option.short_name, option.name}) {
+        if (each.empty()) continue;
+        known.emplace_back(each);
+        all += (all.empty() ? "" : ", ") + known.back();
+      }
     }
     const std::string near = nearest_key(name, known);
     refuse(Exit::kUsage, "command line: ", name, ": unknown option; ",
-           near.empty() ? text("of zeroapp ", syntax_->word, syntax_->word.empty() ? "" : " ",
+           near.empty() ? text("of ", called(*syntax_), syntax_->input.empty() ? "" : " ",
                                syntax_->input, " they are: ", all.empty() ? "none" : all)
                         : "did you mean " + near + "?");
   }
@@ -284,11 +126,14 @@ class Reader {
   void read_option(const std::string& name) {
     if (name == "--help" || name == "-h") {
       line_.command = Command::help;
+      if (is_named_ || !line_.input.empty()) line_.topics = {std::string(syntax_->word)};
     } else if (name == "--version") {
       line_.command = Command::version;
     } else {
-      const auto option = std::find_if(syntax_->options.begin(), syntax_->options.end(),
-                                       [&](const Option& known) { return known.name == name; });
+      const auto option =
+          std::ranges::find_if(syntax_->options, [&](const Option& known) {
+            return known.name == name || (!name.empty() && known.short_name == name);
+          });
       if (option == syntax_->options.end()) refuse_option(name);
       std::visit([&](const auto& kind) { take(name, kind); }, option->kind);
     }
@@ -376,6 +221,7 @@ class Reader {
   std::vector<std::string> words_;
   size_t next_ = 0;
   const Syntax* syntax_ = &commands().front();
+  bool is_named_ = false;  // the command's word was typed
   CommandLine line_;
 };
 

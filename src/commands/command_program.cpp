@@ -31,6 +31,10 @@ int (*work_on_files(Command command))(const CommandLine&) {
       return import_weights;
     case Command::score:
       return score;
+    case Command::inputs:
+      return inputs;
+    case Command::manual:
+      return manual;
     default:
       return nullptr;
   }
@@ -43,7 +47,7 @@ int run(int argc, char** argv, const model::Catalogue& catalogue) {
   line.catalogue = &catalogue;
 
   // 2. Answer questions that need no peers.
-  if (line.command == Command::help) return answer(help_text(catalogue).c_str());
+  if (line.command == Command::help) return help(line);
   if (line.command == Command::version) {
     return answer(("zeroapp " + version() + "\n").c_str());
   }

@@ -28,7 +28,9 @@ enum class Command {
   import_weights,
   import_deepspeed,
   score,
+  inputs,
   help,
+  manual,
   version
 };
 
@@ -70,6 +72,8 @@ struct CommandLine {
   std::string format = "safetensors";   ///< export: or "hdf5"
   std::string dtype;                    ///< export: "fp32", "bf16", "fp16"; "" = as it was trained
   int64_t shard_bytes = 5'000'000'000;  ///< export: most bytes of a file
+  bool search = false;              ///< help: texts are searched for `topics`
+  std::vector<std::string> topics;  ///< help: a command or key; none = the program
   std::string output;  ///< import-deepspeed, calibrate, generate: a new file; "" = a default
   bool leave_out_unsupported = false;  ///< import-deepspeed, like the members below
   bool hf_defaults = false;
@@ -80,7 +84,16 @@ struct CommandLine {
 /// value or input file, and a word that is no key=value.
 CommandLine read_command_line(std::span<const char* const> words);
 
-std::string help_text(const model::Catalogue& catalogue);
+/// Prints the text of the program, of a command, or of a key or section of an input file. With
+/// --search, prints what has all the words. Throws Error(kUsage) naming the nearest topic.
+int help(const CommandLine& line);
+
+/// Lists the input files that come along, or prints one of them. Throws Error(kInput) if they are
+/// not beside the program, or none has that name.
+int inputs(const CommandLine& line);
+
+/// Writes manual pages and completions of shells to a new folder. Throws Error(kIo) if it exists.
+int manual(const CommandLine& line);
 
 /// Returns the release, and the commit that the build folder was configured at: "0.1.0 (07f5208)".
 std::string version();

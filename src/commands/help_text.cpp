@@ -1,105 +1,148 @@
-#include "src/commands/commands.hpp"
+#include "src/commands/help_text.hpp"
+
+#include <algorithm>
+
+#include "src/commands/columns.hpp"
+#include "src/config/import/rules.hpp"
+#include "zero/base/shared_files.hpp"
 #include "zero/base/text.hpp"
+#include "zero/plan/forecast.hpp"
 
 namespace zero::commands {
 namespace {
 
-constexpr const char* kCommands =
-    R"( on MPI ranks with ZeRO stages 0 to 3: a compiled, verified plan.
+using Rows = std::vector<std::pair<std::string, std::string>>;
 
-  mpirun --mca odls_base_sigkill_timeout 2 -n 2 zeroapp INPUT.toml [key=value ...]
-                                                      train; 4 s to save after Ctrl-C
-  zeroapp INPUT.toml [key=value ...] --dry-run        compile the plan and print it
-  zeroapp plan INPUT.toml [key=value ...]             memory, traffic, time: needs no peers or data
-      --ranks N            ranks to plan for (1)
-      --ranks-per-node M   of them on one node (as many as NAME or FILE has GPUs, else all)
-      --threads N          of each rank on a host (as run.threads or the machine says)
-      --machine NAME|FILE  host (default: with the rates of run.machine), titan_rtx_24g,
-                           rtx_3090_24g, v100_32g, a100_40g, a100_80g, h100_80g, h200_141g,
-                           b200_192g, or what calibrate wrote
-      --max-batch          the largest train_micro_batch_size_per_gpu that fits
-      --json               as one JSON object
-  zeroapp data INPUT.toml [key=value ...]             files, formats, samples, fingerprint
-      --steps A..B         and what the batches of these steps hold
-      --from DIR           of a run that goes on from there, perhaps with another batch
-      --ranks N            among N ranks (1)
-      --decode             with their text
-      --prepare DIR        write the documents of data.train as ids into DIR.documents, which
-                           data.train then names; goes on where a killed one ended
-      --json               as JSON, one object a sample with all its tokens
-  zeroapp doctor, mpirun -n 2 zeroapp doctor          what this machine and its set-up give a run
-      --scratch FOLDER     where to try writing (the current folder)
-      --nvme FOLDER        measure its disk and recommend [aio]
-      --card               only the NAME of plan --machine for this node's GPUs, or host
-      --json               as one JSON object
-  zeroapp calibrate, mpirun -n 2 zeroapp calibrate    measure a machine for plan --machine FILE
-      --nvme FOLDER        its disk too
-      --out FILE           a new file (machine.toml)
-  zeroapp eval DIR [key=value ...]                    loss on validation data, on any ranks
-      --scores FILE        of models with labels: class, label and scores of each sample
-      --json               as one JSON object
-  zeroapp generate DIR --prompt TEXT                  continue a text, or answer it
-      --prompt-file FILE   instead of --prompt
-      --input FILE         a text for each line of it, to --output FILE or standard output
-      --batch N            lines that are worked on at a time (8)
-      --first-line N       of the input, to go on behind texts that are there
-      --ids                ids of tokens in place of texts
-      --chat               talk with a model that answers; --persona TEXT says who it is
-                           ("your persona: " is put in front if its training had that)
-         What is not written below is what the model's generation_config.json says, else (this).
-      --tokens N           how many at most (200), or --max-length N with what was there before
-      --min-length N, --min-new-tokens N   no end before
-      --num-beams N        search with N beams (1)
-      --length-penalty P   of beams: above 0 longer texts are better (1)
-      --early-stopping W   of beams: no, yes or never (no)
-      --temperature T      0 takes the likeliest, 0.8 draws (0)
-      --top-k K            draw among the K likeliest, 0: all (all)
-      --top-p P            draw among the likeliest that together have probability P
-      --repetition-penalty R      tokens that are there already become less likely above 1
-      --no-repeat-ngram-size N    no N tokens in a row come twice
-      --encoder-no-repeat-ngram-size N    nor once if the source has them
-      --forced-bos-token-id I, --forced-eos-token-id I    the first token, the last possible one
-      --suppress-tokens I,J,...   never these; --begin-suppress-tokens: not at the beginning
-      --seed S             draw others
-  zeroapp score TEXTS REFERENCES [--json]             BLEU and exact matches, line by line
-  zeroapp ls DIR                                      checkpoints, and which one a run goes on from
-      --quick              without reading every block
-      --json               as one JSON object
-  zeroapp fsck DIR                                    checks every digest; status 4 if none verifies
-      --json               as one JSON object
-  zeroapp inspect A [B] [--json]                      tensors, statistics; how two of them differ
-  zeroapp export DIR OUT                              a checkpoint as Hugging Face has it
-      --format F           safetensors (default) or hdf5
-      --dtype T            fp32, bf16 or fp16 (as it was trained)
-      --max-shard-size S   of a file of weights (5GB)
-  zeroapp import-weights MODEL_DIR OUT                a Hugging Face )";
+std::string joined(const std::vector<std::string>& words, std::string_view otherwise) {
+  std::string out;
+  for (const std::string& word : words) out += (out.empty() ? "" : ", ") + word;
+  return out.empty() ? std::string(otherwise) : out;
+}
 
-constexpr const char* kMoreCommands =
-    R"( as a checkpoint of step 0
-  zeroapp import-deepspeed FILE [key=value ...]       DeepSpeed's or Accelerate's file to TOML
-      -o, --output NEW     into a new file
-      --leave-out-unsupported   keys that ask for what is not done, instead of refusing them
-      --hf-defaults        "auto" has the default of Transformers' TrainingArguments
-      -- WORDS             the launch line: its flags fill "auto" and win over Accelerate's file
-  zeroapp --help | --version
+std::string all_statuses() {
+  std::string out;
+  for (const Ending& ending : endings()) {
+    out += text(out.empty() ? "" : ", ", int(ending.exit), " ", ending.text);
+  }
+  return out;
+}
 
-DIR: a run, its folder of checkpoints, or one of them; of eval and generate also a model folder.
-inputs/reference.toml explains every key; )";
+std::string upper_first(std::string_view words) {
+  std::string out(words);
+  if (!out.empty() && out[0] >= 'a' && out[0] <= 'z') out[0] = char(out[0] - 'a' + 'A');
+  return out;
+}
 
-constexpr const char* kExitStatus =
-    R"( is a run of three minutes.
-Exit status: 0 finished, 2 usage or configuration, 3 input data, 4 no checkpoint that verifies,
-5 I/O, 6 does not fit in memory, 7 numerics, 8 ranks disagree, 9 in use, 10 hang, 11 internal.
-)";
+/// True if `words` have each of `wanted`, which are in lower case.
+bool has_all(const std::string& words, const std::vector<std::string>& wanted) {
+  const std::string low = in_lower_case(words);
+  return std::ranges::all_of(
+      wanted, [&](const std::string& word) { return low.find(word) != low.npos; });
+}
+
+/// Returns the first sentence of a text, or its first 200 characters.
+std::string beginning(const std::string& words) {
+  constexpr size_t kMost = 200;
+  const size_t end = words.find(". ");
+  if (end != words.npos && end < kMost) return words.substr(0, end + 1);
+  return words.size() > kMost ? words.substr(0, words.rfind(' ', kMost)) + " ..." : words;
+}
 
 }  // namespace
 
-std::string help_text(const model::Catalogue& catalogue) {
-  const std::string models = catalogue.titles();
-  return text("zeroapp trains a ", models, kCommands, models, kMoreCommands,
-              catalogue.models.front().example_input, kExitStatus);
+std::string spelling(const Option& option) {
+  return text(option.short_name, option.short_name.empty() ? "" : ", ", option.name,
+              option.argument.empty() ? "" : " ", option.argument);
 }
 
-std::string version() { return ZERO_VERSION; }
+std::string words_about(const Option& option) {
+  if (option.fallback.empty()) return std::string(option.text);
+  return text(option.text, " (", option.fallback, ")");
+}
+
+std::string exit_statuses(const Syntax& command) {
+  std::vector<Exit> ends = command.ends;
+  ends.insert(ends.end(), {Exit::kFinished, Exit::kUsage, Exit::kInternal});
+  std::ranges::sort(ends);
+  std::string out;
+  for (const Exit end : ends) out += text(out.empty() ? "" : ", ", int(end), " ", text_of(end));
+  return out;
+}
+
+std::string sentences_about(const Syntax& command) {
+  std::string out = text(upper_first(command.title), ".");
+  if (!command.meaning.empty()) out += text(" ", command.meaning);
+  if (command.command == Command::plan) out += text(" Names of machines: ", plan::card_names(), ".");
+  return out;
+}
+
+std::string program_help(const model::Catalogue& catalogue) {
+  std::string out = wrapped(text("zeroapp trains a ", catalogue.titles(),
+                                 " on MPI ranks with ZeRO stages 0 to 3: a compiled, verified "
+                                 "plan."),
+                            0, 0);
+  out += "\n";
+  Rows rows;
+  for (const Syntax& command : commands()) rows.emplace_back(command.word, command.title);
+  out += two_columns(rows);
+  const std::string example = shared_file(catalogue.models.front().example_input);
+  out += text("\n  mpirun --mca odls_base_sigkill_timeout 2 -n 2 zeroapp ", example,
+              "  (4 s to save after Ctrl-C)\n  zeroapp plan ", example, " --ranks 8\n\n");
+  out += "zeroapp COMMAND --help, zeroapp help KEY, zeroapp help --search WORDS, zeroapp --version\n";
+  return out + wrapped(text("Exit status: ", all_statuses(), "."), 0, 0);
+}
+
+std::string command_help(const Syntax& command) {
+  std::string out = text(usage(command), "\n  ", wrapped(sentences_about(command), 2, 2));
+  Rows rows;
+  for (const Option& option : command.options) {
+    rows.emplace_back(spelling(option), words_about(option));
+  }
+  if (!rows.empty()) out += text("\n", two_columns(rows));
+  out += "\nExamples:\n";
+  for (const std::string_view example : command.examples) out += text("  ", example, "\n");
+  return out + wrapped(text("Exit status: ", exit_statuses(command), "."), 0, 0);
+}
+
+std::string key_text(const KeyHelp& key) {
+  std::string out = text(key.key, "\n");
+  for (const std::string& words : {key.group, key.text}) {
+    if (!words.empty()) out += text("  ", wrapped(words, 2, 2));
+  }
+  Rows rows = {{"default", key.fallback}, {"legal", key.legal}};
+  if (!key.values.empty() && key.legal == "text") rows.emplace_back("known", joined(key.values, ""));
+  if (!key.remark.empty()) rows.emplace_back("remark", key.remark);
+  rows.emplace_back("acts with", key.acts_with.empty() ? "any setting" : key.acts_with);
+  rows.emplace_back("DeepSpeed", joined(key.deepspeed, "has no such key"));
+  rows.emplace_back("Transformers", joined(key.transformers, "has no such name"));
+  return out + two_columns(rows);
+}
+
+std::string list_of_keys(const std::vector<KeyHelp>& keys) {
+  Rows rows;
+  for (const KeyHelp& key : keys) rows.emplace_back(key.key, beginning(key.text));
+  return two_columns(rows);
+}
+
+std::string search_text(const std::vector<KeyHelp>& keys, const std::vector<std::string>& words) {
+  std::vector<std::string> wanted;
+  for (const std::string& word : words) wanted.push_back(in_lower_case(word));
+  Rows rows;
+  for (const Syntax& command : commands()) {
+    if (has_all(text(command.word, " ", sentences_about(command)), wanted)) {
+      rows.emplace_back(text("zeroapp ", command.word), command.title);
+    }
+    for (const Option& option : command.options) {
+      if (!has_all(text(option.name, " ", option.text), wanted)) continue;
+      rows.emplace_back(text("zeroapp ", command.word, " ", option.name), words_about(option));
+    }
+  }
+  for (const KeyHelp& key : keys) {
+    const std::string names = text(joined(key.deepspeed, ""), " ", joined(key.transformers, ""));
+    if (!has_all(text(key.key, " ", key.group, " ", key.text, " ", names), wanted)) continue;
+    rows.emplace_back(key.key, beginning(key.text));
+  }
+  return rows.empty() ? "" : two_columns(rows);
+}
 
 }  // namespace zero::commands

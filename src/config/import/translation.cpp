@@ -8,6 +8,7 @@
 #include "src/config/field_text.hpp"
 #include "src/config/key_assignment.hpp"
 #include "zero/base/error.hpp"
+#include "zero/base/shared_files.hpp"
 #include "zero/base/text.hpp"
 #include "zero/config/schedule.hpp"
 
@@ -63,7 +64,8 @@ void Translation::give(std::span<const std::string> overrides) {
     std::string wrong = has(key) ? "stands twice on the command line; keep one" : "";
     TomlValue value;
     if (equals == argument.npos || !field) {
-      wrong = "is no key=value of an input file; inputs/reference.toml lists every key";
+      wrong = text("is no key=value of an input file; ", shared_file("inputs/reference.toml"),
+                   " lists every key");
     } else if (wrong.empty() && parse_toml_word(argument.substr(equals + 1), value, wrong)) {
       wrong = assign(*field, value);
     }
