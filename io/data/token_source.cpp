@@ -30,7 +30,8 @@ constexpr int64_t kMostEntries = 50257;
 
 std::string make_command(const TokenOptions& options, const std::string& source,
                          const std::string& tokens) {
-  const std::string command = text(shared_file("tools/data/make_tokens.sh"), " ", source, " ", tokens);
+  const std::string command =
+      text(shared_file("tools/data/make_tokens.sh"), " ", source, " ", tokens);
   if (options.tokenizer == "bytes") return command;
   const int64_t entries = std::min(options.vocab_size, kMostEntries);
   return text(command, " ", options.tokenizer, " ", entries);

@@ -130,10 +130,9 @@ class Reader {
     } else if (name == "--version") {
       line_.command = Command::version;
     } else {
-      const auto option =
-          std::ranges::find_if(syntax_->options, [&](const Option& known) {
-            return known.name == name || (!name.empty() && known.short_name == name);
-          });
+      const auto option = std::ranges::find_if(syntax_->options, [&](const Option& known) {
+        return known.name == name || (!name.empty() && known.short_name == name);
+      });
       if (option == syntax_->options.end()) refuse_option(name);
       std::visit([&](const auto& kind) { take(name, kind); }, option->kind);
     }

@@ -31,8 +31,9 @@ Syntax train_syntax() {
   return {.word = "train",
           .command = Command::train,
           .input = kInput,
-          .meaning = "The word train may be left out. A launcher starts the ranks; a second start "
-                     "goes on from the last checkpoint.",
+          .meaning =
+              "The word train may be left out. A launcher starts the ranks; a second start "
+              "goes on from the last checkpoint.",
           .title = "trains on the ranks of a launcher",
           .options = {{.name = "--dry-run",
                        .argument = "",
@@ -62,7 +63,7 @@ std::vector<Option> plan_options() {
       {.name = "--machine",
        .argument = "NAME|FILE",
        .kind = &Line::machine,
-       .text = "a file of calibrate, a name below, or host",
+       .text = "a file of calibrate, a name above, or host",
        .fallback = "host, by run.machine"},
       {.name = "--max-batch",
        .argument = "",
@@ -299,9 +300,10 @@ Syntax import_deepspeed_syntax() {
   return {.word = "import-deepspeed",
           .command = Command::import_deepspeed,
           .input = "FILE",
-          .meaning = "FILE is a JSON file of DeepSpeed, or a YAML or JSON file of Accelerate. Words "
-                     "behind -- are the launch line: its flags fill \"auto\" and win over "
-                     "Accelerate's file.",
+          .meaning =
+              "FILE is a JSON file of DeepSpeed, or a YAML or JSON file of Accelerate. Words "
+              "behind -- are the launch line: its flags fill \"auto\" and win over "
+              "Accelerate's file.",
           .title = "a file of DeepSpeed or Accelerate as an input file",
           .options = {{.name = "--output",
                        .argument = "NEW",
@@ -339,8 +341,9 @@ Syntax help_syntax() {
   return {.word = "help",
           .command = Command::help,
           .input = "[COMMAND|KEY]",
-          .meaning = "A key may be named by its last part, its [section], or as DeepSpeed or "
-                     "Transformers call it.",
+          .meaning =
+              "A key may be named by its last part, its [section], or as DeepSpeed or "
+              "Transformers call it.",
           .title = "explains a command, a key or a section of an input file",
           .options = {{.name = "--search",
                        .argument = "WORDS",

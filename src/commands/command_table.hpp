@@ -54,13 +54,13 @@ struct Syntax {
   Command command;
   std::string_view input = "";    ///< "DIR"; in brackets if it may be absent; "" = none
   std::string_view meaning = "";  ///< of the input, in a sentence
-  std::string_view title;         ///< one line
+  std::string_view title = "";    ///< one line
   std::vector<Option> options = {};
   Second second = Second::none;
   std::string_view second_name = "";
   std::vector<std::string> CommandLine::*trailing = nullptr;  ///< takes all words after "--"
-  std::vector<std::string_view> examples;                     ///< three
-  std::vector<Exit> ends;                                     ///< statuses besides 0, 2 and 11
+  std::vector<std::string_view> examples = {};                ///< three
+  std::vector<Exit> ends = {};                                ///< statuses besides 0, 2 and 11
 
   bool needs_input() const { return !input.empty() && input[0] != '['; }
 };

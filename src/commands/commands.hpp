@@ -72,8 +72,8 @@ struct CommandLine {
   std::string format = "safetensors";   ///< export: or "hdf5"
   std::string dtype;                    ///< export: "fp32", "bf16", "fp16"; "" = as it was trained
   int64_t shard_bytes = 5'000'000'000;  ///< export: most bytes of a file
-  bool search = false;              ///< help: texts are searched for `topics`
-  std::vector<std::string> topics;  ///< help: a command or key; none = the program
+  bool search = false;                  ///< help: texts are searched for `topics`
+  std::vector<std::string> topics;      ///< help: a command or key; none = the program
   std::string output;  ///< import-deepspeed, calibrate, generate: a new file; "" = a default
   bool leave_out_unsupported = false;  ///< import-deepspeed, like the members below
   bool hf_defaults = false;

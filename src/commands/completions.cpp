@@ -40,7 +40,9 @@ WordTable options_table() {
 /// no shell knows.
 std::string words_behind(const Option& option) {
   std::vector<std::string> words = words_of(option);
-  const auto takes = [&](const char* what) { return option.argument.find(what) != option.argument.npos; };
+  const auto takes = [&](const char* what) {
+    return option.argument.find(what) != option.argument.npos;
+  };
   if (takes("FILE") || takes("FOLDER") || takes("DIR") || takes("NEW")) words.emplace_back(kFiles);
   if (takes("NAME")) {
     std::string names = plan::card_names();
@@ -127,7 +129,7 @@ _zeroapp_offer() {  # WORDS: those that begin as the typed word, and files where
       compopt -o filenames 2> /dev/null
       mapfile -t found < <(compgen -f -- "$current")
       COMPREPLY+=("${found[@]}")
-    elif [[ $each == "$current"* ]]; then
+    elif [[ $each != @none && $each == "$current"* ]]; then
       COMPREPLY+=("$each")
     fi
   done
@@ -178,8 +180,8 @@ complete -F _zeroapp zeroapp
 
 constexpr const char* kZsh = R"script(
 _zeroapp_offer() {  # WORDS...: these, and files where @files is one
-  local -a plain=(${@:#@files})
-  if [[ ${#plain} -lt $# ]]; then _files; fi
+  local -a plain=(${@:#@*})
+  if (( ${@[(Ie)@files]} )); then _files; fi
   if [[ ${#plain} -gt 0 ]]; then compadd -- $plain; fi
 }
 

@@ -17,7 +17,8 @@ std::vector<Option> search_options() {
       {"--tokens", "N", tokens(&Rules::max_new_tokens, 1), "how many at most", "200"},
       {"--max-length", "N", tokens(&Rules::max_length, 1), "likewise, with what was there before"},
       {"--min-length", "N", tokens(&Rules::min_length, 0), "no end before, with what was there"},
-      {"--min-new-tokens", "N", tokens(&Rules::min_new_tokens, 0), "no end before so many new ones"},
+      {"--min-new-tokens", "N", tokens(&Rules::min_new_tokens, 0),
+       "no end before so many new ones"},
       {"--num-beams", "N", Count{&Rules::num_beams, 1, 1000, "number of beams"},
        "search with N beams", "1"},
       {"--length-penalty", "P", Real{&Rules::length_penalty, -100, 100},
@@ -41,8 +42,8 @@ std::vector<Option> search_options() {
 /// Returns the options by which tokens are drawn.
 std::vector<Option> draw_options() {
   return {
-      {"--temperature", "T", Real{&Rules::temperature, 0, 100},
-       "0 takes the likeliest, 0.8 draws", "0"},
+      {"--temperature", "T", Real{&Rules::temperature, 0, 100}, "0 takes the likeliest, 0.8 draws",
+       "0"},
       {"--top-k", "K", tokens(&Rules::top_k, 0), "draw among the K likeliest, 0: all", "all"},
       {"--top-p", "P", Real{&Rules::top_p, 0, 1},
        "draw among the likeliest that together have probability P"},

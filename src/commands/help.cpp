@@ -49,8 +49,8 @@ std::string asked_text(const CommandLine& line) {
   for (const std::string& topic : line.topics) {
     const std::vector<KeyHelp> found = keys_called(keys, topic);
     if (found.empty()) refuse_topic(topic, keys);
-    out += text(out.empty() ? "" : "\n", found.size() == 1 ? key_text(found[0])
-                                                           : list_of_keys(found));
+    out +=
+        text(out.empty() ? "" : "\n", found.size() == 1 ? key_text(found[0]) : list_of_keys(found));
   }
   return out;
 }

@@ -1,9 +1,10 @@
 #include "src/commands/help_text.hpp"
 
 #include <algorithm>
+#include <cctype>
+#include <cstdint>
 
 #include "src/commands/columns.hpp"
-#include "src/config/import/rules.hpp"
 #include "zero/base/shared_files.hpp"
 #include "zero/base/text.hpp"
 #include "zero/plan/forecast.hpp"
@@ -33,11 +34,16 @@ std::string upper_first(std::string_view words) {
   return out;
 }
 
+std::string in_lower_case(std::string words) {
+  for (char& c : words) c = char(std::tolower(uint8_t(c)));
+  return words;
+}
+
 /// True if `words` have each of `wanted`, which are in lower case.
 bool has_all(const std::string& words, const std::vector<std::string>& wanted) {
   const std::string low = in_lower_case(words);
-  return std::ranges::all_of(
-      wanted, [&](const std::string& word) { return low.find(word) != low.npos; });
+  return std::ranges::all_of(wanted,
+                             [&](const std::string& word) { return low.find(word) != low.npos; });
 }
 
 /// Returns the first sentence of a text, or its first 200 characters.
@@ -72,7 +78,8 @@ std::string exit_statuses(const Syntax& command) {
 std::string sentences_about(const Syntax& command) {
   std::string out = text(upper_first(command.title), ".");
   if (!command.meaning.empty()) out += text(" ", command.meaning);
-  if (command.command == Command::plan) out += text(" Names of machines: ", plan::card_names(), ".");
+  if (command.command == Command::plan)
+    out += text(" Names of machines: ", plan::card_names(), ".");
   return out;
 }
 
@@ -87,8 +94,9 @@ std::string program_help(const model::Catalogue& catalogue) {
   out += two_columns(rows);
   const std::string example = shared_file(catalogue.models.front().example_input);
   out += text("\n  mpirun --mca odls_base_sigkill_timeout 2 -n 2 zeroapp ", example,
-              "  (4 s to save after Ctrl-C)\n  zeroapp plan ", example, " --ranks 8\n\n");
-  out += "zeroapp COMMAND --help, zeroapp help KEY, zeroapp help --search WORDS, zeroapp --version\n";
+              "\n  zeroapp plan ", example, " --ranks 8\n\n",
+              "The first is a run of three minutes. Of zeroapp more is told by: COMMAND --help,\n"
+              "help KEY, help --search WORDS, --version, man zeroapp.\n");
   return out + wrapped(text("Exit status: ", all_statuses(), "."), 0, 0);
 }
 
@@ -110,7 +118,8 @@ std::string key_text(const KeyHelp& key) {
     if (!words.empty()) out += text("  ", wrapped(words, 2, 2));
   }
   Rows rows = {{"default", key.fallback}, {"legal", key.legal}};
-  if (!key.values.empty() && key.legal == "text") rows.emplace_back("known", joined(key.values, ""));
+  if (!key.values.empty() && key.legal == "text")
+    rows.emplace_back("known", joined(key.values, ""));
   if (!key.remark.empty()) rows.emplace_back("remark", key.remark);
   rows.emplace_back("acts with", key.acts_with.empty() ? "any setting" : key.acts_with);
   rows.emplace_back("DeepSpeed", joined(key.deepspeed, "has no such key"));

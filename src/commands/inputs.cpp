@@ -67,10 +67,9 @@ std::string content_of(const std::string& folder, const std::string& name) {
 std::string with_installed_paths(std::string content) {
   const std::string folder = shared_folder();
   if (folder.empty()) return content;
-  for (const auto& [name, installed] :
-       {std::pair<std::string, std::string>("./zeroapp", "zeroapp"),
-        {" inputs/", text(" ", folder, "/inputs/")},
-        {" tools/data/", text(" ", folder, "/tools/data/")}}) {
+  for (const auto& [name, installed] : {std::pair<std::string, std::string>("./zeroapp", "zeroapp"),
+                                        {" inputs/", text(" ", folder, "/inputs/")},
+                                        {" tools/data/", text(" ", folder, "/tools/data/")}}) {
     for (size_t at = 0; (at = content.find(name, at)) != content.npos; at += installed.size())
       content.replace(at, name.size(), installed);
   }

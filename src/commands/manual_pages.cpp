@@ -17,6 +17,8 @@ std::string plain(std::string_view words) {
       out += "\\-";
     } else if (c == '\'') {
       out += "\\(aq";
+    } else if (c == '"') {
+      out += "\\(dq";
     } else {
       out += c;
     }
@@ -70,7 +72,12 @@ std::string joined(const std::vector<std::string>& words) {
 
 /// Returns the entry of a key in zeroapp-input(5).
 std::string entry_of(const KeyHelp& key) {
-  std::string words = text(key.text, key.text.empty() ? "" : " ", "Legal: ", key.legal, ".");
+  const bool ends = key.text.ends_with('.');
+  std::string words = text(key.text,
+                           key.text.empty() ? ""
+                           : ends           ? " "
+                                            : ". ",
+                           "Legal: ", key.legal, ".");
   if (!key.remark.empty()) words += text(" Remark: ", key.remark, ".");
   if (!key.acts_with.empty()) words += text(" Acts with: ", key.acts_with, ".");
   if (!key.deepspeed.empty()) words += text(" DeepSpeed: ", joined(key.deepspeed), ".");

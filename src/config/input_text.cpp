@@ -31,7 +31,8 @@ std::string why_unread(const ModelTable& models, const std::filesystem::path& pa
     if (meant) stems.push_back(stem);
   }
   const std::string installed = shared_file(path.string());
-  if (installed != path) return text("is not there; did you mean ", installed, "?");
+  if (installed != path && path.extension() == ".toml")
+    return text("is not there; did you mean ", installed, "?");
   std::sort(stems.begin(), stems.end());
   const std::string near = nearest_key(path.stem().string(), stems);
   if (near.empty()) {

@@ -7,13 +7,22 @@
 namespace zero {
 namespace {
 
+/// True if a line of a comment begins the sentence that says when to change the key.
+bool begins_advice(std::string_view words) {
+  for (const std::string_view verb : {"Write ", "Raise ", "Lower ", "Change ", "As "}) {
+    if (words.starts_with(verb)) return true;
+  }
+  return false;
+}
+
 /// Appends the words behind the # of a comment.
 void add_words(std::string& out, std::string_view comment) {
   const size_t begin = comment.find_first_not_of("# ");
   if (begin == comment.npos) return;
   const size_t end = comment.find_last_not_of(kBlanks);
-  if (!out.empty()) out += ' ';
-  out += comment.substr(begin, end - begin + 1);
+  const std::string_view words = comment.substr(begin, end - begin + 1);
+  if (!out.empty()) out += begins_advice(words) && !out.ends_with('.') ? ". " : " ";
+  out += words;
 }
 
 /// Returns the index of the # that begins a comment, or the size of the line.

@@ -2,16 +2,33 @@
 #include "zero/base/shared_files.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
-
-#include "tests/support/scratch_folder.hpp"
 
 namespace zero {
 namespace {
 
 namespace fs = std::filesystem;
+
+/// A folder that goes away with the object.
+class Prefix {
+ public:
+  Prefix()
+      : path_(fs::canonical(fs::temp_directory_path()) /
+              ("zero-shared-" + std::to_string(getpid()))) {
+    fs::remove_all(path_);
+    fs::create_directory(path_);
+  }
+  ~Prefix() { fs::remove_all(path_); }
+  Prefix(const Prefix&) = delete;
+  Prefix& operator=(const Prefix&) = delete;
+  fs::path operator/(const char* name) const { return path_ / name; }
+
+ private:
+  fs::path path_;
+};
 
 std::string made(const fs::path& path) {
   fs::create_directories(path.parent_path());
@@ -20,8 +37,7 @@ std::string made(const fs::path& path) {
 }
 
 TEST(SharedFile, LiesBesideTheFolderOfTheProgram) {
-  const testing_support::ScratchFolder folder("shared_files");
-  const fs::path prefix = fs::canonical(folder.path());
+  const Prefix prefix;
   const std::string program = made(prefix / "bin/zeroapp");
   EXPECT_EQ(shared_file("inputs/a.toml", program), "inputs/a.toml") << "nothing is installed";
   EXPECT_EQ(shared_folder(program), "");
@@ -32,8 +48,7 @@ TEST(SharedFile, LiesBesideTheFolderOfTheProgram) {
 }
 
 TEST(SharedFile, IsFoundThroughALinkToTheProgram) {
-  const testing_support::ScratchFolder folder("shared_files_link");
-  const fs::path prefix = fs::canonical(folder.path());
+  const Prefix prefix;
   made(prefix / "real/bin/zeroapp");
   const std::string input = made(prefix / "real/share/zeroapp/inputs/a.toml");
   fs::create_symlink(prefix / "real/bin/zeroapp", prefix / "zeroapp");

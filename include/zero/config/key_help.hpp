@@ -11,17 +11,17 @@ namespace zero {
 
 /// A key in words. Its text is that of inputs/reference.toml.
 struct KeyHelp {
-  std::string key;      ///< "zero.stage"
-  std::string section;  ///< "zero"; "" at the top level
-  std::string text;
-  std::string group;      ///< what the reference says above a group of keys, at the first of them
-  std::string fallback;   ///< default, as a file writes it
-  std::string legal;      ///< legal values in words
-  std::string remark;     ///< reason of a fixed value, or addition to the legal values
-  std::string acts_with;  ///< settings of other keys under which it acts; "" = always
-  std::vector<std::string> values;        ///< legal words, as a command line has them
-  std::vector<std::string> deepspeed;     ///< DeepSpeed's names: "zero_optimization.stage"
-  std::vector<std::string> transformers;  ///< flags of Transformers: "--learning_rate"
+  std::string key = {};      ///< "zero.stage"
+  std::string section = {};  ///< "zero"; "" at the top level
+  std::string text = {};
+  std::string group = {};  ///< what the reference says above a group of keys, at the first of them
+  std::string fallback = {};   ///< default, as a file writes it
+  std::string legal = {};      ///< legal values in words
+  std::string remark = {};     ///< reason of a fixed value, or addition to the legal values
+  std::string acts_with = {};  ///< settings of other keys under which it acts; "" = always
+  std::vector<std::string> values = {};        ///< legal words, as a command line has them
+  std::vector<std::string> deepspeed = {};     ///< DeepSpeed's names: "zero_optimization.stage"
+  std::vector<std::string> transformers = {};  ///< flags of Transformers: "--learning_rate"
 };
 
 /// Returns every key of an input file, in the order of the catalogue.
