@@ -30,12 +30,8 @@ install(DIRECTORY tools/data DESTINATION ${share}/tools USE_SOURCE_PERMISSIONS
 install(FILES tools/common.sh DESTINATION ${share}/tools)
 install(PROGRAMS tools/nccl_on_one_gpu.sh DESTINATION ${share}/tools)
 
-# The program writes its manual and its completions when it is linked. A program for another machine
-# cannot be started here, and is installed without them.
+# A program for another machine cannot be started here, and is installed without its manual.
 set(manual ${CMAKE_CURRENT_BINARY_DIR}/manual)
-add_custom_command(TARGET zeroapp POST_BUILD VERBATIM
-                   COMMAND ${CMAKE_COMMAND} -D program=$<TARGET_FILE:zeroapp> -D manual=${manual}
-                           -P ${PROJECT_SOURCE_DIR}/cmake/manual.cmake)
 install(DIRECTORY ${manual}/man1 ${manual}/man5 DESTINATION share/man OPTIONAL)
 foreach(pair "zeroapp.bash;share/bash-completion/completions" "_zeroapp;share/zsh/site-functions"
              "zeroapp.fish;share/fish/vendor_completions.d")

@@ -174,6 +174,7 @@ if(NOT ZERO_SANITIZE)
   zero_test_program(stopped_rank 1 "whoever is stopped is missed" $<TARGET_FILE:fault_calls>)
   add_library(other_hosts MODULE support/other_hosts.cpp)
   zero_test_program(nodes 3 "plans know their nodes" $<TARGET_FILE:other_hosts>)
+  zero_test_program(install 2 "installed it needs no tree")
   zero_test_program(memory 1 "bytes as planned")
   zero_test_part(memory_of_families memory 2 "bytes as planned" families)
   zero_test_program(allocations 2 "no step allocates" $<TARGET_FILE:count_malloc>

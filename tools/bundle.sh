@@ -5,7 +5,7 @@
 # a GPU, a driver, CUDA's libraries and nothing else it also has the tests of build/cuda-release,
 # which tools/gpu_check.sh runs.
 # usage: tools/bundle.sh [--base PROGRAM]   (into build/bundle; at most 60 MB)
-#        tools/bundle.sh --host [--from BUILD] [--to FOLDER]
+#        tools/bundle.sh --host [--from BUILD] [--to FOLDER]   (at most 100 MB)
 #   --base  a zeroapp of an earlier commit, built for GPUs, which tools/next_visit.sh times beside
 #           this one
 #   --host  without a GPU, and without tests: of BUILD, a folder that is built already, else of
@@ -129,6 +129,7 @@ elif [ -z "$host" ]; then
   build_cuda zeroapp "${gpu_tests[@]}" "$gpu_rates"
   built=$cuda_folder
 fi
+if [ -n "$host" ]; then most_megabytes=100; fi  # oneDNN has 44 of them
 [ -x "$built/src/zeroapp" ] || fail 2 "$built: has no src/zeroapp"
 # What lies in a folder of another purpose stays.
 if [ -e "$bundle" ] && [ ! -e "$bundle/SHA256SUMS" ] && [ "$bundle" != "$root/build/bundle" ]; then
