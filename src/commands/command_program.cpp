@@ -32,9 +32,9 @@ int (*work_on_files(Command command))(const CommandLine&) {
     case Command::score:
       return score;
     case Command::inputs:
-      return inputs;
+      return usage::inputs;
     case Command::manual:
-      return manual;
+      return usage::manual;
     default:
       return nullptr;
   }
@@ -42,12 +42,12 @@ int (*work_on_files(Command command))(const CommandLine&) {
 
 int run(int argc, char** argv, const model::Catalogue& catalogue) {
   // 1. Read the command line.
-  CommandLine line = read_command_line({argv + 1, argv + argc});
+  CommandLine line = usage::read_command_line({argv + 1, argv + argc});
   line.program = argv[0];
   line.catalogue = &catalogue;
 
   // 2. Answer questions that need no peers.
-  if (line.command == Command::help) return help(line);
+  if (line.command == Command::help) return usage::help(line);
   if (line.command == Command::version) {
     return answer(("zeroapp " + version() + "\n").c_str());
   }

@@ -8,7 +8,6 @@
 #include "src/config/field_text.hpp"
 #include "src/config/key_assignment.hpp"
 #include "zero/base/error.hpp"
-#include "zero/base/shared_files.hpp"
 #include "zero/base/text.hpp"
 #include "zero/config/schedule.hpp"
 
@@ -64,8 +63,7 @@ void Translation::give(std::span<const std::string> overrides) {
     std::string wrong = has(key) ? "stands twice on the command line; keep one" : "";
     TomlValue value;
     if (equals == argument.npos || !field) {
-      wrong = text("is no key=value of an input file; ", shared_file("inputs/reference.toml"),
-                   " lists every key");
+      wrong = "is no key=value of an input file; zeroapp inputs reference lists every key";
     } else if (wrong.empty() && parse_toml_word(argument.substr(equals + 1), value, wrong)) {
       wrong = assign(*field, value);
     }

@@ -1,5 +1,5 @@
 // Ranks: 1
-#include "src/commands/command_table.hpp"
+#include "zero/usage/command_table.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,12 +7,12 @@
 #include <algorithm>
 #include <sstream>
 
-#include "src/commands/completions.hpp"
-#include "src/commands/help_text.hpp"
-#include "src/commands/manual_pages.hpp"
+#include "src/usage/completions.hpp"
+#include "src/usage/help_text.hpp"
+#include "src/usage/manual_pages.hpp"
 #include "tests/support/refusal.hpp"
 
-namespace zero::commands {
+namespace zero::usage {
 namespace {
 
 using ::testing::HasSubstr;
@@ -167,4 +167,4 @@ TEST(ManualPages, BeginNoLineWithAWordOfTheFormatter) {
 }
 
 }  // namespace
-}  // namespace zero::commands
+}  // namespace zero::usage

@@ -1,10 +1,12 @@
+#include "zero/usage/help.hpp"
+
 #include <cstdio>
 
-#include "src/commands/help_text.hpp"
+#include "src/usage/help_text.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
 
-namespace zero::commands {
+namespace zero::usage {
 namespace {
 
 std::string joined(const std::vector<std::string>& words) {
@@ -64,4 +66,4 @@ int help(const CommandLine& line) {
 
 std::string version() { return ZERO_VERSION; }
 
-}  // namespace zero::commands
+}  // namespace zero::usage

@@ -1,10 +1,11 @@
-#include "src/commands/manual_pages.hpp"
+#include "src/usage/manual_pages.hpp"
 
 #include <algorithm>
 
-#include "src/commands/help_text.hpp"
+#include "src/usage/help_text.hpp"
+#include "zero/usage/help.hpp"
 
-namespace zero::commands {
+namespace zero::usage {
 namespace {
 
 /// Returns words that a formatter shows as they are.
@@ -129,7 +130,7 @@ std::string input_page(const std::vector<KeyHelp>& keys) {
       "section.key=value on the command line wins over it. Nothing is ignored: an unknown key is "
       "an error, and so is one without effect.";
   page += section("DESCRIPTION", plain(about) + "\n");
-  page += section("EXAMPLE", shown({"[model]", "name = \"gpt2\"", "", "[zero]", "stage = 3"}));
+  page += section("EXAMPLE", shown({"[zero]", "stage = 3", "", "[run]", "steps = 1000"}));
   std::string section_name, entries;
   for (const KeyHelp& key : keys) {
     if (key.section != section_name) {
@@ -143,4 +144,4 @@ std::string input_page(const std::vector<KeyHelp>& keys) {
   return page + section(section_name, entries) + see_also({"zeroapp(1)", "zeroapp-help(1)"});
 }
 
-}  // namespace zero::commands
+}  // namespace zero::usage

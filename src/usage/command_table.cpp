@@ -1,11 +1,11 @@
-#include "src/commands/command_table.hpp"
+#include "zero/usage/command_table.hpp"
 
 #include <algorithm>
 
 #include "zero/comm/communicator.hpp"
 #include "zero/launch/thread_room.hpp"
 
-namespace zero::commands {
+namespace zero::usage {
 namespace {
 
 using Line = CommandLine;
@@ -83,7 +83,7 @@ Syntax plan_syntax() {
           .second = Second::settings,
           .examples = {"zeroapp plan INPUT.toml --ranks 8 --machine h100_80g zero.stage=3",
                        "zeroapp plan INPUT.toml --max-batch",
-                       "zeroapp plan INPUT.toml --json model.name=gpt2-xl"},
+                       "zeroapp plan INPUT.toml --json model.dropout=0"},
           .ends = {Exit::kInput, Exit::kDoesNotFit}};
 }
 
@@ -174,8 +174,8 @@ Syntax eval_syntax() {
                        .text = "of models with labels: class, label and scores of each sample"},
                       json()},
           .second = Second::settings,
-          .examples = {"zeroapp eval runs/gpt2_nano",
-                       "mpirun -n 2 zeroapp eval runs/gpt2_nano data.validation=held_out.txt",
+          .examples = {"zeroapp eval runs/mine",
+                       "mpirun -n 2 zeroapp eval runs/mine data.validation=held_out.txt",
                        "zeroapp eval MODEL data.train=a.txt data.validation_fraction=0.1 --json"},
           .ends = {Exit::kInput, Exit::kNoCheckpoint, Exit::kIo, Exit::kDoesNotFit,
                    Exit::kRanksDisagree, Exit::kDevice}};
@@ -189,9 +189,9 @@ Syntax generate_syntax() {
           .title = "continues a text, or answers it",
           .options = generate_options(),
           .second = Second::settings,
-          .examples = {"zeroapp generate runs/gpt2_nano --prompt \"In the beginning\"",
-                       "zeroapp generate runs/t5 --input questions.txt --output answers.txt",
-                       "zeroapp generate runs/blenderbot --chat --temperature 0.8"},
+          .examples = {"zeroapp generate runs/mine --prompt \"In the beginning\"",
+                       "zeroapp generate runs/mine --input questions.txt --output answers.txt",
+                       "zeroapp generate runs/mine --chat --temperature 0.8"},
           .ends = {Exit::kInput, Exit::kNoCheckpoint, Exit::kIo, Exit::kDoesNotFit, Exit::kDevice}};
 }
 
@@ -222,8 +222,8 @@ Syntax ls_syntax() {
                        .kind = &Line::quick,
                        .text = "without reading every block"},
                       json()},
-          .examples = {"zeroapp ls runs/gpt2_nano", "zeroapp ls runs/gpt2_nano --quick",
-                       "zeroapp ls runs/gpt2_nano/checkpoints --json"},
+          .examples = {"zeroapp ls runs/mine", "zeroapp ls runs/mine --quick",
+                       "zeroapp ls runs/mine/checkpoints --json"},
           .ends = {Exit::kInput, Exit::kIo}};
 }
 
@@ -234,8 +234,8 @@ Syntax fsck_syntax() {
           .meaning = kStored,
           .title = "checks every digest of checkpoints",
           .options = {json()},
-          .examples = {"zeroapp fsck runs/gpt2_nano", "zeroapp fsck runs/gpt2_nano --json",
-                       "zeroapp fsck runs/gpt2_nano/checkpoints/step-00000005"},
+          .examples = {"zeroapp fsck runs/mine", "zeroapp fsck runs/mine --json",
+                       "zeroapp fsck runs/mine/checkpoints/step-00000005"},
           .ends = {Exit::kInput, Exit::kNoCheckpoint, Exit::kIo}};
 }
 
@@ -248,7 +248,7 @@ Syntax inspect_syntax() {
           .options = {json()},
           .second = Second::optional,
           .second_name = "B",
-          .examples = {"zeroapp inspect runs/gpt2_nano", "zeroapp inspect MODEL runs/gpt2_nano",
+          .examples = {"zeroapp inspect runs/mine", "zeroapp inspect MODEL runs/mine",
                        "zeroapp inspect MODEL --json"},
           .ends = {Exit::kInput, Exit::kNoCheckpoint, Exit::kIo}};
 }
@@ -277,8 +277,8 @@ Syntax export_syntax() {
                    .fallback = "5GB"}},
       .second = Second::required,
       .second_name = "OUT",
-      .examples = {"zeroapp export runs/gpt2_nano model", "zeroapp export runs/t5 t5 --dtype bf16",
-                   "zeroapp export runs/gpt2_nano model --format hdf5"},
+      .examples = {"zeroapp export runs/mine model", "zeroapp export runs/mine model --dtype bf16",
+                   "zeroapp export runs/mine model --format hdf5"},
       .ends = {Exit::kInput, Exit::kNoCheckpoint, Exit::kIo}};
 }
 
@@ -290,8 +290,8 @@ Syntax import_weights_syntax() {
           .title = "a model folder of Hugging Face as a checkpoint of step 0",
           .second = Second::required,
           .second_name = "OUT",
-          .examples = {"zeroapp import-weights gpt2 weights",
-                       "zeroapp import-weights t5-small runs/t5/start",
+          .examples = {"zeroapp import-weights MODEL weights",
+                       "zeroapp import-weights /models/base start",
                        "zeroapp INPUT.toml model.init_from=weights"},
           .ends = {Exit::kInput, Exit::kIo}};
 }
@@ -320,7 +320,7 @@ Syntax import_deepspeed_syntax() {
                        .text = "\"auto\" has the default of Transformers' TrainingArguments"}},
           .second = Second::settings,
           .trailing = &Line::launch_line,
-          .examples = {"zeroapp import-deepspeed ds_config.json model.name=gpt2 -o mine.toml",
+          .examples = {"zeroapp import-deepspeed ds_config.json run.steps=1000 -o mine.toml",
                        "zeroapp import-deepspeed accelerate.yaml -- train.py --learning_rate 1e-4",
                        "zeroapp import-deepspeed ds_config.json --hf-defaults"},
           .ends = {Exit::kInput, Exit::kIo}};
@@ -332,7 +332,7 @@ Syntax inputs_syntax() {
           .input = "[NAME]",
           .meaning = "A printed file begins one's own; zeroapp help KEY explains its keys.",
           .title = "lists the input files that come along, or prints one",
-          .examples = {"zeroapp inputs", "zeroapp inputs gpt2_nano > mine.toml",
+          .examples = {"zeroapp inputs", "zeroapp inputs NAME > mine.toml",
                        "zeroapp inputs reference"},
           .ends = {Exit::kInput}};
 }
@@ -377,4 +377,4 @@ std::span<const Syntax> commands() {
   return all;
 }
 
-}  // namespace zero::commands
+}  // namespace zero::usage

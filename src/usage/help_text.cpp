@@ -1,15 +1,15 @@
-#include "src/commands/help_text.hpp"
+#include "src/usage/help_text.hpp"
 
 #include <algorithm>
 #include <cctype>
 #include <cstdint>
 
-#include "src/commands/columns.hpp"
+#include "src/usage/columns.hpp"
 #include "zero/base/shared_files.hpp"
 #include "zero/base/text.hpp"
 #include "zero/plan/forecast.hpp"
 
-namespace zero::commands {
+namespace zero::usage {
 namespace {
 
 using Rows = std::vector<std::pair<std::string, std::string>>;
@@ -154,4 +154,4 @@ std::string search_text(const std::vector<KeyHelp>& keys, const std::vector<std:
   return rows.empty() ? "" : two_columns(rows);
 }
 
-}  // namespace zero::commands
+}  // namespace zero::usage

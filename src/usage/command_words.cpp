@@ -1,8 +1,8 @@
 #include <algorithm>
 
-#include "src/commands/command_table.hpp"
+#include "zero/usage/command_table.hpp"
 
-namespace zero::commands {
+namespace zero::usage {
 
 const Syntax* find_command(std::string_view word) {
   const auto found = std::ranges::find(commands(), word, &Syntax::word);
@@ -57,4 +57,4 @@ std::string_view text_of(Exit exit) {
   return found == endings().end() ? "" : found->text;
 }
 
-}  // namespace zero::commands
+}  // namespace zero::usage

@@ -1,11 +1,12 @@
 // Ranks: 1
+#include "zero/usage/command_line.hpp"
+
 #include <gtest/gtest.h>
 
-#include "src/commands/commands.hpp"
 #include "tests/support/refusal.hpp"
 #include "zero/base/error.hpp"
 
-namespace zero::commands {
+namespace zero::usage {
 namespace {
 
 CommandLine read(std::vector<const char*> words) { return read_command_line(words); }
@@ -215,4 +216,4 @@ TEST(CommandLine, RefusesWhatItDoesNotKnow) {
 }
 
 }  // namespace
-}  // namespace zero::commands
+}  // namespace zero::usage

@@ -7,7 +7,7 @@
 
 #include "zero/config/key_help.hpp"
 
-namespace zero::commands {
+namespace zero::usage {
 
 /// Returns a script that bash sources.
 std::string bash_completion(const std::vector<KeyHelp>& keys);
@@ -18,4 +18,4 @@ std::string zsh_completion(const std::vector<KeyHelp>& keys);
 /// Returns a script in a folder of fish's completions.
 std::string fish_completion(const std::vector<KeyHelp>& keys);
 
-}  // namespace zero::commands
+}  // namespace zero::usage

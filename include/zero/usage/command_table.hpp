@@ -9,11 +9,11 @@
 #include <variant>
 #include <vector>
 
-#include "src/commands/commands.hpp"
 #include "zero/base/error.hpp"
 #include "zero/config/generation_keys.hpp"
+#include "zero/usage/command_line.hpp"
 
-namespace zero::commands {
+namespace zero::usage {
 
 template <class Number>
 using Rule = std::optional<Number> GenerationConfig::*;
@@ -91,4 +91,4 @@ struct Ending {
 std::span<const Ending> endings();
 std::string_view text_of(Exit exit);
 
-}  // namespace zero::commands
+}  // namespace zero::usage

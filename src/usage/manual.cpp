@@ -1,14 +1,15 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "src/commands/completions.hpp"
-#include "src/commands/manual_pages.hpp"
+#include "src/usage/completions.hpp"
+#include "src/usage/manual_pages.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/path.hpp"
 #include "zero/io/files/new_folder.hpp"
 #include "zero/io/files/output_file.hpp"
+#include "zero/usage/help.hpp"
 
-namespace zero::commands {
+namespace zero::usage {
 namespace {
 
 void write(const std::string& path, const std::string& content) {
@@ -41,4 +42,4 @@ int manual(const CommandLine& line) {
   return 0;
 }
 
-}  // namespace zero::commands
+}  // namespace zero::usage

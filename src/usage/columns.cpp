@@ -1,10 +1,10 @@
-#include "src/commands/columns.hpp"
+#include "src/usage/columns.hpp"
 
 #include <algorithm>
 
 #include "zero/base/error.hpp"
 
-namespace zero::commands {
+namespace zero::usage {
 namespace {
 
 constexpr size_t kWidth = 100;
@@ -44,4 +44,4 @@ std::string two_columns(const std::vector<std::pair<std::string, std::string>>& 
   return out;
 }
 
-}  // namespace zero::commands
+}  // namespace zero::usage

@@ -3,13 +3,13 @@
 #include <string_view>
 #include <variant>
 
-#include "src/commands/command_table.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/path.hpp"
 #include "zero/base/text.hpp"
 #include "zero/config/toml.hpp"
+#include "zero/usage/command_table.hpp"
 
-namespace zero::commands {
+namespace zero::usage {
 namespace {
 
 class Reader {
@@ -228,4 +228,4 @@ class Reader {
 
 CommandLine read_command_line(std::span<const char* const> words) { return Reader(words).read(); }
 
-}  // namespace zero::commands
+}  // namespace zero::usage

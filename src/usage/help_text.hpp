@@ -4,11 +4,11 @@
 #include <string>
 #include <vector>
 
-#include "src/commands/command_table.hpp"
 #include "zero/config/key_help.hpp"
 #include "zero/model/family.hpp"
+#include "zero/usage/command_table.hpp"
 
-namespace zero::commands {
+namespace zero::usage {
 
 /// Returns the commands, a line each, with two examples and the exit statuses.
 std::string program_help(const model::Catalogue& catalogue);
@@ -39,4 +39,4 @@ std::string exit_statuses(const Syntax& command);
 /// Returns the sentences about a command: its title and the meaning of its input.
 std::string sentences_about(const Syntax& command);
 
-}  // namespace zero::commands
+}  // namespace zero::usage

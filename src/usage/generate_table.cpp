@@ -1,6 +1,6 @@
-#include "src/commands/command_table.hpp"
+#include "zero/usage/command_table.hpp"
 
-namespace zero::commands {
+namespace zero::usage {
 namespace {
 
 using Rules = GenerationConfig;
@@ -78,4 +78,4 @@ std::vector<Option> generate_options() {
   return all;
 }
 
-}  // namespace zero::commands
+}  // namespace zero::usage

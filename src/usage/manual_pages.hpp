@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "src/commands/command_table.hpp"
 #include "zero/config/key_help.hpp"
+#include "zero/usage/command_table.hpp"
 
-namespace zero::commands {
+namespace zero::usage {
 
 /// Returns zeroapp(1): the commands, with their pages, and the exit statuses.
 std::string program_page();
@@ -18,4 +18,4 @@ std::string command_page(const Syntax& command);
 /// Returns zeroapp-input(5): the input file and every key.
 std::string input_page(const std::vector<KeyHelp>& keys);
 
-}  // namespace zero::commands
+}  // namespace zero::usage

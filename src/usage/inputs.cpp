@@ -2,16 +2,15 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "src/commands/columns.hpp"
-#include "src/commands/commands.hpp"
-#include "src/commands/user_text.hpp"
+#include "src/usage/columns.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/path.hpp"
 #include "zero/base/shared_files.hpp"
 #include "zero/base/text.hpp"
 #include "zero/config/toml.hpp"
+#include "zero/usage/help.hpp"
 
-namespace zero::commands {
+namespace zero::usage {
 namespace {
 
 namespace fs = std::filesystem;
@@ -26,7 +25,7 @@ std::string folder_of_inputs() {
          "cmake --install, or go to the top folder of the source tree");
 }
 
-/// Returns the name that is meant by gpt2_nano, gpt2_nano.toml or a path of it.
+/// Returns the name that is meant by mine, mine.toml or a path of it.
 std::string name_in(std::string_view word) {
   word.remove_prefix(word.rfind('/') + 1);
   if (word.ends_with(kEnding)) word.remove_suffix(kEnding.size());
@@ -60,7 +59,10 @@ std::string heading_of(const std::string& content) {
 }
 
 std::string content_of(const std::string& folder, const std::string& name) {
-  return read_file_or_pipe(text(folder, "/", name, ".toml"), kTomlMaxBytes);
+  const std::string path = text(folder, "/", name, kEnding);
+  const FileStart file = read_start(path, kTomlMaxBytes);
+  if (file.reason != 0) refuse(Exit::kInput, path, ": ", path_advice(file.reason));
+  return file.bytes;
 }
 
 /// Puts the installed paths into a file's comments, which name those of the source tree.
@@ -102,4 +104,4 @@ int inputs(const CommandLine& line) {
   return std::fputs(out.c_str(), stdout) < 0 ? int(Exit::kIo) : 0;
 }
 
-}  // namespace zero::commands
+}  // namespace zero::usage

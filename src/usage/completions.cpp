@@ -1,13 +1,13 @@
-#include "src/commands/completions.hpp"
+#include "src/usage/completions.hpp"
 
 #include <algorithm>
 #include <map>
 
-#include "src/commands/command_table.hpp"
 #include "zero/base/error.hpp"
 #include "zero/plan/forecast.hpp"
+#include "zero/usage/command_table.hpp"
 
-namespace zero::commands {
+namespace zero::usage {
 namespace {
 
 constexpr const char* kFiles = "@files";  // stands for files among the words of a list
@@ -299,4 +299,4 @@ std::string fish_completion(const std::vector<KeyHelp>& keys) {
          all_tables(keys, for_fish) + kFish;
 }
 
-}  // namespace zero::commands
+}  // namespace zero::usage
