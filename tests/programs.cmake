@@ -44,6 +44,7 @@ zero_test_program(address_space 2 "every mistake has its status and its sentence
 zero_test_program(data 1 "all data read")
 zero_test_program(options 1 "all options act")
 zero_test_program(help 1 "what is typed is explained")
+zero_test_program(recipes 1 "the recipes are read")
 zero_test_program(configuration 1 "all configured")
 zero_test_program(signals 2 "all ended in time")
 zero_test_program(suspended 1 "halted jobs go on")
