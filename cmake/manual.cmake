@@ -2,5 +2,5 @@
 file(REMOVE_RECURSE ${manual})
 execute_process(COMMAND ${program} manual ${manual} RESULT_VARIABLE status ERROR_VARIABLE words)
 if(NOT status EQUAL 0)
-  message(WARNING "no manual pages and completions: ${program} manual ends with ${status}: ${words}")
+  message(WARNING "no manual and completions: ${program} manual ends with ${status}: ${words}")
 endif()

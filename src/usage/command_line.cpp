@@ -1,3 +1,5 @@
+#include "zero/usage/command_line.hpp"
+
 #include <algorithm>
 #include <charconv>
 #include <string_view>
@@ -7,7 +9,7 @@
 #include "zero/base/path.hpp"
 #include "zero/base/text.hpp"
 #include "zero/config/toml.hpp"
-#include "zero/usage/command_table.hpp"
+#include "src/usage/command_table.hpp"
 
 namespace zero::usage {
 namespace {

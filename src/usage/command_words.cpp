@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "zero/usage/command_table.hpp"
+#include "src/usage/command_table.hpp"
 
 namespace zero::usage {
 

@@ -5,7 +5,7 @@
 
 #include "zero/base/error.hpp"
 #include "zero/plan/forecast.hpp"
-#include "zero/usage/command_table.hpp"
+#include "src/usage/command_table.hpp"
 
 namespace zero::usage {
 namespace {

@@ -1,4 +1,4 @@
-#include "zero/usage/command_table.hpp"
+#include "src/usage/command_table.hpp"
 
 namespace zero::usage {
 namespace {

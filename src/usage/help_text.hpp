@@ -6,7 +6,7 @@
 
 #include "zero/config/key_help.hpp"
 #include "zero/model/family.hpp"
-#include "zero/usage/command_table.hpp"
+#include "src/usage/command_table.hpp"
 
 namespace zero::usage {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "zero/config/key_help.hpp"
-#include "zero/usage/command_table.hpp"
+#include "src/usage/command_table.hpp"
 
 namespace zero::usage {
 

@@ -114,7 +114,7 @@ def messages_name_what_is_there(place):
                     "zeroapp data $ZEROAPP_HOME/inputs/gpt2_nano.toml data.train=none.txt"):
         done = place.shell(command, env)
         check(done.returncode in (2, 3), f"{command}: {done.stdout}")
-        check(f"{place.share}/" in done.stdout, f"{command}: names an installed file: {done.stdout}")
+        check(f"{place.share}/" in done.stdout, f"{command}: an installed file: {done.stdout}")
         told += done.stdout
     told += place.good("zeroapp --help; zeroapp inputs gpt2_124m", env)
     paths = set(re.findall(rf"{re.escape(str(place.share))}/[\w./-]*\w", told))

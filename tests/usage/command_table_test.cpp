@@ -1,5 +1,5 @@
 // Ranks: 1
-#include "zero/usage/command_table.hpp"
+#include "src/usage/command_table.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
