@@ -1,6 +1,7 @@
 # shellcheck shell=bash
 # What job scripts share; sourced, never run. sbatch runs a copy of a script, so a script finds this
-# file from the top folder, in which it was submitted. It says which it is in `script`.
+# file below `home`: "" for the top folder, in which it was submitted, or a module's ZEROAPP_HOME.
+# It says which it is in `script`.
 
 # go_on_without NODE ARGS...: where a card or its driver is broken, a new job goes on from the last
 # checkpoint without that node; after three such nodes somebody has to look first.
@@ -40,7 +41,8 @@ run_ranks() {
 train_gpt2() {
   # The data is made once, by the first job that needs it.
   if [ ! -f data/web.bin ]; then
-    tools/data/make_tokens.sh data/web.txt data/web.bin data/web_bpe 50257
+    mkdir -p data
+    "${home:-}tools/data/make_tokens.sh" data/web.txt data/web.bin data/web_bpe 50257
   fi
 
   # The plan of this very run, in the log before anything starts: what it needs a rank, and whether

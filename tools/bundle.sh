@@ -1,17 +1,23 @@
 #!/usr/bin/env bash
-# Packs what tools/gpu_check.sh runs, for a machine with a GPU, a driver, CUDA's libraries and
-# nothing else installed: zeroapp and the tests of build/cuda-release, stripped, Open MPI with its
-# launcher, and the shared libraries that these load, but for the C and C++ libraries and CUDA's
-# large ones, which the machine has. The bundle runs wherever the tree and it are copied to.
+# Packs an installation (cmake --install) with the shared libraries that it loads and Open MPI with
+# its launcher, but for the C and C++ libraries and CUDA's large ones, which the machine has. A
+# bundle runs wherever it is copied to, and SHA256SUMS has the sums of its files. For a machine with
+# a GPU, a driver, CUDA's libraries and nothing else it also has the tests of build/cuda-release,
+# which tools/gpu_check.sh runs.
 # usage: tools/bundle.sh [--base PROGRAM]   (into build/bundle; at most 60 MB)
+#        tools/bundle.sh --host [--from BUILD] [--to FOLDER]   (at most 100 MB)
 #   --base  a zeroapp of an earlier commit, built for GPUs, which tools/next_visit.sh times beside
 #           this one
+#   --host  without a GPU, and without tests: of BUILD, a folder that is built already, else of
+#           build/host-release, into FOLDER, else build/bundle. A build is for processors such as
+#           its own unless -DZERO_ARCH=x86-64-v3 was said.
 set -euo pipefail
 # shellcheck source=tools/common.sh
 . "$(dirname "$0")/common.sh"
 
 most_megabytes=60
 bundle=$root/build/bundle
+base='' host='' built=''
 # What the machine has: the loader's and compiler's libraries, and parts of CUDA or its driver.
 of_machine='^(ld-linux.*|lib(c|m|dl|rt|pthread|resolv|util|stdc\+\+|gcc_s|cuda|cublasLt|nccl))\.so'
 
@@ -59,6 +65,14 @@ add_program() {
   add_libraries "$1"
 }
 
+# add_installation BUILD: zeroapp with its inputs, pages and manual, as cmake --install has it.
+add_installation() {
+  ZERO_CARRIES_LIBRARIES=1 cmake --install "$1" --component runtime --prefix "$bundle" > /dev/null
+  mv "$bundle/bin/zeroapp" "$bundle/programs/zeroapp"
+  cp "$root/tools/bundle_start.sh" "$bundle/bin/zeroapp"
+  add_libraries "$1/src/zeroapp"
+}
+
 add_open_mpi() {
   local parts pmix
   ompi_info --version 2> /dev/null | grep 'Open MPI v4' > /dev/null ||
@@ -94,22 +108,46 @@ encode_pieces() {
   rm -r "$trial"
 }
 
-base=
-if [ $# -eq 2 ] && [ "$1" = --base ]; then
-  base=$2
-elif [ $# -gt 0 ]; then
-  fail 2 "usage: tools/bundle.sh [--base PROGRAM]"
-fi
+while [ $# -gt 0 ]; do
+  case $1 in
+    --host) host=yes && shift && continue ;;
+    --base) base=${2:-} ;;
+    --from) built=${2:-} ;;
+    --to) bundle=${2:-} ;;
+    *) fail 2 "$1: write [--base PROGRAM], or --host [--from BUILD] [--to FOLDER]" ;;
+  esac
+  [ -n "${2:-}" ] || fail 2 "$1: wants a word behind it"
+  shift 2
+done
 [ -z "$base" ] || [ -x "$base" ] || fail 2 "--base '$base': no program"
-build_cuda zeroapp "${gpu_tests[@]}" "$gpu_rates"
+[ -n "$host" ] || [ -z "$built" ] || fail 2 "--from: is for --host"
+[ -z "$host" ] || [ -z "$base" ] || fail 2 "--base: is for GPUs"
+if [ -n "$host" ] && [ -z "$built" ]; then
+  build_host zeroapp
+  built=$root/build/host-release
+elif [ -z "$host" ]; then
+  build_cuda zeroapp "${gpu_tests[@]}" "$gpu_rates"
+  built=$cuda_folder
+fi
+if [ -n "$host" ]; then most_megabytes=100; fi  # oneDNN has 44 of them
+[ -x "$built/src/zeroapp" ] || fail 2 "$built: has no src/zeroapp"
+# What lies in a folder of another purpose stays.
+if [ -e "$bundle" ] && [ ! -e "$bundle/SHA256SUMS" ] && [ "$bundle" != "$root/build/bundle" ]; then
+  fail 2 "$bundle: is there, and no bundle; name a new folder"
+fi
 rm -rf "$bundle"
-mkdir -p "$bundle/lib"
-add_program "$cuda_folder/src/zeroapp" zeroapp
-for test in "${gpu_tests[@]}"; do add_program "$cuda_folder/tests/$test" "$test"; done
-add_program "$cuda_folder/perf/$gpu_rates" "$gpu_rates"
+mkdir -p "$bundle/lib" "$bundle/programs"
+add_installation "$built"
+if [ -z "$host" ]; then
+  for test in "${gpu_tests[@]}"; do add_program "$cuda_folder/tests/$test" "$test"; done
+  add_program "$cuda_folder/perf/$gpu_rates" "$gpu_rates"
+fi
 if [ -n "$base" ]; then add_program "$base" base; fi
 add_open_mpi
 find "$bundle" -type f \( -name '*.so*' -o -path '*/programs/*' \) -exec strip --strip-unneeded {} +
+(cd "$bundle" && find . -type f ! -name SHA256SUMS -print0 | sort -z | xargs -0 sha256sum) \
+  > "$bundle.sums"
+mv "$bundle.sums" "$bundle/SHA256SUMS"
 
 "$bundle/bin/zeroapp" --version
 encode_pieces

@@ -49,7 +49,7 @@ fetch_headers() {
   rm -rf "$prefix.new"
   mkdir -p "$prefix.new"
   mv "$scratch/wheel/$folder" "$prefix.new/include"
-  cp "$scratch"/wheel/*.dist-info/licenses/LICENSE* "$prefix.new/"
+  find "$scratch"/wheel/*.dist-info -name "LICENSE*" -exec cp {} "$prefix.new/" \;
   mv "$prefix.new" "$prefix"
   say "$name: $prefix is ready"
 }

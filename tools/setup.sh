@@ -193,5 +193,8 @@ if [ ${#packages[@]} -gt 0 ]; then
     say "setup: going on without; to have them: apt-get install ${optional_packages[*]}"
   fi
 fi
-if [ "$need_kokkos" = yes ]; then "$root/tools/kokkos.sh" host; fi
+if [ "$need_kokkos" = yes ]; then
+  "$root/tools/kokkos.sh" host
+  "$root/tools/onednn_headers.sh" || say "setup: products are not compiled against oneDNN 3"
+fi
 say "setup: done after $SECONDS s"

@@ -7,6 +7,7 @@
 #include "io/text/tokenizers.hpp"
 #include "zero/base/digests.hpp"
 #include "zero/base/path.hpp"
+#include "zero/base/shared_files.hpp"
 
 namespace zero {
 namespace {
@@ -29,7 +30,8 @@ constexpr int64_t kMostEntries = 50257;
 
 std::string make_command(const TokenOptions& options, const std::string& source,
                          const std::string& tokens) {
-  const std::string command = text("tools/data/make_tokens.sh ", source, " ", tokens);
+  const std::string command =
+      text(shared_file("tools/data/make_tokens.sh"), " ", source, " ", tokens);
   if (options.tokenizer == "bytes") return command;
   const int64_t entries = std::min(options.vocab_size, kMostEntries);
   return text(command, " ", options.tokenizer, " ", entries);
@@ -44,7 +46,8 @@ std::string how_to_make(const TokenOptions& options) {
   if (const std::string pair = options.path + ".bin"; look_at(pair).kind == PathKind::file)
     return "write " + pair;
   if (!options.path.ends_with(".bin")) {
-    return "write the path of a UTF-8 text; tools/data/web_text.py makes data/web.txt";
+    return text("write the path of a UTF-8 text; ", shared_file("tools/data/web_text.py"),
+                " makes data/web.txt");
   }
   return "make it: " + make_command(options, replaced(options.path, ".txt"), options.path);
 }

@@ -10,6 +10,7 @@
 #include "zero/base/digests.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/path.hpp"
+#include "zero/base/shared_files.hpp"
 #include "zero/base/text.hpp"
 #include "zero/io/files/input_file.hpp"
 
@@ -141,8 +142,8 @@ std::string how_to_make(const std::string& folder) {
     if (is_there(folder + "/" + name))
       return "; take vocab.json and merges.txt from where the model comes from";
   }
-  return text("; make both files: python3 tools/data/bpe.py TEXT --vocab-size 50257 --out ",
-              folder);
+  return text("; make both files: python3 ", shared_file("tools/data/bpe.py"),
+              " TEXT --vocab-size 50257 --out ", folder);
 }
 
 std::string read_file(const std::string& folder, const char* name) {

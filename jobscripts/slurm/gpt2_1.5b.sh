@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # GPT-2 with 1.5 billion parameters on 8 GPUs of 32 GB: one node, one MPI rank a GPU.
 #   sbatch jobscripts/slurm/gpt2_1.5b.sh [key=value ...]      from the top folder of zeroapp
+#   sbatch $ZEROAPP_HOME/jobscripts/slurm/gpt2_1.5b.sh ...    of a module, from any folder
 #   ZEROAPP=/path/to/zeroapp sbatch --nodes=2 ... for another build or machine
 #SBATCH --job-name=gpt2_1.5b
 #SBATCH --nodes=1
@@ -16,12 +17,14 @@
 set -euo pipefail
 
 cd "${SLURM_SUBMIT_DIR:-.}"
-zeroapp=${ZEROAPP:-./zeroapp}
-input=inputs/gpt2_1.5b.toml
-script=jobscripts/slurm/gpt2_1.5b.sh
+home=${ZEROAPP_HOME:+$ZEROAPP_HOME/}
+zeroapp=${ZEROAPP:-${ZEROAPP_HOME:+zeroapp}}
+zeroapp=${zeroapp:-./zeroapp}
+input=${home}inputs/gpt2_1.5b.toml
+script=${home}jobscripts/slurm/gpt2_1.5b.sh
 nodes=${SLURM_JOB_NUM_NODES:-1}
 ranks=${SLURM_NTASKS:-8}
 # shellcheck source=jobscripts/common.sh
-. jobscripts/common.sh
+. "${home}jobscripts/common.sh"
 
 train_gpt2 "$@"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # GPT-2 with 10 billion parameters on 32 GPUs of 32 GB: 4 nodes x 8, one MPI rank a GPU.
 #   sbatch jobscripts/slurm/gpt2_10b.sh [key=value ...]      from the top folder of zeroapp
+#   sbatch $ZEROAPP_HOME/jobscripts/slurm/gpt2_10b.sh ...    of a module, from any folder
 #   ZEROAPP=/path/to/zeroapp sbatch --nodes=8 ... for another build or machine
 #SBATCH --job-name=gpt2_10b
 #SBATCH --nodes=4
@@ -16,12 +17,14 @@
 set -euo pipefail
 
 cd "${SLURM_SUBMIT_DIR:-.}"
-zeroapp=${ZEROAPP:-./zeroapp}
-input=inputs/gpt2_10b.toml
-script=jobscripts/slurm/gpt2_10b.sh
+home=${ZEROAPP_HOME:+$ZEROAPP_HOME/}
+zeroapp=${ZEROAPP:-${ZEROAPP_HOME:+zeroapp}}
+zeroapp=${zeroapp:-./zeroapp}
+input=${home}inputs/gpt2_10b.toml
+script=${home}jobscripts/slurm/gpt2_10b.sh
 nodes=${SLURM_JOB_NUM_NODES:-4}
 ranks=${SLURM_NTASKS:-32}
 # shellcheck source=jobscripts/common.sh
-. jobscripts/common.sh
+. "${home}jobscripts/common.sh"
 
 train_gpt2 "$@"

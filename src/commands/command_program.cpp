@@ -31,6 +31,10 @@ int (*work_on_files(Command command))(const CommandLine&) {
       return import_weights;
     case Command::score:
       return score;
+    case Command::inputs:
+      return usage::inputs;
+    case Command::manual:
+      return usage::manual;
     default:
       return nullptr;
   }
@@ -38,12 +42,12 @@ int (*work_on_files(Command command))(const CommandLine&) {
 
 int run(int argc, char** argv, const model::Catalogue& catalogue) {
   // 1. Read the command line.
-  CommandLine line = read_command_line({argv + 1, argv + argc});
+  CommandLine line = usage::read_command_line({argv + 1, argv + argc});
   line.program = argv[0];
   line.catalogue = &catalogue;
 
   // 2. Answer questions that need no peers.
-  if (line.command == Command::help) return answer(help_text(catalogue).c_str());
+  if (line.command == Command::help) return usage::help(line);
   if (line.command == Command::version) {
     return answer(("zeroapp " + version() + "\n").c_str());
   }

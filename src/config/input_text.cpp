@@ -6,6 +6,7 @@
 
 #include "zero/base/error.hpp"
 #include "zero/base/path.hpp"
+#include "zero/base/shared_files.hpp"
 #include "zero/base/text.hpp"
 #include "zero/config/model_keys.hpp"
 #include "zero/config/read_config.hpp"
@@ -29,11 +30,14 @@ std::string why_unread(const ModelTable& models, const std::filesystem::path& pa
     const bool meant = entry->path().extension() == ".toml" && stem.size() <= kLongestName;
     if (meant) stems.push_back(stem);
   }
+  const std::string installed = shared_file(path.string());
+  if (installed != path && path.extension() == ".toml")
+    return text("is not there; did you mean ", installed, "?");
   std::sort(stems.begin(), stems.end());
   const std::string near = nearest_key(path.stem().string(), stems);
   if (near.empty()) {
     return text("is not there; the first argument is an input file such as ",
-                models.front().example_input);
+                shared_file(models.front().example_input));
   }
   return text("is not there; did you mean ", (path.parent_path() / (near + ".toml")).string(), "?");
 }

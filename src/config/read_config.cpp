@@ -14,6 +14,7 @@
 #include "src/config/key_rules.hpp"
 #include "src/config/optimizer_rows.hpp"
 #include "zero/base/error.hpp"
+#include "zero/base/shared_files.hpp"
 #include "zero/base/text.hpp"
 #include "zero/config/model_keys.hpp"
 #include "zero/config/toml.hpp"
@@ -296,13 +297,15 @@ class Reader {
     if (sections_.count(key)) {
       return "is a section; write [" + key + "] and its keys below, or " + key + ".KEY = value";
     }
-    return unknown("no such key", key, names(), "inputs/reference.toml lists every key");
+    return unknown("no such key", key, names(),
+                   shared_file("inputs/reference.toml") + " lists every key");
   }
 
   std::string unknown_section(const std::string& name) {
     if (find(name)) return "is a key, not a section; write " + name + " = value";
     const std::vector<std::string> names(sections_.begin(), sections_.end());
-    return unknown("no such section", name, names, "inputs/reference.toml lists every section");
+    return unknown("no such section", name, names,
+                   shared_file("inputs/reference.toml") + " lists every section");
   }
 
   std::string unknown(const std::string& what, const std::string& key,

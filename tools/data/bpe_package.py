@@ -1,16 +1,21 @@
 """The one package of PyPI that scripts here use, at the version that zeroapp's ids are equal to.
 
 `tokenizers` is taken from the Python that runs, if it has this version, else from .deps/python,
-where pip puts it at the first call (3.4 MB); nothing outside the tree changes.
+where pip puts it at the first call (3.4 MB); nothing outside the tree changes. Of an installed tree
+~/.cache/zeroapp takes the place of .deps.
 """
 import importlib
 import importlib.metadata
+import os
 import pathlib
 import subprocess
 import sys
 
 VERSION = "0.23.3"
-FOLDER = pathlib.Path(__file__).resolve().parents[2] / ".deps" / "python"
+TREE = pathlib.Path(__file__).resolve().parents[2]
+CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache")
+# An installed tree belongs to somebody else.
+FOLDER = (TREE / ".deps" if (TREE / "CMakeLists.txt").exists() else CACHE / "zeroapp") / "python"
 
 
 def present():

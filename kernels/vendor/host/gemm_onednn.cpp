@@ -1,4 +1,4 @@
-// oneDNN 2.x (3.0 has no operation descriptors).
+// oneDNN 2 and 3. Where their interfaces differ, a template takes the one that its type has.
 
 #include <omp.h>
 
@@ -43,6 +43,28 @@ memory::desc matrix(int64_t rows, int64_t columns, int64_t ld, bool transposed, 
   return memory::desc({rows, columns}, type_of(dtype), strides);
 }
 
+/// Returns the description of a product of `arrays`: a, b, perhaps a bias, and c. oneDNN 3 has no
+/// descriptor of an operation.
+template <class Matmul, class... Arrays>
+typename Matmul::primitive_desc description_of(const dnnl::primitive_attr& attr,
+                                               const Arrays&... arrays) {
+  if constexpr (requires { typename Matmul::desc; }) {
+    return {typename Matmul::desc(arrays...), attr, engine()};
+  } else {
+    return {engine(), arrays..., attr};
+  }
+}
+
+/// Returns the rows of a matrix.
+template <class Desc>
+int64_t rows_of(const Desc& matrix) {
+  if constexpr (requires { matrix.get_dims(); }) {
+    return matrix.get_dims()[0];
+  } else {
+    return matrix.dims()[0];
+  }
+}
+
 dnnl::matmul::primitive_desc describe(const GemmSpec& spec) {
   dnnl::primitive_attr attr;
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
@@ -55,9 +77,9 @@ dnnl::matmul::primitive_desc describe(const GemmSpec& spec) {
   const memory::desc b = matrix(spec.k, spec.n, spec.ldb, spec.transpose_b, spec.in);
   const memory::desc c = matrix(spec.m, spec.n, spec.ldc, false, spec.out);
   const memory::desc bias = matrix(1, spec.n, spec.n, false, spec.in);
-  const auto operation =
-      spec.bias ? dnnl::matmul::desc(a, b, bias, c) : dnnl::matmul::desc(a, b, c);
-  dnnl::matmul::primitive_desc best(operation, attr, engine());
+  const dnnl::matmul::primitive_desc best = spec.bias
+                                                ? description_of<dnnl::matmul>(attr, a, b, bias, c)
+                                                : description_of<dnnl::matmul>(attr, a, b, c);
   if (spec.k <= kLongK) return best;
   dnnl::matmul::primitive_desc other = best;
   do {
@@ -98,6 +120,7 @@ struct Prepared {
   int threads;
   dnnl::matmul::primitive_desc description;  ///< product of a block of its rows, often of all
   int64_t rows;                              ///< rows of such a block
+  size_t scratch_bytes;                      ///< kept, because oneDNN 3 allocates to tell it
   dnnl::matmul primitive;
   memory a, b, c, bias, scratch;
 
@@ -105,7 +128,8 @@ struct Prepared {
       : spec(wanted),
         threads(wanted_threads),
         description(describe_block(wanted)),
-        rows(description.dst_desc().dims()[0]),
+        rows(rows_of(description.dst_desc())),
+        scratch_bytes(description.scratchpad_desc().get_size()),
         primitive(description),
         a(description.src_desc(), engine(), nullptr),
         b(description.weights_desc(), engine(), nullptr),
@@ -164,7 +188,7 @@ void execute(ThreadState& state, Prepared& ready, const GemmOperands& operands) 
   ready.a.set_data_handle(const_cast<void*>(operands.a));
   ready.b.set_data_handle(const_cast<void*>(operands.b));
   ready.c.set_data_handle(operands.c);
-  ready.scratch.set_data_handle(state.scratch.reserve(ready.scratch.get_desc().get_size()));
+  ready.scratch.set_data_handle(state.scratch.reserve(ready.scratch_bytes));
   // The C call, because the C++ one builds a map of arguments first.
   dnnl_exec_arg_t args[5] = {{DNNL_ARG_SRC, ready.a.get()},
                              {DNNL_ARG_WEIGHTS, ready.b.get()},
@@ -207,7 +231,7 @@ void multiply(ThreadState& state, const GemmSpec& spec, const GemmOperands& oper
 /// Makes all that multiply() makes.
 void make_ready(ThreadState& state, const GemmSpec& spec, int threads) {
   const auto with_scratch = [&](const Prepared& ready) {
-    state.scratch.reserve(ready.scratch.get_desc().get_size());
+    state.scratch.reserve(ready.scratch_bytes);
     return ready.rows;
   };
   const GemmSpec remainder = remainder_of(spec, with_scratch(prepare(state, spec, threads)));
@@ -257,22 +281,15 @@ const char* gemm_library() {
 }
 
 const char* gemm_isa() {
-  switch (dnnl_get_effective_cpu_isa()) {
-    case dnnl_cpu_isa_avx512_core_amx:
-      return "avx512_core_amx";
-    case dnnl_cpu_isa_avx512_core_bf16:
-      return "avx512_core_bf16";
-    case dnnl_cpu_isa_avx512_core_vnni:
-      return "avx512_core_vnni";
-    case dnnl_cpu_isa_avx512_core:
-      return "avx512_core";
-    case dnnl_cpu_isa_avx2_vnni:
-      return "avx2_vnni";
-    case dnnl_cpu_isa_avx2:
-      return "avx2";
-    default:
-      return "less than avx2";
-  }
+  // A newer set of instructions has the bits of those that it contains.
+  const int bits = int(dnnl_get_effective_cpu_isa());
+  const auto has = [bits](dnnl_cpu_isa_t isa) { return (bits & int(isa)) == int(isa); };
+  if (has(dnnl_cpu_isa_avx512_core_amx)) return "avx512_core_amx";
+  if (has(dnnl_cpu_isa_avx512_core_bf16)) return "avx512_core_bf16";
+  if (has(dnnl_cpu_isa_avx512_core_vnni)) return "avx512_core_vnni";
+  if (has(dnnl_cpu_isa_avx512_core)) return "avx512_core";
+  if (has(dnnl_cpu_isa_avx2_vnni)) return "avx2_vnni";
+  return has(dnnl_cpu_isa_avx2) ? "avx2" : "less than avx2";
 }
 
 }  // namespace zero::kernels::vendor

@@ -10,6 +10,7 @@
 #include "src/comm/host_communicator.hpp"
 #include "zero/base/align.hpp"
 #include "zero/base/error.hpp"
+#include "zero/base/shared_files.hpp"
 #include "zero/comm/backends.hpp"
 #include "zero/comm/mpi_world.hpp"
 #include "zero/device/arena.hpp"
@@ -80,8 +81,8 @@ void require_own_devices(const World& world) {
     if (same == int64_t(r)) continue;
     refuse(Exit::kUsage, "ranks ", same, " and ", r,
            " drive one GPU, which NCCL refuses: give each rank its own, or exchange through host "
-           "memory (run.share_device = true); to try NCCL all the same, start the ranks by "
-           "tools/nccl_on_one_gpu.sh");
+           "memory (run.share_device = true); to try NCCL all the same, start the ranks by ",
+           shared_file("tools/nccl_on_one_gpu.sh"));
   }
 }
 

@@ -63,7 +63,7 @@ void Translation::give(std::span<const std::string> overrides) {
     std::string wrong = has(key) ? "stands twice on the command line; keep one" : "";
     TomlValue value;
     if (equals == argument.npos || !field) {
-      wrong = "is no key=value of an input file; inputs/reference.toml lists every key";
+      wrong = "is no key=value of an input file; zeroapp inputs reference lists every key";
     } else if (wrong.empty() && parse_toml_word(argument.substr(equals + 1), value, wrong)) {
       wrong = assign(*field, value);
     }

@@ -1,11 +1,12 @@
 // Ranks: 1
+#include "zero/usage/command_line.hpp"
+
 #include <gtest/gtest.h>
 
-#include "src/commands/commands.hpp"
 #include "tests/support/refusal.hpp"
 #include "zero/base/error.hpp"
 
-namespace zero::commands {
+namespace zero::usage {
 namespace {
 
 CommandLine read(std::vector<const char*> words) { return read_command_line(words); }
@@ -20,6 +21,10 @@ TEST(CommandLine, TrainsWithAnInputAndSettings) {
   EXPECT_EQ(line.input, "x.toml");
   EXPECT_EQ(line.overrides, (std::vector<std::string>{"run.steps=3", "zero.stage=2"}));
   EXPECT_TRUE(read({"x.toml", "--dry-run"}).dry_run);
+  const CommandLine named = read({"train", "x.toml", "run.steps=3"});
+  EXPECT_EQ(named.command, Command::train);
+  EXPECT_EQ(named.input, "x.toml");
+  EXPECT_EQ(named.overrides, (std::vector<std::string>{"run.steps=3"}));
 }
 
 TEST(CommandLine, PlansForTheRanksAndMachineAskedFor) {
@@ -168,6 +173,16 @@ TEST(CommandLine, AnswersQuestionsWithoutAnInput) {
   EXPECT_EQ(read({"help"}).command, Command::help);
   EXPECT_EQ(read({"plan", "--help"}).command, Command::help);
   EXPECT_EQ(read({"--version"}).command, Command::version);
+  EXPECT_TRUE(read({"--help"}).topics.empty());
+  EXPECT_EQ(read({"plan", "--help"}).topics, (std::vector<std::string>{"plan"}));
+  EXPECT_EQ(read({"x.toml", "-h"}).topics, (std::vector<std::string>{"train"}));
+  EXPECT_EQ(read({"help", "zero.stage"}).topics, (std::vector<std::string>{"zero.stage"}));
+  const CommandLine search = read({"help", "--search", "learning", "rate"});
+  EXPECT_TRUE(search.search);
+  EXPECT_EQ(search.topics, (std::vector<std::string>{"learning", "rate"}));
+  EXPECT_EQ(read({"inputs"}).input, "");
+  EXPECT_EQ(read({"inputs", "gpt2_nano"}).input, "gpt2_nano");
+  EXPECT_NE(refusal({"manual"}).find("no OUT"), std::string::npos);
 }
 
 TEST(CommandLine, MeasuresAMachineAndItsDisks) {
@@ -188,8 +203,11 @@ TEST(CommandLine, RefusesWhatItDoesNotKnow) {
   EXPECT_NE(refusal({"x.toml", "--ranks", "2"}).find("--ranks"), std::string::npos)
       << "training takes its ranks from the launcher";
   EXPECT_NE(refusal({"x.toml", "steps"}).find("key=value"), std::string::npos);
-  EXPECT_NE(refusal({"train", "x.toml"}).find("train: neither a command (plan, "),
+  EXPECT_NE(refusal({"trian", "x.toml"}).find("trian: neither a command (train, plan, "),
             std::string::npos);
+  EXPECT_NE(refusal({"trian", "x.toml"}).find("did you mean train?"), std::string::npos);
+  EXPECT_NE(refusal({"ls", "a", "run.steps=3"}).find("takes DIR and no more"), std::string::npos)
+      << "settings without effect";
   EXPECT_NE(refusal({"plan", "x.toml", "--ranks"}).find("wants a value"), std::string::npos);
   EXPECT_NE(refusal({"plan", "x.toml", "--ranks", "0"}).find("no number of ranks"),
             std::string::npos);
@@ -198,4 +216,4 @@ TEST(CommandLine, RefusesWhatItDoesNotKnow) {
 }
 
 }  // namespace
-}  // namespace zero::commands
+}  // namespace zero::usage
