@@ -329,20 +329,44 @@ std::string unmeasured_best(const C& c) {
               evaluates);
 }
 
+/// The setting by which evaluations measure a source; "" if they need none.
+struct Needed {
+  std::string setting = "";
+  bool is_there = true;
+};
+
+Needed needed_for(const C& c, MetricSource source) {
+  const EvaluationConfig& asked = c.evaluation;
+  switch (source) {
+    case MetricSource::texts:
+      return {"evaluation.generate = true", asked.generate};
+    case MetricSource::choices:
+      return {"evaluation.choices = \"FILE\"", !asked.choices.empty()};
+    case MetricSource::documents:
+      return {"evaluation.documents = \"FILE\"", !asked.documents.empty()};
+    default:
+      return {};
+  }
+}
+
 /// Refuses a metric that evaluations of this objective do not measure.
 std::string unknown_best(const C& c) {
   const std::string& metric = c.checkpoint.best_metric;
   const ObjectiveSettings *acts = objective_of(c), *owner = objective_with(c.model.table, metric);
   if (!acts || !owner || !validates(c)) return kFine;
   const Metric* measured = acts->metric(metric);
-  const bool is_of_texts = owner->metric(metric)->source == MetricSource::texts;
-  if (measured && (!is_of_texts || c.evaluation.generate))
-    return fault_of_labels(c, *acts, *measured);
+  const MetricSource source = owner->metric(metric)->source;
+  const Needed needed = needed_for(c, source);
+  if (measured && needed.is_there) return fault_of_labels(c, *acts, *measured);
   const std::string what =
-      is_of_texts ? text("a number of texts that are generated for a validation set of ",
-                         owner->name, "; write evaluation.generate = true for such a model, or ")
-                  : text("a number of ", owner->name, "; write ");
-  return text("\"", metric, "\" is ", what, "best_metric = \"", kLossMetric, "\"");
+      source == MetricSource::texts
+          ? text("texts that are generated for a validation set of ", owner->name)
+      : measured ? std::string("texts that are scored")
+                 : std::string(owner->name);
+  const std::string advice =
+      needed.setting.empty() ? "" : text(needed.setting, " for such a model, or ");
+  return text("\"", metric, "\" is a number of ", what, "; write ", advice, "best_metric = \"",
+              kLossMetric, "\"");
 }
 
 std::vector<Rule> checkpoint_rules() {
@@ -356,7 +380,8 @@ std::vector<Rule> checkpoint_rules() {
        .example = {"data.validation_fraction = 0.5", "checkpoint.best_metric = \"eval_loss\"",
                    "evaluation.interval = 10", "checkpoint.interval = 15"}},
       {.keys = {"checkpoint.best_metric", "evaluation.generate", "evaluation.generate_samples",
-                "data.validation", "data.validation_fraction"},
+                "evaluation.choices", "evaluation.documents", "data.validation",
+                "data.validation_fraction"},
        .broken = unknown_best,
        .example = {"data.validation_fraction = 0.5", "evaluation.interval = 10",
                    "checkpoint.interval = 10", "checkpoint.best_metric = \"bleu\""}},

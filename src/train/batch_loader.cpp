@@ -18,8 +18,7 @@ class Columns {
   Columns(state::Engine& engine, int32_t graph, const Dataset& data)
       : engine_(engine), graph_(graph), data_(data) {
     const size_t own = data.form_lengths().size(), forms = engine.plan().forms(graph);
-    ZERO_REQUIRE(own == forms || (own == 0 && forms == 1), "samples of ", own,
-                 " forms for a plan of ", forms);
+    ZERO_REQUIRE(own == forms || own == 0, "samples of ", own, " forms for a plan of ", forms);
     for (size_t i = 0; i < data.columns().size(); ++i) {
       inputs_[i] = &engine.plan().input(graph, data.columns()[i].name);
     }
@@ -37,10 +36,12 @@ class Columns {
     });
   }
 
-  /// Reads samples into the rows of a micro-batch, in the shortest form that covers them.
+  /// Reads samples into the rows of a micro-batch, in the shortest form that covers them. Samples
+  /// of one length take the longest form.
   void read(int64_t micro, int64_t first, int64_t samples) const {
-    const size_t form = data_.form_of(first, samples);
-    if (!data_.form_lengths().empty()) engine_.executor().choose_form(graph_, micro, form);
+    const size_t form = data_.form_of(first, samples), forms = engine_.plan().forms(graph_);
+    const bool is_grouped = !data_.form_lengths().empty();
+    if (forms > 1) engine_.executor().choose_form(graph_, micro, is_grouped ? form : forms - 1);
     const std::vector<DataColumn>& columns = data_.columns_of(form);
     const size_t count = columns.size();
     EachColumn<std::span<std::byte>> places;

@@ -9,6 +9,7 @@
 #include "zero/base/text.hpp"
 #include "zero/config/schedule.hpp"
 #include "zero/train/banner.hpp"
+#include "zero/train/scorer.hpp"
 
 namespace zero::train {
 namespace {
@@ -141,6 +142,15 @@ void answer_texts(const Made& run, state::Evaluation& evaluation) {
   answers.add_to(evaluation, model::objective_for(run.started.config));
 }
 
+/// Adds what the weights' scores of texts are worth.
+void score_texts(const Made& run, state::Evaluation& evaluation) {
+  for (const ScoredSet& set : run.started.scored) {
+    const std::vector<model::SampleScore> scores =
+        sample_scores(run.context.session, *run.live.engine, *set.samples, evaluation.seconds);
+    add_scores(set, scores, model::objective_for(run.started.config), evaluation);
+  }
+}
+
 /// Ranks vote on the time, so one rank may know for all.
 launch::TimeLimit time_limit(const Context& context, const RunConfig& config, const Live& live) {
   if (live.job_end) return {live.job_end->seconds, live.job_end->asked};
@@ -195,6 +205,8 @@ Outcome train_steps(const Made& run) {
                        .requests = live.requests};
   if (config.evaluation.generate) {
     parts.answers = [&](state::Evaluation& evaluation) { answer_texts(run, evaluation); };
+  } else if (config.evaluation.scores_texts()) {  // by models that answer no source
+    parts.answers = [&](state::Evaluation& evaluation) { score_texts(run, evaluation); };
   }
   Outcome outcome = Trainer(std::move(parts)).run();
   live.peak_pss = std::max(live.peak_pss, proportional_set_bytes());

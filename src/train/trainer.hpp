@@ -77,8 +77,8 @@ class Trainer {
     Saver* saver = nullptr;              ///< null = nothing is saved
     DataCursor done = {};                ///< steps that the engine's state has taken
     launch::UserRequests requests = {};  ///< requests on rank 0
-    /// Answers the validation set and adds the scores to an evaluation; empty if not asked for.
-    /// Collective.
+    /// Answers the validation set, or scores texts, and adds the metrics to an evaluation; empty if
+    /// not asked for. Collective.
     std::function<void(state::Evaluation&)> answers = {};
   };
   /// Takes the memory of evaluations. Throws as Evaluator. Collective.

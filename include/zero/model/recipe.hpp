@@ -55,6 +55,7 @@ struct GraphSizes {
   int64_t chunk_rows = 0;  ///< most rows of the classifier at a time; 0: chosen by the shape
   int64_t head_unit = 1;   ///< train, evaluate: see graph::pad_heads()
   bool packed = false;     ///< train, evaluate: see ForwardOptions
+  bool scores_tokens = false;  ///< evaluate: see graph::score_tokens()
 };
 
 /// Returns the graph of a recipe. Throws Error(kUsage) if the model's numbers do not fit together
