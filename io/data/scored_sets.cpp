@@ -44,8 +44,7 @@ class Rows {
     rows_.push_back(std::move(row));
   }
   void add_choice(const ChoiceRecord& record, size_t choice, const std::string& place) {
-    ScoredIds row =
-        scored_pair(rules_, record.context, record.delimiter + record.choices[choice]);
+    ScoredIds row = scored_pair(rules_, record.context, record.delimiter + record.choices[choice]);
     if (row.scored == 0) {
       refuse(Exit::kInput, place, ": choice ", choice, " adds no token to the context; write ",
              "another choice or target_delimiter");
@@ -125,13 +124,11 @@ std::vector<ScoredSet> open_scored_sets(const DataOptions& options,
       .names = options.data.special_tokens ? SpecialNames::kTokens : SpecialNames::kText,
       .length = options.data.sequence_length,
       .prefix = prefix_id(options, *tokenizer, evaluation.prefix_token_id)};
-  const bool is_packed =
-      takes_documents(options.data) && packing_of(options) == Packing::documents;
+  const bool is_packed = takes_documents(options.data) && packing_of(options) == Packing::documents;
   if (!evaluation.choices.empty())
     sets.push_back(open_choices(evaluation.choices, rules, is_packed));
   if (!evaluation.documents.empty()) {
-    sets.push_back(
-        open_documents(evaluation.documents, options.data.text_field, rules, is_packed));
+    sets.push_back(open_documents(evaluation.documents, options.data.text_field, rules, is_packed));
   }
   return sets;
 }

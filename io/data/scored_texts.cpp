@@ -68,9 +68,9 @@ ScoredTexts::ScoredTexts(std::vector<ScoredIds> rows, int64_t length, bool is_pa
       rows_(std::move(rows)),
       is_packed_(is_packed) {
   for (const ScoredIds& row : rows_) {
-    ZERO_REQUIRE(row.scored > 0 && row.scored < std::ssize(row.ids) &&
-                     std::ssize(row.ids) <= length + 1,
-                 row.scored, " of ", row.ids.size(), " ids to score in samples of ", length);
+    ZERO_REQUIRE(
+        row.scored > 0 && row.scored < std::ssize(row.ids) && std::ssize(row.ids) <= length + 1,
+        row.scored, " of ", row.ids.size(), " ids to score in samples of ", length);
   }
 }
 

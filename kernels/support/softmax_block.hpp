@@ -79,7 +79,8 @@ struct LossRows {
   ZERO_HOST_DEVICE void put(int64_t r, const Target& target, const RowSoftmax& softmax) const {
     const double loss = target.value(softmax);
     losses[r] = loss;
-    if (scores != nullptr) scores[r] = {float(0.0 - loss), target.is_largest(softmax) ? 1.0f : 0.0f};
+    if (scores != nullptr)
+      scores[r] = {float(0.0 - loss), target.is_largest(softmax) ? 1.0f : 0.0f};
   }
 };
 

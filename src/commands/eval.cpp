@@ -17,9 +17,9 @@
 #include "zero/launch/session.hpp"
 #include "zero/model/objective.hpp"
 #include "zero/setup/build.hpp"
+#include "zero/state/text_scorer.hpp"
 #include "zero/stored/stored_model.hpp"
 #include "zero/train/evaluator.hpp"
-#include "zero/train/scorer.hpp"
 
 namespace zero::commands {
 namespace {
@@ -94,8 +94,8 @@ void open_scores(Session& session, const CommandLine& line, Model& model) {
     if (!objective.measures(MetricSource::scores) && model.config.evaluation.choices.empty()) {
       const bool chooses = objective.measures(MetricSource::choices);
       refuse(Exit::kUsage, "command line: --scores: the model learns ", objective.settings.name,
-             ", which give no scores of labels; ", chooses ? "write evaluation.choices=FILE, or " : "",
-             "leave it out");
+             ", which give no scores of labels; ",
+             chooses ? "write evaluation.choices=FILE, or " : "", "leave it out");
     }
     if (session.is_first()) model.scores = std::make_unique<OutputFile>(line.scores);
   });
@@ -144,7 +144,7 @@ state::Evaluation evaluate_validation(Session& session, state::Engine& engine, M
                               .engine = engine,
                               .validation = *model.data.validation,
                               .objective = model::objective_for(model.config)});
-  state::Evaluation result = evaluator.evaluate(train::inputs_of_evaluation());
+  state::Evaluation result = evaluator.evaluate(state::inputs_of_evaluation());
   session.on_every_rank([&] {
     if (!model.scores || !evaluator.measures_scores() || !std::isfinite(result.loss)) return;
     write_scores(*model.scores, evaluator.scores(), model.data.classes);
@@ -157,8 +157,8 @@ state::Evaluation evaluate_validation(Session& session, state::Engine& engine, M
 void add_scored(Session& session, state::Engine& engine, Model& model, state::Evaluation& result) {
   for (const ScoredSet& set : model.scored) {
     const std::vector<model::SampleScore> scores =
-        train::sample_scores(session, engine, *set.samples, result.seconds);
-    train::add_scores(set, scores, model::objective_for(model.config), result);
+        state::sample_scores(session, engine, *set.samples, result.seconds);
+    state::add_scores(set, scores, model::objective_for(model.config), result);
     session.on_every_rank([&] {
       if (!model.scores || set.choices.empty() || !std::isfinite(result.loss)) return;
       write_choices(*model.scores, set.choices, scores);
@@ -245,8 +245,7 @@ std::string loss_words(const state::Evaluation& result, bool bytes) {
 std::string words(const state::Evaluation& result, bool bytes) {
   std::string line = loss_words(result, bytes);
   for (const MetricSource source : kPlainSources) line += figures(result, source);
-  if (result.counted > 0)
-    append(line, "%lld %ss  ", (long long)result.counted, result.counted_by);
+  if (result.counted > 0) append(line, "%lld %ss  ", (long long)result.counted, result.counted_by);
   append(line, "%.1f s\n", result.seconds);
   if (result.texts > 0) {
     line += figures(result, MetricSource::texts);

@@ -36,11 +36,8 @@ Metric share(std::string_view name) {
 
 Metric of_documents(std::string_view name,
                     double (*value)(double loss, std::span<const int64_t> counts)) {
-  return {.name = name,
-          .words = name,
-          .digits = 4,
-          .source = MetricSource::documents,
-          .value = value};
+  return {
+      .name = name, .words = name, .digits = 4, .source = MetricSource::documents, .value = value};
 }
 
 }  // namespace
@@ -69,7 +66,9 @@ ChoiceCounts count_choices(const ScoredChoices& record, std::span<const SampleSc
 
 std::vector<Metric> scoring_metrics() {
   using Counts = std::span<const int64_t>;
-  return {share<kRight>("acc"), share<kByCharacter>("acc_norm"), share<kByByte>("acc_bytes"),
+  return {share<kRight>("acc"),
+          share<kByCharacter>("acc_norm"),
+          share<kByByte>("acc_bytes"),
           share<kGreedy>("acc_greedy"),
           of_documents(
               "word_perplexity",

@@ -93,7 +93,7 @@ struct Sized : Planned {
 
   DataSets sets;
   std::vector<ScoredSet> scored;  ///< of evaluation.choices and evaluation.documents
-  std::string fingerprint;  ///< on the first rank of each node; on all ranks of a saved run
+  std::string fingerprint;        ///< on the first rank of each node; on all ranks of a saved run
   std::optional<DataWatch> watch;
   std::unique_ptr<Tokenizer> sample_tokenizer = {};  ///< for samples that answer no source
   std::unique_ptr<Tokenizer> answer_tokenizer = {};  ///< for evaluation.generate and samples that

@@ -8,8 +8,8 @@
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
 #include "zero/config/schedule.hpp"
+#include "zero/state/text_scorer.hpp"
 #include "zero/train/banner.hpp"
-#include "zero/train/scorer.hpp"
 
 namespace zero::train {
 namespace {
@@ -145,9 +145,9 @@ void answer_texts(const Made& run, state::Evaluation& evaluation) {
 /// Adds what the weights' scores of texts are worth.
 void score_texts(const Made& run, state::Evaluation& evaluation) {
   for (const ScoredSet& set : run.started.scored) {
-    const std::vector<model::SampleScore> scores =
-        sample_scores(run.context.session, *run.live.engine, *set.samples, evaluation.seconds);
-    add_scores(set, scores, model::objective_for(run.started.config), evaluation);
+    const std::vector<model::SampleScore> scores = state::sample_scores(
+        run.context.session, *run.live.engine, *set.samples, evaluation.seconds);
+    state::add_scores(set, scores, model::objective_for(run.started.config), evaluation);
   }
 }
 

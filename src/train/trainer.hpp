@@ -9,8 +9,8 @@
 #include "zero/config/run_config.hpp"
 #include "zero/io/data/data_kind.hpp"
 #include "zero/launch/stop.hpp"
+#include "zero/state/batch_loader.hpp"
 #include "zero/state/engine.hpp"
-#include "zero/train/batch_loader.hpp"
 #include "zero/train/evaluator.hpp"
 
 namespace zero::train {
@@ -112,7 +112,7 @@ class Trainer {
   kernels::StepInputs with_pending(kernels::StepInputs inputs) const;
 
   Parts parts_;
-  BatchLoader loader_;
+  state::BatchLoader loader_;
   std::optional<Evaluator> evaluator_;  ///< empty without validation data
   std::optional<StepRecord> pending_;   ///< gradients await the next decision
   Clock::time_point begun_{};           ///< start of the pending attempt

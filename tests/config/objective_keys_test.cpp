@@ -36,11 +36,11 @@ TEST(Objectives, OwnTheKeysOfTheirData) {
 }
 
 TEST(Objectives, NameTheMetricsThatChooseACheckpoint) {
-  EXPECT_THAT(metric_names(models()),
-              ElementsAre("validation_loss", "perplexity", "acc", "acc_norm", "acc_bytes",
-                          "acc_greedy", "word_perplexity", "byte_perplexity", "bits_per_byte",
-                          "bleu", "exact_match", "accuracy", "f1", "matthews", "pearson",
-                          "spearman"));
+  EXPECT_THAT(
+      metric_names(models()),
+      ElementsAre("validation_loss", "perplexity", "acc", "acc_norm", "acc_bytes", "acc_greedy",
+                  "word_perplexity", "byte_perplexity", "bits_per_byte", "bleu", "exact_match",
+                  "accuracy", "f1", "matthews", "pearson", "spearman"));
   EXPECT_THAT(metric_names(nullptr), ElementsAre("validation_loss"));
   const Lines lines = {"data.validation_fraction = 0.5", "checkpoint.interval = 5",
                        "evaluation.interval = 5", "checkpoint.best_metric = \"speed\""};

@@ -57,11 +57,10 @@ TEST(ChoiceScores, CountAnswersThatGreedyTextsWouldHave) {
 TEST(ChoiceScores, AddUpOverRecords) {
   ChoiceCounts counts{.records = 1, .right = 1};
   counts += {.records = 3, .right = 1, .right_by_character = 2, .right_by_byte = 3, .greedy = 1};
-  EXPECT_EQ(counts, (ChoiceCounts{.records = 4,
-                                  .right = 2,
-                                  .right_by_character = 2,
-                                  .right_by_byte = 3,
-                                  .greedy = 1}));
+  EXPECT_EQ(
+      counts,
+      (ChoiceCounts{
+          .records = 4, .right = 2, .right_by_character = 2, .right_by_byte = 3, .greedy = 1}));
 }
 
 TEST(ChoiceScores, RefuseAnotherNumberOfScores) {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""lm-eval gives the texts of scored_models.py, under a model of Hugging Face loaded from our export,
-the scores that zeroapp eval gives them. Without lm-eval it says SKIP. With --write it writes what
-lm-eval says to golden/lm_eval_scores.json, which runs/scores.py expects.
+"""lm-eval gives the texts of scored_models.py, under a model of Hugging Face loaded from our
+export, the scores that zeroapp eval gives them. Without lm-eval it says SKIP. With --write it
+writes what lm-eval says to golden/lm_eval_scores.json, which runs/scores.py expects.
 
 usage: scores_in_lm_eval.py ZEROAPP MPIEXEC [--write]
 """

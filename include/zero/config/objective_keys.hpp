@@ -19,11 +19,11 @@ struct Objective;
 
 /// The measured things that a metric comes from.
 enum class MetricSource : uint8_t {
-  loss,     ///< the mean loss, with which the metric grows
-  samples,  ///< counts that the graph of an evaluation puts out
-  scores,   ///< scores of the validation set's samples, beside their labels
-  texts,    ///< counts of texts that evaluation.generate writes
-  choices,  ///< counts of records of evaluation.choices
+  loss,      ///< the mean loss, with which the metric grows
+  samples,   ///< counts that the graph of an evaluation puts out
+  scores,    ///< scores of the validation set's samples, beside their labels
+  texts,     ///< counts of texts that evaluation.generate writes
+  choices,   ///< counts of records of evaluation.choices
   documents  ///< the loss and counts of evaluation.documents
 };
 

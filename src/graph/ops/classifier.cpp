@@ -128,7 +128,8 @@ void ClassifierInputGrad::call(Stream& stream, const OpCall& call) {
 void gradient(GradientTape& tape, const Op& op) {
   const auto in = inputs<Classifier>(op);
   const auto [sums, scores] = outputs<Classifier>(op);
-  ZERO_REQUIRE(scores == kNone, "a graph with token scores is trained: evaluations alone have them");
+  ZERO_REQUIRE(scores == kNone,
+               "a graph with token scores is trained: evaluations alone have them");
   const TensorId dx = tape.like(in.x);
   const bool table = tape.wants(in.table);
   const TensorId dtable = table ? tape.weight_gradient(in.table) : kNone;
@@ -237,11 +238,10 @@ Graph score_tokens(Graph forward) {
   ZERO_REQUIRE(found != forward.ops.end(), "token scores of a graph without a classifier");
   const int64_t rows = extents(forward, *found).rows;
   const TensorId scores = TensorId(forward.tensors.size());
-  forward.tensors.push_back(
-      {.name = kTokenScoresOutput,
-       .dtype = Dtype::f32,
-       .shape = {rows, int64_t(sizeof(kernels::TokenScore) / sizeof(float))},
-       .role = Role::output});
+  forward.tensors.push_back({.name = kTokenScoresOutput,
+                             .dtype = Dtype::f32,
+                             .shape = {rows, int64_t(sizeof(kernels::TokenScore) / sizeof(float))},
+                             .role = Role::output});
   forward.outputs.push_back({.name = kTokenScoresOutput, .tensor = scores});
   found->outputs.push_back(scores);
   return forward;

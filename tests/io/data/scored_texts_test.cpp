@@ -117,8 +117,8 @@ std::vector<std::vector<int32_t>> columns_of(const Dataset& data, int64_t positi
 
 TEST(ScoredTexts, HaveTargetsWhereTheyAreScored) {
   const ScoredTexts texts({{.ids = {5, 6, 7, 8}, .scored = 2}}, 4, false);
-  EXPECT_THAT(columns_of(texts, 0, 0), ElementsAre(ElementsAre(5, 6, 7, 0),
-                                                   ElementsAre(-1, 7, 8, -1)));
+  EXPECT_THAT(columns_of(texts, 0, 0),
+              ElementsAre(ElementsAre(5, 6, 7, 0), ElementsAre(-1, 7, 8, -1)));
   EXPECT_THAT(columns_of(texts, 1, 0)[1], ElementsAre(-1, -1, -1, -1)) << "past the end";
   EXPECT_THAT(texts.scored(0), Pair(1, 3));
   EXPECT_EQ(texts.counted(0, 2), 2);
@@ -161,8 +161,7 @@ TEST(ScoredSets, CountCharactersAndBytesOfChoices) {
   EXPECT_THAT(sets[0].choices[0].bytes, ElementsAre(2, 2));
   EXPECT_EQ(sets[0].choices[0].answer, 1);
   EXPECT_EQ(sets[0].choices[1].first, 2);
-  EXPECT_THAT(columns_of(*sets[0].samples, 2, 0)[1],
-              ElementsAre(' ', 'd', -1, -1, -1, -1, -1, -1));
+  EXPECT_THAT(columns_of(*sets[0].samples, 2, 0)[1], ElementsAre(' ', 'd', -1, -1, -1, -1, -1, -1));
 }
 
 TEST(ScoredSets, CountWordsAndBytesOfDocuments) {

@@ -65,8 +65,8 @@ class ScoredTexts : public Dataset {
 
 /// A record of choices. Its samples are those of its choices, in their order.
 struct ScoredChoices {
-  int64_t first = 0;   ///< sample of the first choice
-  int64_t answer = 0;  ///< index of the right choice
+  int64_t first = 0;                                 ///< sample of the first choice
+  int64_t answer = 0;                                ///< index of the right choice
   std::vector<int64_t> characters = {}, bytes = {};  ///< [choices] of each choice's text
 };
 

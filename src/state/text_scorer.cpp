@@ -1,4 +1,4 @@
-#include "zero/train/scorer.hpp"
+#include "zero/state/text_scorer.hpp"
 
 #include <algorithm>
 #include <array>
@@ -11,9 +11,9 @@
 
 #include "zero/base/error.hpp"
 #include "zero/plan/plan.hpp"
-#include "zero/train/batch_loader.hpp"
+#include "zero/state/batch_loader.hpp"
 
-namespace zero::train {
+namespace zero::state {
 namespace {
 
 using kernels::TokenScore;
@@ -54,7 +54,7 @@ std::vector<SampleScore> shared(const launch::Peers& peers, const std::vector<Se
 /// Scores the samples of this rank.
 class OwnScores {
  public:
-  OwnScores(state::Engine& engine, const ScoredTexts& samples)
+  OwnScores(Engine& engine, const ScoredTexts& samples)
       : engine_(engine),
         samples_(samples),
         micro_(engine.plan().graphs[1].samples),
@@ -81,7 +81,7 @@ class OwnScores {
   const std::vector<Sent>& made() const { return made_; }
 
  private:
-  state::Engine& engine_;
+  Engine& engine_;
   const ScoredTexts& samples_;
   int64_t micro_;
   int32_t output_;
@@ -102,7 +102,7 @@ kernels::StepInputs inputs_of_evaluation() {
           .pending_tokens = 0};
 }
 
-std::vector<SampleScore> sample_scores(launch::Session& session, state::Engine& engine,
+std::vector<SampleScore> sample_scores(launch::Session& session, Engine& engine,
                                        const ScoredTexts& samples, double& seconds) {
   OwnScores own(engine, samples);
   const int64_t micro = engine.plan().graphs[1].samples;
@@ -114,7 +114,7 @@ std::vector<SampleScore> sample_scores(launch::Session& session, state::Engine& 
 }
 
 void add_scores(const ScoredSet& set, const std::vector<SampleScore>& scores,
-                const model::Objective& objective, state::Evaluation& evaluation) {
+                const model::Objective& objective, Evaluation& evaluation) {
   double loss = 0;
   for (const SampleScore& score : scores) loss -= score.sum;
   if (!std::isfinite(loss)) evaluation.loss = std::numeric_limits<double>::quiet_NaN();
@@ -132,4 +132,4 @@ void add_scores(const ScoredSet& set, const std::vector<SampleScore>& scores,
   evaluation.measure(metrics, MetricSource::choices, std::bit_cast<Numbers>(counts));
 }
 
-}  // namespace zero::train
+}  // namespace zero::state

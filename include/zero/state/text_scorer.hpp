@@ -9,7 +9,7 @@
 #include "zero/state/engine.hpp"
 #include "zero/state/evaluation.hpp"
 
-namespace zero::train {
+namespace zero::state {
 
 /// Returns the inputs of a body that evaluates weights outside of a training.
 kernels::StepInputs inputs_of_evaluation();
@@ -18,12 +18,12 @@ kernels::StepInputs inputs_of_evaluation();
 /// r of N runs micro-batches j N + r, and a sum adds the tokens of a sample in their order, so rank
 /// count changes no digit. Adds the time to `seconds`. REQUIRES: the plan's evaluation has
 /// kTokenScoresOutput, and the engine has no update pending. Collective.
-std::vector<model::SampleScore> sample_scores(launch::Session& session, state::Engine& engine,
+std::vector<model::SampleScore> sample_scores(launch::Session& session, Engine& engine,
                                               const ScoredTexts& samples, double& seconds);
 
 /// Adds the objective's metrics of a scored set to an evaluation. Makes the evaluation's loss NaN
 /// if a score is not finite.
 void add_scores(const ScoredSet& set, const std::vector<model::SampleScore>& scores,
-                const model::Objective& objective, state::Evaluation& evaluation);
+                const model::Objective& objective, Evaluation& evaluation);
 
-}  // namespace zero::train
+}  // namespace zero::state

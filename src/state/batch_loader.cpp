@@ -1,11 +1,11 @@
-#include "zero/train/batch_loader.hpp"
+#include "zero/state/batch_loader.hpp"
 
 #include <array>
 #include <span>
 
 #include "zero/base/error.hpp"
 
-namespace zero::train {
+namespace zero::state {
 namespace {
 
 /// An array for each column of a data set.
@@ -15,7 +15,7 @@ using EachColumn = std::array<T, Dataset::kMostColumns>;
 /// The buffers of a graph's inputs that take a data set's columns, while they are filled.
 class Columns {
  public:
-  Columns(state::Engine& engine, int32_t graph, const Dataset& data)
+  Columns(Engine& engine, int32_t graph, const Dataset& data)
       : engine_(engine), graph_(graph), data_(data) {
     const size_t own = data.form_lengths().size(), forms = engine.plan().forms(graph);
     ZERO_REQUIRE(own == forms || own == 0, "samples of ", own, " forms for a plan of ", forms);
@@ -56,7 +56,7 @@ class Columns {
   }
 
  private:
-  state::Engine& engine_;
+  Engine& engine_;
   int32_t graph_;
   const Dataset& data_;
   EachColumn<const plan::InputBuffer*> inputs_{};
@@ -70,7 +70,7 @@ int64_t first_position(const BatchSizes& batch, int ranks, int64_t consumed, int
   return consumed + (micro_batch * ranks + rank) * batch.micro;
 }
 
-void load_samples(state::Engine& engine, int32_t graph, const Dataset& data, int64_t first,
+void load_samples(Engine& engine, int32_t graph, const Dataset& data, int64_t first,
                   int64_t samples) {
   Columns columns(engine, graph, data);
   columns.fill([&] { columns.read(0, first, samples); });
@@ -88,7 +88,7 @@ kernels::StepInputs BatchLoader::inputs(int64_t step) const {
           .pending_tokens = 0};
 }
 
-void BatchLoader::load(state::Engine& engine, int rank, int64_t step) const {
+void BatchLoader::load(Engine& engine, int rank, int64_t step) const {
   const plan::Request& request = engine.plan().request;
   const int64_t consumed = before(step).samples;
   Columns columns(engine, 0, data);
@@ -99,4 +99,4 @@ void BatchLoader::load(state::Engine& engine, int rank, int64_t step) const {
   });
 }
 
-}  // namespace zero::train
+}  // namespace zero::state
