@@ -16,7 +16,7 @@ constexpr const char *kChoices = "evaluation.choices", *kDocuments = "evaluation
                      *kPrefix = "evaluation.prefix_token_id";
 
 /// Maximum ids of a set, which are kept in memory.
-constexpr int64_t kMostIds = int64_t(1) << 30;
+constexpr int64_t kMostIds = int64_t(1) << 27;
 
 int32_t prefix_id(const DataOptions& options, const Tokenizer& tokenizer, int64_t asked) {
   if (asked >= options.vocab_size) {

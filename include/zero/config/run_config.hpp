@@ -279,9 +279,9 @@ struct EvaluationConfig {
   bool generate = false;
   int64_t generate_samples = 0;  ///< number of sources, from the first; 0 = all
   /// File of records of a context, choices that may follow it, and the answer; "" = none.
-  std::string choices;
+  std::string choices = {};
   /// File of documents whose perplexity by word and by byte is measured; "" = none.
-  std::string documents;
+  std::string documents = {};
   /// Token in front of a document, and in place of an empty context; -1: the tokenizer's bos, else
   /// its eos.
   int64_t prefix_token_id = -1;
