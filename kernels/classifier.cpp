@@ -137,6 +137,7 @@ struct Classifier {
                const ClassifierOptions& options) const {
     const Logits made{logits, extents.vocabulary, extents.padded_vocabulary};
     losses.targets += first;
+    if (losses.scores != nullptr) losses.scores += first;
     const bool plain = options.logit_scale == 1 && options.label_smoothing == 0;
     if (plain && options.cap == 0 && arrays.logit_bias == nullptr)
       return softmax(stream, rows, SoftmaxCrossEntropy<T>{made, losses, gradient()});
@@ -158,8 +159,9 @@ struct Classifier {
     return std::any_of(targets, targets + rows, [](int32_t target) { return target != -1; });
   }
 
-  /// Writes the gradients of a chunk of which no row counts.
+  /// Writes the gradients and scores of a chunk of which no row counts.
   void skip(int64_t first, int64_t rows) const {
+    if (arrays.scores != nullptr) std::fill_n(arrays.scores + first, rows, TokenScore{});
     if (!gradient()) return;
     const int64_t width = extents.width, table = extents.padded_vocabulary * width;
     std::fill_n(arrays.dx + first * width, rows * width, T(0.0f));
@@ -260,7 +262,7 @@ void classifier(Stream& stream, const ClassifierExtents& extents, const StepInpu
                            scratch,
                            layout.sums_bytes > 0 ? table_sums : nullptr,
                            table_sums + layout.sums_bytes / 4};
-  const LossRows loss_rows{arrays.targets, losses, inputs, state};
+  const LossRows loss_rows{arrays.targets, losses, inputs, state, arrays.scores};
   for (int64_t first = 0; first < extents.rows; first += extents.chunk_rows) {
     const int64_t rows = std::min(extents.chunk_rows, extents.rows - first);
     if (options.skips && !work.counts(first, rows)) {

@@ -61,17 +61,27 @@ struct CappedLoss : LossWithOptions<T> {
   }
 };
 
+/// The largest logit of a row, and the sum of e^(logit - most).
+struct RowSoftmax {
+  float most, sum;
+  float below = 0.0f;  ///< with options: sum of most - logit
+};
+
 struct LossRows {
   const int32_t* targets;
   double* losses;
   const StepInputs* inputs;
   const StepState* state;
-};
+  TokenScore* scores = nullptr;  ///< null: not wanted
 
-/// The largest logit of a row, and the sum of e^(logit - most).
-struct RowSoftmax {
-  float most, sum;
-  float below = 0.0f;  ///< with options: sum of most - logit
+  /// Writes the loss of row r, and its score.
+  template <class Target>
+  ZERO_HOST_DEVICE void put(int64_t r, const Target& target, const RowSoftmax& softmax) const {
+    const double loss = target.value(softmax);
+    losses[r] = loss;
+    if (scores != nullptr)
+      scores[r] = {float(0.0 - loss), target.is_largest(softmax) ? 1.0f : 0.0f};
+  }
 };
 
 /// The factors that turn a row's exponentials into its gradient.
@@ -113,6 +123,9 @@ struct RowTarget {
       below = (1.0 - share) * below + share * (double(softmax.below) / double(count));
     }
     return target == -1 ? 0.0 : below + double(log_f32(softmax.sum));
+  }
+  ZERO_HOST_DEVICE bool is_largest(const RowSoftmax& softmax) const {
+    return known && logit >= softmax.most;
   }
 };
 
@@ -189,7 +202,7 @@ struct SoftmaxBlock {
     Run<float> held[kSoftmaxRuns];
     load(block, r, held);
     const RowSoftmax softmax = exponentials(block, held);
-    if (block.thread() == 0) rows.losses[r] = target.value(softmax);
+    if (block.thread() == 0) rows.put(r, target, softmax);
     if (gradient) write(block, r, gradient_of(logits, rows, target, softmax), held);
   }
 

@@ -153,7 +153,7 @@ struct SoftmaxCrossEntropy {
     auto* const x = reinterpret_cast<float*>(logits.row(r));
     const RowTarget<Loss> target = target_of(logits, rows, loss, r);
     const RowSoftmax softmax = softmax_of(row, loss, x, logits.vocabulary);
-    row.once([&] { rows.losses[r] = target.value(softmax); });
+    row.once([&] { rows.put(r, target, softmax); });
     if (!gradient) return;
     write_gradient<T>(row, target, gradient_of(logits, rows, target, softmax), softmax.most,
                       logits.row(r));

@@ -15,8 +15,8 @@
 #include "zero/launch/cores.hpp"
 #include "zero/save/checkpointer.hpp"
 #include "zero/save/stored_checkpoints.hpp"
+#include "zero/state/batch_loader.hpp"
 #include "zero/train/banner.hpp"
-#include "zero/train/batch_loader.hpp"
 
 namespace zero::commands {
 namespace {
@@ -205,7 +205,7 @@ void View::show(const Steps& steps) const {
 
 void View::show_micro_batch(int64_t step, int64_t micro_batch, int rank) const {
   const int64_t first =
-      train::first_position(batch_, int(line_.ranks), consumed(step), micro_batch, rank);
+      state::first_position(batch_, int(line_.ranks), consumed(step), micro_batch, rank);
   for (int64_t i = 0; i < batch_.micro; ++i) {
     show_sample({.step = step, .position = first + i, .micro_batch = micro_batch, .rank = rank});
   }

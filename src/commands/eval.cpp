@@ -17,6 +17,7 @@
 #include "zero/launch/session.hpp"
 #include "zero/model/objective.hpp"
 #include "zero/setup/build.hpp"
+#include "zero/state/text_scorer.hpp"
 #include "zero/stored/stored_model.hpp"
 #include "zero/train/evaluator.hpp"
 
@@ -30,6 +31,7 @@ struct Model {
   RunConfig config;
   setup::Build build;
   DataSets data;
+  std::vector<ScoredSet> scored = {};       ///< of evaluation.choices and evaluation.documents
   std::unique_ptr<OutputFile> scores = {};  ///< of --scores, on the first rank
 };
 
@@ -84,14 +86,16 @@ void load(state::Engine& engine, const Model& model) {
 }
 
 /// Opens the file of --scores before any work is done. Only the first rank writes. Refuses an
-/// objective without scores.
+/// evaluation without labels or choices.
 void open_scores(Session& session, const CommandLine& line, Model& model) {
   const model::Objective& objective = model::objective_for(model.config);
   session.on_every_rank([&] {
     if (line.scores.empty()) return;
-    if (!objective.measures(MetricSource::scores)) {
+    if (!objective.measures(MetricSource::scores) && model.config.evaluation.choices.empty()) {
+      const bool chooses = objective.measures(MetricSource::choices);
       refuse(Exit::kUsage, "command line: --scores: the model learns ", objective.settings.name,
-             ", which give no scores of labels; leave it out");
+             ", which give no scores of labels; ",
+             chooses ? "write evaluation.choices=FILE, or " : "", "leave it out");
     }
     if (session.is_first()) model.scores = std::make_unique<OutputFile>(line.scores);
   });
@@ -123,6 +127,46 @@ void add_texts(Session& session, state::Engine& engine, const Model& model,
       .add_to(result, model::objective_for(model.config));
 }
 
+/// Opens the texts to score, and adds forms of the plan for their lengths.
+void open_scored(Session& session, const setup::World& world, Model& model) {
+  session.on_every_rank([&] {
+    model.scored = setup::open_scored_sets(model.config);
+    setup::group_scored(model.config, world, model.build, model.scored);
+  });
+  for (const ScoredSet& set : model.scored)
+    launch::require_same(session, set.key, text(set.fingerprint));
+}
+
+/// Returns the loss of the validation set, which may be missing.
+state::Evaluation evaluate_validation(Session& session, state::Engine& engine, Model& model) {
+  if (!model.data.validation) return {.step = 1, .loss = 0};
+  train::Evaluator evaluator({.session = session,
+                              .engine = engine,
+                              .validation = *model.data.validation,
+                              .objective = model::objective_for(model.config)});
+  state::Evaluation result = evaluator.evaluate(state::inputs_of_evaluation());
+  session.on_every_rank([&] {
+    if (!model.scores || !evaluator.measures_scores() || !std::isfinite(result.loss)) return;
+    write_scores(*model.scores, evaluator.scores(), model.data.classes);
+    model.scores->publish();
+  });
+  return result;
+}
+
+/// Adds what the model's scores of texts are worth.
+void add_scored(Session& session, state::Engine& engine, Model& model, state::Evaluation& result) {
+  for (const ScoredSet& set : model.scored) {
+    const std::vector<model::SampleScore> scores =
+        state::sample_scores(session, engine, *set.samples, result.seconds);
+    state::add_scores(set, scores, model::objective_for(model.config), result);
+    session.on_every_rank([&] {
+      if (!model.scores || set.choices.empty() || !std::isfinite(result.loss)) return;
+      write_choices(*model.scores, set.choices, scores);
+      model.scores->publish();
+    });
+  }
+}
+
 state::Evaluation evaluate(Session& session, const state::Communicators& comms, Model& model) {
   const std::vector<float> rates = setup::learning_rates(model.config);
   state::DiskHomes disk;
@@ -131,24 +175,8 @@ state::Evaluation evaluate(Session& session, const state::Communicators& comms, 
                        {.disk = disk, .draws_weights = false});
   load(engine, model);
   session.lookout().enter(launch::Milestone::steps);
-  const kernels::StepInputs inputs{.seed = uint64_t(model.config.run.seed),
-                                   .step = 1,
-                                   .first_sample = 0,
-                                   .counted_tokens = 1,
-                                   .pending = 0,
-                                   .reserved = 0,
-                                   .pending_step = 0,
-                                   .pending_tokens = 0};
-  train::Evaluator evaluator({.session = session,
-                              .engine = engine,
-                              .validation = *model.data.validation,
-                              .objective = model::objective_for(model.config)});
-  state::Evaluation result = evaluator.evaluate(inputs);
-  session.on_every_rank([&] {
-    if (!model.scores || !std::isfinite(result.loss)) return;
-    write_scores(*model.scores, evaluator.scores(), model.data.classes);
-    model.scores->publish();
-  });
+  state::Evaluation result = evaluate_validation(session, engine, model);
+  add_scored(session, engine, model, result);
   add_texts(session, engine, model, result);
   return result;
 }
@@ -174,18 +202,22 @@ std::string members(const state::Evaluation& result, MetricSource source) {
 }
 
 std::string json_text(const state::Evaluation& result, bool bytes) {
-  std::string json = format("{\"loss\": %.17g, \"loss_hex\": \"%016llx\", ", result.loss,
-                            (unsigned long long)std::bit_cast<uint64_t>(result.loss));
-  json += members(result, MetricSource::loss) + members(result, MetricSource::samples) +
-          members(result, MetricSource::scores);
-  if (bytes) append(json, "\"bits_per_byte\": %.17g, ", bits_of(result.loss));
+  std::string json = "{";
+  if (result.counted > 0) {
+    json += format("\"loss\": %.17g, \"loss_hex\": \"%016llx\", ", result.loss,
+                   (unsigned long long)std::bit_cast<uint64_t>(result.loss));
+  }
+  for (const MetricSource source : kPlainSources) json += members(result, source);
+  const bool is_measured = result.measured("bits_per_byte") != nullptr;
+  if (bytes && !is_measured) append(json, "\"bits_per_byte\": %.17g, ", bits_of(result.loss));
   if (result.texts > 0) {
     json += members(result, MetricSource::texts);
     append(json, "\"texts\": %lld, \"texts_seconds\": %.3f, ", (long long)result.texts,
            result.texts_seconds);
   }
-  append(json, "\"%ss\": %lld, \"seconds\": %.3f}\n", result.counted_by, (long long)result.counted,
-         result.seconds);
+  if (result.counted > 0)
+    append(json, "\"%ss\": %lld, ", result.counted_by, (long long)result.counted);
+  append(json, "\"seconds\": %.3f}\n", result.seconds);
   return json;
 }
 
@@ -200,14 +232,21 @@ std::string figures(const state::Evaluation& result, MetricSource source) {
   return all;
 }
 
-std::string words(const state::Evaluation& result, bool bytes) {
+/// Returns the loss for people; "" without a validation set.
+std::string loss_words(const state::Evaluation& result, bool bytes) {
+  if (result.counted == 0) return "";
   const char* unit = result.measured("pearson") ? "" : " nats";  // else a mean squared error
-  std::string line =
+  std::string words =
       format("loss %.6f%s a %s", result.loss, unit, bytes ? "byte" : result.counted_by);
-  if (bytes) append(line, " = %.6f bits a byte", bits_of(result.loss));
-  line += "  " + figures(result, MetricSource::loss) + figures(result, MetricSource::samples) +
-          figures(result, MetricSource::scores);
-  append(line, "%lld %ss  %.1f s\n", (long long)result.counted, result.counted_by, result.seconds);
+  if (bytes) append(words, " = %.6f bits a byte", bits_of(result.loss));
+  return words + "  ";
+}
+
+std::string words(const state::Evaluation& result, bool bytes) {
+  std::string line = loss_words(result, bytes);
+  for (const MetricSource source : kPlainSources) line += figures(result, source);
+  if (result.counted > 0) append(line, "%lld %ss  ", (long long)result.counted, result.counted_by);
+  append(line, "%.1f s\n", result.seconds);
   if (result.texts > 0) {
     line += figures(result, MetricSource::texts);
     append(line, "%lld texts  %.1f s\n", (long long)result.texts, result.texts_seconds);
@@ -243,6 +282,7 @@ int eval(const CommandLine& line, int& argc, char**& argv) {
       require_classes(model);
       setup::group_samples(model.config, world, model.build, model.data);
     });
+    open_scored(session, world, model);
     launch::require_same(session, "the plan", text(model.build.plan.hash()));
     // 3. The weights, and their loss.
     const state::Evaluation result = evaluate(session, comms, model);
@@ -251,8 +291,8 @@ int eval(const CommandLine& line, int& argc, char**& argv) {
       refuse(Exit::kNumerics, model.stored->path(), ": the loss is not finite: the weights are ",
              "broken, or overflow in ", name_of(model.build.plan.request.compute));
     });
-    const bool bytes =
-        model.stored->description().tokenizer == "bytes" && result.counted_by == kByToken;
+    const bool bytes = model.stored->description().tokenizer == "bytes" && result.counted > 0 &&
+                       result.counted_by == kByToken;
     const std::string said = line.json ? json_text(result, bytes) : words(result, bytes);
     if (session.is_first()) std::fputs(said.c_str(), stdout);
   });

@@ -63,4 +63,20 @@ void write_scores(OutputFile& file, const model::LabelScores& scores,
   file.write(lines);
 }
 
+void write_choices(OutputFile& file, std::span<const ScoredChoices> records,
+                   std::span<const model::SampleScore> scores) {
+  std::string lines = "chosen\tanswer\tscore of each choice\n";
+  for (const ScoredChoices& record : records) {
+    const auto own = scores.subspan(size_t(record.first), record.bytes.size());
+    const auto best = std::ranges::max_element(own, {}, &model::SampleScore::sum);
+    lines += text(best - own.begin(), '\t', record.answer);
+    for (const model::SampleScore& score : own) lines += "\t" + shortest(score.sum);
+    lines += "\n";
+    if (lines.size() < kPieceBytes) continue;
+    file.write(lines);
+    lines.clear();
+  }
+  file.write(lines);
+}
+
 }  // namespace zero::commands

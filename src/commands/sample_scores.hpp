@@ -4,6 +4,7 @@
 #include <string>
 
 #include "zero/io/files/output_file.hpp"
+#include "zero/model/choice_scores.hpp"
 #include "zero/model/label_scores.hpp"
 
 namespace zero::commands {
@@ -14,5 +15,11 @@ namespace zero::commands {
 /// Numbers have as few digits as read back the same. Throws as OutputFile::write().
 void write_scores(OutputFile& file, const model::LabelScores& scores,
                   std::span<const std::string> classes);
+
+/// Writes a header and a line for each record of choices, with tabs between: the index of the
+/// chosen choice, that of the answer, and the sum of log probabilities of each choice. Numbers are
+/// as above. Throws as OutputFile::write().
+void write_choices(OutputFile& file, std::span<const ScoredChoices> records,
+                   std::span<const model::SampleScore> scores);
 
 }  // namespace zero::commands

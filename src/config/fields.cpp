@@ -270,6 +270,9 @@ void report_fields(Table& table, RunConfig& c) {
   table.integer("show_samples", c.evaluation.show_samples, {.high = 1000});
   table.flag("generate", c.evaluation.generate);
   table.integer("generate_samples", c.evaluation.generate_samples, {});
+  table.word("choices", c.evaluation.choices);
+  table.word("documents", c.evaluation.documents);
+  table.integer("prefix_token_id", c.evaluation.prefix_token_id, {.low = -1, .high = 1 << 24});
   generation_fields(table, c.generation);
   table.section("profile", kOurs);
   table.flag("trace", c.profile.trace);

@@ -137,6 +137,11 @@ std::vector<Condition> engine_conditions() {
       acts_with({"tensorboard.output_path", "tensorboard.job_name", "tensorboard.deepspeed_tags"},
                 "tensorboard.enabled", {true}),
       acts_with({"csv_monitor.output_path", "csv_monitor.job_name"}, "csv_monitor.enabled", {true}),
+      {.keys = {"evaluation.prefix_token_id"},
+       .because = {"evaluation.choices", "evaluation.documents"},
+       .wanted = "evaluation.choices or evaluation.documents",
+       .holds = [](const RunConfig& c) { return c.evaluation.scores_texts(); },
+       .example = {"evaluation.choices = \"\""}},
   };
 }
 
@@ -145,7 +150,10 @@ std::vector<Condition> data_conditions() {
       {.keys = {"data.tokenizer"},
        .because = {"data.train"},
        .wanted = "a file as data.train",
-       .holds = [](const RunConfig& c) { return c.data.train != "synthetic"; },
+       .holds =
+           [](const RunConfig& c) {
+             return c.data.train != "synthetic" || c.evaluation.scores_texts();
+           },
        .example = {"data.train = \"synthetic\""}},
       acts_with({"data.changed"}, "checkpoint.resume", {"auto", "require"}),
       {.keys = {"model.reinit"},
@@ -153,11 +161,16 @@ std::vector<Condition> data_conditions() {
        .wanted = "a model.init_from, some of whose parameters it draws anew",
        .holds = [](const RunConfig& c) { return !c.model.init_from.empty(); },
        .example = {"model.init_from = \"\""}},
-      {.keys = {"data.max_validation_samples", "evaluation.interval", "evaluation.micro_batch_size",
-                "evaluation.show_samples", "checkpoint.best_metric"},
+      {.keys = {"data.max_validation_samples", "evaluation.interval", "evaluation.show_samples",
+                "checkpoint.best_metric"},
        .because = {"data.validation", kFraction},
        .wanted = text("data.validation or ", kFraction),
        .holds = validates,
+       .example = {"data.validation_fraction = 0.0"}},
+      {.keys = {"evaluation.micro_batch_size"},
+       .because = {"data.validation", kFraction},
+       .wanted = text("data.validation or ", kFraction),
+       .holds = [](const RunConfig& c) { return validates(c) || c.evaluation.scores_texts(); },
        .example = {"data.validation_fraction = 0.0"}},
   };
 }

@@ -7,19 +7,20 @@
 #include "zero/config/schedule.hpp"
 
 namespace zero {
+
+Rule clash(std::vector<std::string> keys, bool (*holds)(const RunConfig&), const char* what,
+           std::vector<std::string> example) {
+  return {.keys = std::move(keys),
+          .broken = [=](const RunConfig& c) { return std::string(holds(c) ? what : ""); },
+          .example = std::move(example)};
+}
+
 namespace {
 
 using C = RunConfig;
 using Lines = std::vector<std::string>;
 
 const std::string kFine;  // returned by a rule that holds
-
-/// Returns a rule against settings that contradict each other.
-Rule clash(Lines keys, bool (*holds)(const C&), const char* what, Lines example) {
-  return {.keys = std::move(keys),
-          .broken = [=](const C& c) { return holds(c) ? std::string(what) : kFine; },
-          .example = std::move(example)};
-}
 
 bool is_synthetic(const C& c) { return c.data.train == "synthetic"; }
 
@@ -317,68 +318,6 @@ std::vector<Rule> activation_rules() {
                    c.offload_activations.nvme_path.empty();
           },
           "activation_checkpointing.recompute = \"full\""),
-  };
-}
-
-std::string unmeasured_best(const C& c) {
-  const int64_t saves = c.checkpoint.interval, evaluates = c.evaluation.interval;
-  const bool measured = saves > 0 && evaluates > 0 && saves % evaluates == 0;
-  if (c.checkpoint.best_metric.empty() || !validates(c) || measured) return kFine;
-  return text("the best is chosen among steps that are saved and evaluated; write ",
-              "checkpoint.interval as a multiple of evaluation.interval, not ", saves, " and ",
-              evaluates);
-}
-
-/// Refuses a metric that evaluations of this objective do not measure.
-std::string unknown_best(const C& c) {
-  const std::string& metric = c.checkpoint.best_metric;
-  const ObjectiveSettings *acts = objective_of(c), *owner = objective_with(c.model.table, metric);
-  if (!acts || !owner || !validates(c)) return kFine;
-  const Metric* measured = acts->metric(metric);
-  const bool is_of_texts = owner->metric(metric)->source == MetricSource::texts;
-  if (measured && (!is_of_texts || c.evaluation.generate))
-    return fault_of_labels(c, *acts, *measured);
-  const std::string what =
-      is_of_texts ? text("a number of texts that are generated for a validation set of ",
-                         owner->name, "; write evaluation.generate = true for such a model, or ")
-                  : text("a number of ", owner->name, "; write ");
-  return text("\"", metric, "\" is ", what, "best_metric = \"", kLossMetric, "\"");
-}
-
-std::vector<Rule> checkpoint_rules() {
-  return {
-      clash({"checkpoint.keep"}, [](const C& c) { return c.checkpoint.keep == 1; },
-            "a single checkpoint is lost with one damaged block; write 2 or more, or 0 to keep all",
-            {"checkpoint.keep = 1"}),
-      {.keys = {"checkpoint.best_metric", "checkpoint.interval", "evaluation.interval",
-                "data.validation", "data.validation_fraction"},
-       .broken = unmeasured_best,
-       .example = {"data.validation_fraction = 0.5", "checkpoint.best_metric = \"eval_loss\"",
-                   "evaluation.interval = 10", "checkpoint.interval = 15"}},
-      {.keys = {"checkpoint.best_metric", "evaluation.generate", "evaluation.generate_samples",
-                "data.validation", "data.validation_fraction"},
-       .broken = unknown_best,
-       .example = {"data.validation_fraction = 0.5", "evaluation.interval = 10",
-                   "checkpoint.interval = 10", "checkpoint.best_metric = \"bleu\""}},
-      clash({"checkpoint.load_best_at_end", "checkpoint.weights_only", "checkpoint.best_metric"},
-            [](const C& c) { return c.checkpoint.load_best_at_end && c.checkpoint.weights_only; },
-            "the best state is loaded whole; remove weights_only or load_best_at_end",
-            {"data.validation_fraction = 0.5", "evaluation.interval = 10",
-             "checkpoint.interval = 10", "checkpoint.best_metric = \"eval_loss\"",
-             "checkpoint.weights_only = true", "checkpoint.load_best_at_end = true"}),
-      clash({"checkpoint.resume_from", "checkpoint.resume"},
-            [](const C& c) {
-              return !c.checkpoint.resume_from.empty() && c.checkpoint.resume == Resume::never;
-            },
-            "resume = \"never\" begins anew; remove resume_from or resume",
-            {"checkpoint.resume = \"never\"", "checkpoint.resume_from = \"runs/other\""}),
-      clash({"checkpoint.resume_from", "model.init_from"},
-            [](const C& c) {
-              return !c.checkpoint.resume_from.empty() && !c.model.init_from.empty();
-            },
-            "resume_from goes on with a whole training, init_from begins one with weights alone; "
-            "remove one of them",
-            {"checkpoint.resume_from = \"runs/a\"", "model.init_from = \"runs/b\""}),
   };
 }
 

@@ -80,6 +80,8 @@ graph::Graph graph_of(const Recipe& recipe, Purpose purpose, const GraphSizes& s
     if (std::ranges::find(alteration.purposes, purpose) != alteration.purposes.end())
       made = alteration.apply(recipe.model, std::move(made));
   }
+  if (sizes.scores_tokens && purpose == Purpose::evaluate)
+    made = graph::score_tokens(std::move(made));
   const bool steps = purpose == Purpose::train || purpose == Purpose::evaluate;
   return steps ? graph::pad_heads(std::move(made), sizes.head_unit) : made;
 }

@@ -121,9 +121,7 @@ std::string texts_line(const state::Evaluation& evaluation) {
 void append_evaluation(std::string& line, const state::Evaluation& evaluation) {
   append(line, "evaluation after step %lld  loss %.4f", (long long)evaluation.step,
          evaluation.loss);
-  append_words(line, evaluation, MetricSource::loss);
-  append_words(line, evaluation, MetricSource::samples);
-  append_words(line, evaluation, MetricSource::scores);
+  for (const MetricSource source : kPlainSources) append_words(line, evaluation, source);
   append(line, "  %lld %ss  %.1f s\n", (long long)evaluation.counted, evaluation.counted_by,
          evaluation.seconds);
   if (evaluation.texts == 0) return;
@@ -136,9 +134,7 @@ void append_evaluation_line(std::string& line, const state::Evaluation& evaluati
   append_number(line, "loss", evaluation.loss);
   append(line, "\"loss_hex\": \"%016llx\", ",
          (unsigned long long)std::bit_cast<uint64_t>(evaluation.loss));
-  append_numbers(line, evaluation, MetricSource::loss);
-  append_numbers(line, evaluation, MetricSource::samples);
-  append_numbers(line, evaluation, MetricSource::scores);
+  for (const MetricSource source : kPlainSources) append_numbers(line, evaluation, source);
   append(line, "\"%ss\": %lld, \"seconds\": %.3f", evaluation.counted_by,
          (long long)evaluation.counted, evaluation.seconds);
   if (evaluation.texts > 0) {

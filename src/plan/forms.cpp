@@ -6,10 +6,12 @@
 namespace zero::plan {
 namespace {
 
-/// True if a form may have fewer rows of a tensor: inputs from data, activations and constants.
+/// True if a form may have fewer rows of a tensor: inputs from data, activations, outputs and
+/// constants.
 bool may_be_shorter(const graph::Graph& graph, graph::TensorId tensor) {
-  const graph::Role role = graph[tensor].role;
-  if (role == graph::Role::activation || role == graph::Role::constant) return true;
+  using graph::Role;
+  const Role role = graph[tensor].role;
+  if (role == Role::activation || role == Role::constant || role == Role::output) return true;
   for (const graph::Input& input : graph.inputs) {
     if (input.tensor == tensor) return input.filled_by == graph::FilledBy::data;
   }

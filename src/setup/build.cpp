@@ -54,7 +54,8 @@ model::GraphSizes sizes_of(const RunConfig& config, const World& world, int64_t 
           .compute = compute_dtype(config),
           .chunk_rows = world.gpus ? kClassifierRowsOfGpu : 0,
           .head_unit = head_unit(config, world),
-          .packed = is_packed(config)};
+          .packed = is_packed(config),
+          .scores_tokens = config.evaluation.scores_texts()};
 }
 
 graph::Graph training_graph(const RunConfig& config, const model::Recipe& recipe,
@@ -167,6 +168,19 @@ void require_lengths_stay(const RunConfig& config) {
                   "length_buckets = \"none\", or offload = \"none\"");
 }
 
+bool validates(const RunConfig& config) {
+  return !config.data.validation.empty() || config.data.validation_fraction > 0;
+}
+
+/// Refuses texts to score where no validation set makes evaluations due.
+void require_validation(const RunConfig& config) {
+  if (!config.evaluation.scores_texts() || validates(config)) return;
+  refuse_settings({"evaluation.choices", "evaluation.documents"},
+                  "a training scores texts whenever it evaluates its validation set, and has ",
+                  "none; write data.validation or data.validation_fraction, or score the trained ",
+                  "model by zeroapp eval");
+}
+
 /// Refuses borrowed weights that no folder lends.
 void require_lender(const RunConfig& config, const plan::Plan& plan) {
   if (!graph::borrows(plan.graphs[0]) || !config.model.init_from.empty()) return;
@@ -238,8 +252,7 @@ bool fuses_products(const RunConfig& config, bool library_can) {
 }
 
 int64_t evaluation_micro_batch(const RunConfig& config, const BatchSizes& batch) {
-  const bool validates = !config.data.validation.empty() || config.data.validation_fraction > 0;
-  if (!validates) return 0;
+  if (!validates(config) && !config.evaluation.scores_texts()) return 0;
   return config.evaluation.micro_batch_size ? config.evaluation.micro_batch_size : batch.micro;
 }
 
@@ -259,6 +272,7 @@ bool pins_host(const RunConfig& config) {
 Build build(const RunConfig& config, const World& world, const plan::UpdateShares& shares) {
   Build made = build_of(config, world, shares, /*trains=*/true);
   refuse_unless_activations_leave(config, made.plan);
+  require_validation(config);
   require_lender(config, made.plan);
   if (config.checkpoint.async && is_saved(config)) {
     const auto parts = saved_parts(made.plan, config.checkpoint.weights_only);
@@ -302,6 +316,24 @@ void group_samples(RunConfig& config, const World& world, Build& build, DataSets
   const bool chooses = chooses_lengths(config.data);
   order_by_length(config, build.batch, sets);
   if (chooses) add_forms(config, world, build);
+}
+
+std::vector<ScoredSet> open_scored_sets(const RunConfig& config) {
+  return zero::open_scored_sets(data_options(config), config.evaluation);
+}
+
+void group_scored(const RunConfig& config, const World& world, Build& build,
+                  std::vector<ScoredSet>& sets) {
+  if (sets.empty() || config.offload_activations.home() != Home::none) return;
+  const std::vector<LengthPair> forms = choose_form_lengths(
+      *sets.front().samples, {.target = config.data.sequence_length}, int64_t(kMostForms));
+  for (const ScoredSet& set : sets) set.samples->group(forms, build.evaluation_micro);
+  std::array<std::vector<graph::Graph>, 2> shorter;
+  for (size_t i = 0; i + 1 < forms.size(); ++i) {
+    shorter[1].push_back(evaluation_graph(of_lengths(config, forms[i]), build.recipe, world,
+                                          build.evaluation_micro));
+  }
+  if (!shorter[1].empty()) plan::add_forms(build.plan, std::move(shorter));
 }
 
 int64_t Build::disk_bytes() const {

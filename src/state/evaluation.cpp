@@ -14,8 +14,13 @@ void Evaluation::List::push_back(const Measured& one) {
 
 void Evaluation::measure(std::span<const Metric> of_objective, MetricSource source,
                          std::span<const int64_t> counts) {
+  measure(of_objective, source, counts, loss);
+}
+
+void Evaluation::measure(std::span<const Metric> of_objective, MetricSource source,
+                         std::span<const int64_t> counts, double of_source) {
   for (const Metric& metric : of_objective) {
-    if (metric.source == source) metrics.push_back({&metric, metric.value(loss, counts)});
+    if (metric.source == source) metrics.push_back({&metric, metric.value(of_source, counts)});
   }
 }
 

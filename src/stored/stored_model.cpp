@@ -78,7 +78,9 @@ std::string composed_input(const ModelDescription& description,
   const std::string train = !given.empty() ? given : only.empty() ? "synthetic" : only;
   if (given.empty()) input += "train = " + to_text(TomlValue(train)) + "\n";
   const bool is_named = !override_of(overrides, "data.tokenizer").empty();
-  const bool reads = train != "synthetic" && !description.tokenizer.empty();
+  const bool scores = !override_of(overrides, "evaluation.choices").empty() ||
+                      !override_of(overrides, "evaluation.documents").empty();
+  const bool reads = (train != "synthetic" || scores) && !description.tokenizer.empty();
   if (reads && !is_named) {
     input += "tokenizer = " + to_text(TomlValue(description.tokenizer)) + "\n";
   }
@@ -250,9 +252,9 @@ RunConfig evaluation_config(const ModelTable& models, const StoredModel& model,
   for (const auto& [name, usual] : description.model.family->constants)
     config.model.numbers.rates[name] = description.model.numbers.rate(name);
   config.model.numbers.lists = description.model.numbers.lists;
-  if (config.data.validation.empty() && config.data.validation_fraction == 0) {
+  const bool validates = !config.data.validation.empty() || config.data.validation_fraction > 0;
+  if (!validates && !config.evaluation.scores_texts())
     refuse(Exit::kUsage, "no validation data: write data.validation=FILE");
-  }
   config.model.start = {.labels = description.classes, .are_final = true};
   require_same_model(model, model::architecture_of(config));
   require_generation(config.generation, settings.generation);

@@ -18,6 +18,7 @@
 #include "zero/advise/placement.hpp"
 #include "zero/advise/plan_report.hpp"
 #include "zero/config/read_config.hpp"
+#include "zero/io/data/scored_texts.hpp"
 #include "zero/launch/console.hpp"
 #include "zero/launch/stop.hpp"
 #include "zero/monitor/run_log.hpp"
@@ -92,7 +93,8 @@ struct Sized : Planned {
   void require_same_data(Context& context, state::Engine& engine);
 
   DataSets sets;
-  std::string fingerprint;  ///< on the first rank of each node; on all ranks of a saved run
+  std::vector<ScoredSet> scored;  ///< of evaluation.choices and evaluation.documents
+  std::string fingerprint;        ///< on the first rank of each node; on all ranks of a saved run
   std::optional<DataWatch> watch;
   std::unique_ptr<Tokenizer> sample_tokenizer = {};  ///< for samples that answer no source
   std::unique_ptr<Tokenizer> answer_tokenizer = {};  ///< for evaluation.generate and samples that
@@ -106,6 +108,7 @@ struct Sized : Planned {
 
  private:
   void group_samples(Context& context);
+  void open_scored(Context& context);
   void open_tokenizers(Context& context);
 
   bool has_warned_ = false;

@@ -9,13 +9,13 @@
 #include "zero/base/text.hpp"
 #include "zero/config/generation_keys.hpp"
 #include "zero/plan/plan.hpp"
+#include "zero/state/batch_loader.hpp"
 #include "zero/stored/stored_model.hpp"
 #include "zero/text/character_stream.hpp"
 #include "zero/text/sampler.hpp"
 #include "zero/text/shared_texts.hpp"
 #include "zero/text/text_generator.hpp"
 #include "zero/text/weights_together.hpp"
-#include "zero/train/batch_loader.hpp"
 
 namespace zero::train {
 
@@ -75,7 +75,7 @@ state::Evaluation Evaluator::evaluate(const kernels::StepInputs& inputs) {
                            .counted_by = objective.counted_by};
   for (int64_t first = 0; first < validation.samples(); first += micro * plan.request.ranks) {
     const int64_t own = first + session.rank() * micro;
-    load_samples(engine, 1, validation, own, micro);
+    state::load_samples(engine, 1, validation, own, micro);
     engine.run(plan::kEvaluate, inputs);
     result.seconds += engine.last_seconds();
     add(own);

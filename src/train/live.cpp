@@ -8,7 +8,7 @@
 #include "zero/device/device.hpp"
 #include "zero/launch/launch_record.hpp"
 #include "zero/model/patterns.hpp"
-#include "zero/train/batch_loader.hpp"
+#include "zero/state/batch_loader.hpp"
 
 namespace zero::train {
 namespace {
@@ -168,10 +168,10 @@ void Live::load_newest_whole(Context& context, Started& started, Opened& opened)
 
 /// True if the first attempt is skipped. Its state is discarded.
 bool Live::is_stuck(const Context& context, const Started& started) {
-  const BatchLoader loader{.data = *started.sets.train,
-                           .batch = started.build().batch,
-                           .seed = uint64_t(started.config.run.seed),
-                           .done = started.cursor};
+  const state::BatchLoader loader{.data = *started.sets.train,
+                                  .batch = started.build().batch,
+                                  .seed = uint64_t(started.config.run.seed),
+                                  .done = started.cursor};
   const int64_t step = started.done() + 1;
   loader.load(*engine, context.session.rank(), step);
   kernels::StepInputs inputs = loader.inputs(step);

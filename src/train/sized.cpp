@@ -31,6 +31,7 @@ Sized::Sized(Context& context, Planned planned) : Planned(std::move(planned)) {
   session.on_every_rank([&] { sets = setup::open_data(config); });
   if (!sets.remark.empty()) samples_text = text("data        ", sets.remark, "\n");
   group_samples(context);
+  open_scored(context);
   samples_text += lengths_text(sets, build().batch.micro);
   count_steps(context, {});
   session.on_every_rank([&] {
@@ -51,6 +52,16 @@ void Sized::group_samples(Context& context) {
   if (!chooses) return;
   settings.origins.at("data.length_buckets") += "; chosen for \"auto\" from the data";
   launch::require_same(context.session, "the plan", text(build().plan.hash()));
+}
+
+/// Opens the texts to score, and adds forms of the evaluation for their lengths.
+void Sized::open_scored(Context& context) {
+  context.session.on_every_rank([&] {
+    settings.locate([&] { scored = setup::open_scored_sets(config); });
+    setup::group_scored(config, context.world(), *made, scored);
+  });
+  for (const ScoredSet& set : scored)
+    launch::require_same(context.session, set.key, text(set.fingerprint));
 }
 
 void Sized::count_steps(Context& context, const DataCursor& done) {

@@ -9,6 +9,7 @@
 #include "zero/base/text.hpp"
 #include "zero/config/schedule.hpp"
 #include "zero/monitor/monitor.hpp"
+#include "zero/state/text_scorer.hpp"
 #include "zero/train/banner.hpp"
 
 namespace zero::train {
@@ -159,6 +160,15 @@ void answer_texts(const Made& run, state::Evaluation& evaluation) {
   answers.add_to(evaluation, model::objective_for(run.started.config));
 }
 
+/// Adds what the weights' scores of texts are worth.
+void score_texts(const Made& run, state::Evaluation& evaluation) {
+  for (const ScoredSet& set : run.started.scored) {
+    const std::vector<model::SampleScore> scores = state::sample_scores(
+        run.context.session, *run.live.engine, *set.samples, evaluation.seconds);
+    state::add_scores(set, scores, model::objective_for(run.started.config), evaluation);
+  }
+}
+
 /// Ranks vote on the time, so one rank may know for all.
 launch::TimeLimit time_limit(const Context& context, const RunConfig& config, const Live& live) {
   if (live.job_end) return {live.job_end->seconds, live.job_end->asked};
@@ -215,6 +225,8 @@ Outcome train_steps(const Made& run) {
                        .requests = live.requests};
   if (config.evaluation.generate) {
     parts.answers = [&](state::Evaluation& evaluation) { answer_texts(run, evaluation); };
+  } else if (config.evaluation.scores_texts()) {  // by models that answer no source
+    parts.answers = [&](state::Evaluation& evaluation) { score_texts(run, evaluation); };
   }
   Outcome outcome = Trainer(std::move(parts)).run();
   live.peak_pss = std::max(live.peak_pss, proportional_set_bytes());

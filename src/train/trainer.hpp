@@ -10,8 +10,8 @@
 #include "zero/io/data/data_kind.hpp"
 #include "zero/launch/stop.hpp"
 #include "zero/monitor/step_record.hpp"
+#include "zero/state/batch_loader.hpp"
 #include "zero/state/engine.hpp"
-#include "zero/train/batch_loader.hpp"
 #include "zero/train/evaluator.hpp"
 
 namespace zero::train {
@@ -64,8 +64,8 @@ class Trainer {
     Saver* saver = nullptr;              ///< null = nothing is saved
     DataCursor done = {};                ///< steps that the engine's state has taken
     launch::UserRequests requests = {};  ///< requests on rank 0
-    /// Answers the validation set and adds the scores to an evaluation; empty if not asked for.
-    /// Collective.
+    /// Answers the validation set, or scores texts, and adds the metrics to an evaluation; empty if
+    /// not asked for. Collective.
     std::function<void(state::Evaluation&)> answers = {};
   };
   /// Takes the memory of evaluations. Throws as Evaluator. Collective.
@@ -99,7 +99,7 @@ class Trainer {
   kernels::StepInputs with_pending(kernels::StepInputs inputs) const;
 
   Parts parts_;
-  BatchLoader loader_;
+  state::BatchLoader loader_;
   std::optional<Evaluator> evaluator_;          ///< empty without validation data
   std::optional<monitor::StepRecord> pending_;  ///< gradients await the next decision
   Clock::time_point begun_{};                   ///< start of the pending attempt

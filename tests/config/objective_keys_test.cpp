@@ -36,13 +36,38 @@ TEST(Objectives, OwnTheKeysOfTheirData) {
 }
 
 TEST(Objectives, NameTheMetricsThatChooseACheckpoint) {
-  EXPECT_THAT(metric_names(models()),
-              ElementsAre("validation_loss", "perplexity", "bleu", "exact_match", "accuracy", "f1",
-                          "matthews", "pearson", "spearman"));
+  EXPECT_THAT(
+      metric_names(models()),
+      ElementsAre("validation_loss", "perplexity", "acc", "acc_norm", "acc_bytes", "acc_greedy",
+                  "word_perplexity", "byte_perplexity", "bits_per_byte", "bleu", "exact_match",
+                  "accuracy", "f1", "matthews", "pearson", "spearman"));
   EXPECT_THAT(metric_names(nullptr), ElementsAre("validation_loss"));
   const Lines lines = {"data.validation_fraction = 0.5", "checkpoint.interval = 5",
                        "evaluation.interval = 5", "checkpoint.best_metric = \"speed\""};
   EXPECT_THAT(error_of(complete(lines)), HasSubstr("\"exact_match\""));
+}
+
+TEST(Objectives, ScoreTheTextsByWhichACheckpointIsChosen) {
+  const auto told = [](const std::string& metric, const std::string& file) {
+    Lines lines = {"data.validation_fraction = 0.5", "checkpoint.interval = 5",
+                   "evaluation.interval = 5", "checkpoint.best_metric = \"" + metric + "\""};
+    if (!file.empty()) lines.push_back(file);
+    return error_of(complete(lines));
+  };
+  EXPECT_THAT(told("acc_norm", ""),
+              HasSubstr("\"acc_norm\" is a number of texts that are scored; write "
+                        "evaluation.choices = \"FILE\" for such a model, or best_metric"));
+  EXPECT_EQ(told("acc_norm", "evaluation.choices = \"a.jsonl\""), "");
+  EXPECT_THAT(told("bits_per_byte", "evaluation.choices = \"a.jsonl\""),
+              HasSubstr("evaluation.documents = \"FILE\""));
+  EXPECT_EQ(told("bits_per_byte", "evaluation.documents = \"a.jsonl\""), "");
+}
+
+TEST(Objectives, OwnTheKeysOfTextsToScore) {
+  EXPECT_THAT(error_of(complete({"model.name = \"t5-small\"", "data.sequence_length = 8",
+                                 "evaluation.choices = \"a.jsonl\""})),
+              HasSubstr("evaluation.choices: \"a.jsonl\" has no effect: it acts only with a "
+                        "model.name or model.family that learns from documents"));
 }
 
 /// A table of one family with two objectives, each with a key and a metric of its own.

@@ -41,6 +41,7 @@ struct Inputs {
 template <class T>
 struct Result {
   std::vector<T> dx, dtable, dlogit_bias;
+  std::vector<TokenScore> scores;
   StepSums sums{};
 };
 
@@ -57,7 +58,8 @@ Result<T> run(const ClassifierExtents& extents, const Inputs<T>& in, bool gradie
   adopt_threads(stream);
   Result<T> out{poisoned<T>(extents.rows * extents.width),
                 poisoned<T>(extents.padded_vocabulary * extents.width),
-                poisoned<T>(extents.padded_vocabulary)};
+                poisoned<T>(extents.padded_vocabulary),
+                std::vector<TokenScore>(size_t(extents.rows), TokenScore{-9, -9})};
   const bool dtable = gradient && trained, dlogit_bias = gradient && in.trains_bias;
   const int64_t bytes = classifier_scratch_bytes(extents, dtype_of<T>(), dtable, dlogit_bias);
   auto scratch = poisoned<int64_t>((bytes + 7) / 8 + 1);
@@ -73,7 +75,8 @@ Result<T> run(const ClassifierExtents& extents, const Inputs<T>& in, bool gradie
                  .dtable = dtable ? out.dtable.data() : nullptr,
                  .scratch = scratch.data(),
                  .logit_bias = in.bias.empty() ? nullptr : in.bias.data(),
-                 .dlogit_bias = dlogit_bias ? out.dlogit_bias.data() : nullptr},
+                 .dlogit_bias = dlogit_bias ? out.dlogit_bias.data() : nullptr,
+                 .scores = out.scores.data()},
                 &call->sums, in.options);
   stream.wait();
   out.sums = call->sums;
@@ -93,12 +96,12 @@ void check(const ClassifierExtents& extents, int threads = 1, bool biased = fals
   in.options = options;
   if (biased) in.bias = sixteenths<T>(extents.padded_vocabulary, 3);
   in.trains_bias = biased && options.logit_scale == 1;
-  const auto expected = testing::classifier_reference(
-      extents,
-      {testing::doubles(in.x), testing::doubles(in.table), in.targets, options.logit_scale,
-       options.label_smoothing, testing::doubles(in.bias), options.cap},
-      16.0);
+  const testing::ClassifierInputs of{
+      testing::doubles(in.x),  testing::doubles(in.table), in.targets, options.logit_scale,
+      options.label_smoothing, testing::doubles(in.bias),  options.cap};
+  const auto expected = testing::classifier_reference(extents, of, 16.0);
   const Result<T> got = run(extents, in, true, threads);
+  if (options.label_smoothing == 0) testing::expect_scores(extents, of, got.scores);
   EXPECT_NEAR(got.sums.loss.value(), expected.loss, 1e-6 * expected.loss + 1e-12);
   EXPECT_EQ(got.sums.nonfinite_loss, 0);
   EXPECT_LT(relative_error(got.dx, expected.dx), 2 * testing::rounding<T>() + 1e-6);

@@ -7,6 +7,7 @@ CODES = {1: "B", 2: "b", 3: "h", 4: "i", 5: "q", 8: "H"}  # Megatron's types, as
 _PRINTED = [*range(33, 127), *range(161, 173), *range(174, 256)]
 _OTHERS = [byte for byte in range(256) if byte not in _PRINTED]
 _LETTERS = [chr(byte) for byte in _PRINTED] + [chr(256 + i) for i in range(len(_OTHERS))]
+LETTER_OF_BYTE = dict(zip((*_PRINTED, *_OTHERS), _LETTERS))
 BPE_VOCABULARY = {entry: i for i, entry in enumerate([*_LETTERS, "pl", "plu", "plus"])}
 
 

@@ -1,6 +1,9 @@
 #pragma once
 /// Softmax cross-entropy behind a linear head, and its gradients, in double loops.
 
+#include <gtest/gtest.h>
+
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -45,6 +48,29 @@ inline double probabilities(const kernels::ClassifierExtents& extents, const Cla
   }
   for (double& value : p) value /= sum;
   return std::log(sum);
+}
+
+/// The scores that the targets should have, without label smoothing. Expects nothing of a target
+/// whose probability is as good as the largest and not equal to it.
+inline void expect_scores(const kernels::ClassifierExtents& extents, const ClassifierInputs& in,
+                          const std::vector<kernels::TokenScore>& got) {
+  std::vector<double> p, slopes;
+  for (int64_t r = 0; r < extents.rows; ++r) {
+    const auto [log_probability, is_likeliest] = got[size_t(r)];
+    const int32_t target = in.targets[size_t(r)];
+    if (target < 0) {
+      EXPECT_EQ(log_probability, 0) << "row " << r;
+      EXPECT_EQ(is_likeliest, 0) << "row " << r;
+      continue;
+    }
+    probabilities(extents, in, r, p, slopes);
+    const double own = p[size_t(target)], most = *std::max_element(p.begin(), p.end());
+    EXPECT_NEAR(log_probability, std::log(own), 1e-5 * (1 - std::log(own))) << "row " << r;
+    const bool is_close = own < most && own >= most * (1 - 1e-4);
+    if (!is_close) {
+      EXPECT_EQ(is_likeliest, float(own == most)) << "row " << r;
+    }
+  }
 }
 
 inline ClassifierReference classifier_reference(const kernels::ClassifierExtents& extents,

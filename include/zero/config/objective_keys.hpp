@@ -19,11 +19,18 @@ struct Objective;
 
 /// The measured things that a metric comes from.
 enum class MetricSource : uint8_t {
-  loss,     ///< the mean loss, with which the metric grows
-  samples,  ///< counts that the graph of an evaluation puts out
-  scores,   ///< scores of the validation set's samples, beside their labels
-  texts     ///< counts of texts that evaluation.generate writes
+  loss,      ///< the mean loss, with which the metric grows
+  samples,   ///< counts that the graph of an evaluation puts out
+  scores,    ///< scores of the validation set's samples, beside their labels
+  texts,     ///< counts of texts that evaluation.generate writes
+  choices,   ///< counts of records of evaluation.choices
+  documents  ///< the loss and counts of evaluation.documents
 };
+
+/// The sources that need no generated text, in the order of a line on an evaluation.
+inline constexpr MetricSource kPlainSources[] = {MetricSource::loss, MetricSource::samples,
+                                                 MetricSource::scores, MetricSource::choices,
+                                                 MetricSource::documents};
 
 /// A number that evaluations measure beside the loss.
 struct Metric {
@@ -33,7 +40,7 @@ struct Metric {
   MetricSource source = MetricSource::loss;
   bool higher_is_better = false;
   /// Returns the metric. Counts are sums over ranks and samples; they are empty if the source is
-  /// the loss.
+  /// the loss. Under MetricSource::documents the loss is the sum over all their tokens.
   double (*value)(double loss, std::span<const int64_t> counts) = nullptr;
   std::string signature = {};  ///< settings that others need to compare the number; "" for none
   /// Returns the metric of MetricSource::scores; NaN if it is undefined.

@@ -279,7 +279,16 @@ struct EvaluationConfig {
   /// matches.
   bool generate = false;
   int64_t generate_samples = 0;  ///< number of sources, from the first; 0 = all
+  /// File of records of a context, choices that may follow it, and the answer; "" = none.
+  std::string choices = {};
+  /// File of documents whose perplexity by word and by byte is measured; "" = none.
+  std::string documents = {};
+  /// Token in front of a document, and in place of an empty context; -1: the tokenizer's bos, else
+  /// its eos.
+  int64_t prefix_token_id = -1;
 
+  /// True if texts of files are scored token by token.
+  bool scores_texts() const { return !choices.empty() || !documents.empty(); }
   bool operator==(const EvaluationConfig&) const = default;
 };
 

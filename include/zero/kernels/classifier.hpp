@@ -47,6 +47,8 @@ struct ClassifierArrays {
   void* scratch;
   const T* logit_bias = nullptr;  ///< [padded_vocabulary], or null
   T* dlogit_bias = nullptr;       ///< [padded_vocabulary], written; null: it is not trained
+  TokenScore* scores =
+      nullptr;  ///< [rows], written; null: not wanted. REQUIRES: no label smoothing
 };
 
 /// Computes logits, cross-entropy and both gradients, one chunk of rows at a time. The gradient of

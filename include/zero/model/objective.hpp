@@ -51,6 +51,10 @@ const Objective& objective_for(const RunConfig& config);
 
 /// Returns the metric exp(loss).
 Metric perplexity_metric();
+/// Returns the metrics of objectives that predict each token: perplexity_metric() and those of
+/// scored texts (choice_scores.hpp). scoring_keys() name the texts.
+std::vector<Metric> token_metrics();
+std::vector<OwnKey> scoring_keys();
 /// Returns the metrics of scores beside labels (label_scores.hpp).
 std::vector<Metric> label_metrics();
 

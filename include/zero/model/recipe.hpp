@@ -52,9 +52,10 @@ struct GraphSizes {
   graph::MicroBatch micro = {.samples = 1, .length = 1};  ///< train, evaluate, probe
   graph::Chunk chunk = {};                                ///< decode
   Dtype compute = Dtype::f32;                             ///< train, evaluate, decode, probe
-  int64_t chunk_rows = 0;  ///< most rows of the classifier at a time; 0: chosen by the shape
-  int64_t head_unit = 1;   ///< train, evaluate: see graph::pad_heads()
-  bool packed = false;     ///< train, evaluate: see ForwardOptions
+  int64_t chunk_rows = 0;      ///< most rows of the classifier at a time; 0: chosen by the shape
+  int64_t head_unit = 1;       ///< train, evaluate: see graph::pad_heads()
+  bool packed = false;         ///< train, evaluate: see ForwardOptions
+  bool scores_tokens = false;  ///< evaluate: see graph::score_tokens()
 };
 
 /// Returns the graph of a recipe. Throws Error(kUsage) if the model's numbers do not fit together

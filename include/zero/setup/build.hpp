@@ -9,6 +9,7 @@
 #include "zero/config/batch.hpp"
 #include "zero/config/run_config.hpp"
 #include "zero/io/data/data_kind.hpp"
+#include "zero/io/data/scored_texts.hpp"
 #include "zero/io/tiers/disk_tier.hpp"
 #include "zero/model/recipe.hpp"
 #include "zero/plan/forecast.hpp"
@@ -43,7 +44,7 @@ DataOptions data_options(const RunConfig& config);
 DataSets open_data(const RunConfig& config);
 std::vector<std::string> data_files(const RunConfig& config);
 
-/// Returns the samples of a rank in an evaluation micro-batch; 0 without validation data.
+/// Returns the samples of a rank in an evaluation micro-batch; 0 without data to evaluate on.
 int64_t evaluation_micro_batch(const RunConfig& config, const BatchSizes& batch);
 
 /// True if the graphs go through graph::fuse(), which changes arithmetic. No stage, home or budget
@@ -93,6 +94,14 @@ void add_forms(const RunConfig& config, const World& world, Build& build);
 void order_by_length(RunConfig& config, const BatchSizes& batch, DataSets& sets);
 /// Orders samples as order_by_length(), and adds their forms to `build` if it lacks them.
 void group_samples(RunConfig& config, const World& world, Build& build, DataSets& sets);
+
+/// Opens the texts that evaluations score: see open_scored_sets().
+std::vector<ScoredSet> open_scored_sets(const RunConfig& config);
+/// Pads and orders the samples of scored sets by a few lengths, chosen from the first set. Adds a
+/// form of the evaluation for each. Leaves all at the longest if activations leave the device.
+/// REQUIRES: data.length_buckets = "none", or no set.
+void group_scored(const RunConfig& config, const World& world, Build& build,
+                  std::vector<ScoredSet>& sets);
 
 /// Returns the value of zero.offload_optimizer.buffer_count = "auto", if memory suffices: see
 /// plan::staged_units_for().

@@ -42,6 +42,9 @@ struct Evaluation {
   /// Adds the objective's metrics of a source, by its counts.
   void measure(std::span<const Metric> of_objective, MetricSource source,
                std::span<const int64_t> counts = {});
+  /// Adds them by another loss than the evaluation's.
+  void measure(std::span<const Metric> of_objective, MetricSource source,
+               std::span<const int64_t> counts, double of_source);
   /// Adds the objective's metrics of MetricSource::scores that fit the number of labels.
   void measure(std::span<const Metric> of_objective, const model::LabelScores& scores);
   /// Returns a metric by its name, or null if it was not measured.

@@ -20,6 +20,7 @@ struct Classifier {
   template <class S>
   struct Out {
     S sums;
+    S scores = kAbsent<S>;
   };
   template <class T>
   static void call(Stream& stream, const OpCall& call);
@@ -64,12 +65,13 @@ kernels::ClassifierExtents extents(const Graph& graph, const Op& op) {
 /// True if the op computes the gradient of a bias, which otherwise is zero.
 bool trains_bias(const Op& op) { return op.attributes.as<ClassifierAttributes>().trains_bias != 0; }
 
-/// The arrays of gradients; null: not computed.
+/// The arrays of gradients and scores; null: not computed.
 template <class T>
 struct Gradients {
   T* dx = nullptr;
   T* dtable = nullptr;
   T* dlogit_bias = nullptr;
+  kernels::TokenScore* scores = nullptr;
 };
 
 template <class T>
@@ -84,7 +86,8 @@ void run(Stream& stream, const OpCall& call, Address sums, const Gradients<T>& g
                           .dtable = gradients.dtable,
                           .scratch = call.scratch,
                           .logit_bias = in.logit_bias,
-                          .dlogit_bias = trains_bias(*call.op) ? gradients.dlogit_bias : nullptr},
+                          .dlogit_bias = trains_bias(*call.op) ? gradients.dlogit_bias : nullptr,
+                          .scores = gradients.scores},
                          sums,
                          {.logit_scale = float(attributes.logit_scale),
                           .label_smoothing = float(attributes.label_smoothing),
@@ -94,7 +97,8 @@ void run(Stream& stream, const OpCall& call, Address sums, const Gradients<T>& g
 
 template <class T>
 void Classifier::call(Stream& stream, const OpCall& call) {
-  run<T>(stream, call, outputs<Classifier>(call).sums, {});
+  const auto out = outputs<Classifier>(call);
+  run<T>(stream, call, out.sums, {.scores = out.scores});
 }
 
 /// Clears the gradient of a bias, which may be absent, unless it is trained.
@@ -123,7 +127,10 @@ void ClassifierInputGrad::call(Stream& stream, const OpCall& call) {
 /// gradient is zero and it does not decay.
 void gradient(GradientTape& tape, const Op& op) {
   const auto in = inputs<Classifier>(op);
-  const TensorId sums = outputs<Classifier>(op).sums, dx = tape.like(in.x);
+  const auto [sums, scores] = outputs<Classifier>(op);
+  ZERO_REQUIRE(scores == kNone,
+               "a graph with token scores is trained: evaluations alone have them");
+  const TensorId dx = tape.like(in.x);
   const bool table = tape.wants(in.table);
   const TensorId dtable = table ? tape.weight_gradient(in.table) : kNone;
   const bool bias = in.logit_bias != kNone && tape.wants(in.logit_bias) &&
@@ -224,6 +231,20 @@ void classifier(GraphBuilder& out, TensorId x, TensorId table, TensorId targets,
 void classifier(GraphBuilder& out, TensorId x, TensorId table, TensorId targets, int64_t vocabulary,
                 int64_t chunk_rows) {
   classifier(out, x, table, targets, {.vocabulary = vocabulary, .chunk_rows = chunk_rows});
+}
+
+Graph score_tokens(Graph forward) {
+  const auto found = std::ranges::find(forward.ops, &kClassifier, &Op::kind);
+  ZERO_REQUIRE(found != forward.ops.end(), "token scores of a graph without a classifier");
+  const int64_t rows = extents(forward, *found).rows;
+  const TensorId scores = TensorId(forward.tensors.size());
+  forward.tensors.push_back({.name = kTokenScoresOutput,
+                             .dtype = Dtype::f32,
+                             .shape = {rows, int64_t(sizeof(kernels::TokenScore) / sizeof(float))},
+                             .role = Role::output});
+  forward.outputs.push_back({.name = kTokenScoresOutput, .tensor = scores});
+  found->outputs.push_back(scores);
+  return forward;
 }
 
 }  // namespace zero::graph

@@ -9,7 +9,8 @@ const Objective& document_objective() {
                    .setting = "a data.train of documents (.jsonl, .csv, .tsv, a list of files)",
                    .setting_key = "data.train",
                    .acts = [](const RunConfig& config) { return takes_documents(config.data); },
-                   .metrics = {perplexity_metric()},
+                   .keys = scoring_keys(),
+                   .metrics = token_metrics(),
                    .takes_lists = true},
       .data = &document_data()};
   return kDocuments;

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "zero/base/error.hpp"
+#include "zero/model/choice_scores.hpp"
 #include "zero/model/objective.hpp"
 
 namespace zero::model {
@@ -19,6 +20,18 @@ const Objective& objective_for(const RunConfig& config) {
   const ObjectiveSettings* settings = objective_of(config);
   ZERO_REQUIRE(settings && settings->functions, "a table of models without objectives");
   return *settings->functions;
+}
+
+std::vector<Metric> token_metrics() {
+  std::vector<Metric> metrics = scoring_metrics();
+  metrics.insert(metrics.begin(), perplexity_metric());
+  return metrics;
+}
+
+std::vector<OwnKey> scoring_keys() {
+  return {{.name = "evaluation.choices"},
+          {.name = "evaluation.documents"},
+          {.name = "evaluation.prefix_token_id"}};
 }
 
 Metric perplexity_metric() {

@@ -4,7 +4,8 @@ namespace zero::model {
 
 const Objective& next_token_objective() {
   static const Objective kNextToken{
-      .settings = {.name = "tokens", .metrics = {perplexity_metric()}}, .data = &token_data()};
+      .settings = {.name = "tokens", .keys = scoring_keys(), .metrics = token_metrics()},
+      .data = &token_data()};
   return kNextToken;
 }
 

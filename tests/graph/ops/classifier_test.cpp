@@ -140,6 +140,44 @@ TEST(ClassifierOp, RefusesABiasOfAnotherLength) {
   }
 }
 
+TEST(ClassifierOp, ScoresItsTargetsForTheHost) {
+  GraphBuilder out({.samples = 1, .length = 4}, Dtype::f32);
+  out.unit("only");
+  const TensorId table = out.parameter({.name = "table", .shape = {8, 6}});
+  const TensorId bias = out.parameter({.name = "bias", .shape = {8}, .decays = false});
+  ClassifierOptions biased = options(0.0f, 0.0f);
+  biased.logit_bias = bias;
+  classifier(out, embedding(out, tiny_ids(out, "tokens"), table), table, tiny_ids(out, "targets"),
+             biased);
+  const Graph graph = score_tokens(out.finish());
+  EXPECT_THROW(differentiate(graph), Error) << "an evaluation alone has them";
+  run::NaiveExecutor naive(graph, 1);
+  naive.values<kernels::StepInputs>(graph.step_inputs)[0] = {};
+  naive.values<kernels::StepState>(graph.step_state)[0] = {};
+  naive.values<kernels::StepSums>(graph.output(kLossOutput))[0] = {};
+  std::ranges::fill(naive.values<float>(table), 1.0f);
+  // Probabilities are ninths: 1, 2, 1, 4, 1.
+  const std::vector<float> logits = {0.0f, std::log(2.0f), 0.0f, std::log(4.0f), 0.0f, 9, 9, 9};
+  std::ranges::copy(logits, naive.values<float>(bias).begin());
+  std::ranges::fill(naive.values<int32_t>(graph.input("tokens")), 0);
+  std::ranges::copy(std::array{3, 1, -1, 4}, naive.values<int32_t>(graph.input("targets")).begin());
+  naive.run(0);
+  const auto scores = naive.values<kernels::TokenScore>(graph.output(kTokenScoresOutput));
+  const std::array expected = {std::log(4.0f / 9), std::log(2.0f / 9), 0.0f, std::log(1.0f / 9)};
+  ASSERT_EQ(scores.size(), expected.size());
+  for (size_t i = 0; i < scores.size(); ++i) {
+    EXPECT_NEAR(scores[i].log_probability, expected[i], 1e-6);
+    EXPECT_EQ(scores[i].is_likeliest, float(i == 0));
+  }
+}
+
+TEST(ClassifierOp, IsWhatScoresTokens) {
+  EXPECT_THROW(score_tokens(Graph{}), Error);
+  const Graph plain = with(options(1, 0)), scored = score_tokens(plain);
+  EXPECT_THROW(plain.output(kTokenScoresOutput), Error);
+  EXPECT_EQ(scored[scored.output(kTokenScoresOutput)].shape, Shape({8, 2}));
+}
+
 /// The logits of one row of a chunk whose products are 25 and -50.
 std::vector<float> logits_of(const LogitOptions& options) {
   GraphBuilder out({.length = 1, .context = 2}, Dtype::f32);

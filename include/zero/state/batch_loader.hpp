@@ -6,7 +6,7 @@
 #include "zero/io/data/dataset.hpp"
 #include "zero/state/engine.hpp"
 
-namespace zero::train {
+namespace zero::state {
 
 /// Returns the position in the data of the first sample of micro-batch `micro_batch` of `rank`. It
 /// is number micro_batch x ranks + rank of the step's micro-batches. The step begins after
@@ -16,7 +16,7 @@ int64_t first_position(const BatchSizes& batch, int ranks, int64_t consumed, int
 
 /// Loads the samples at positions [first, first + samples) into the inputs of the same names of a
 /// graph of the engine's plan.
-void load_samples(state::Engine& engine, int32_t graph, const Dataset& data, int64_t first,
+void load_samples(Engine& engine, int32_t graph, const Dataset& data, int64_t first,
                   int64_t samples);
 
 /// A loader of step inputs, and of this rank's samples into the plan's training graph. Steps after
@@ -30,7 +30,7 @@ struct BatchLoader {
   DataCursor before(int64_t step) const { return cursor_before(step, done, batch.train); }
 
   kernels::StepInputs inputs(int64_t step) const;
-  void load(state::Engine& engine, int rank, int64_t step) const;
+  void load(Engine& engine, int rank, int64_t step) const;
 };
 
-}  // namespace zero::train
+}  // namespace zero::state

@@ -1,5 +1,5 @@
 // Ranks: 1
-#include "zero/train/batch_loader.hpp"
+#include "zero/state/batch_loader.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 
 #include "io/data/token_data.hpp"
 
-namespace zero::train {
+namespace zero::state {
 namespace {
 
 TEST(FirstPosition, GivesEverySampleOfAStepToOneMicroBatch) {
@@ -86,4 +86,4 @@ TEST(BatchLoader, HasInputsForABodyThatDrawsNothingAfterAStepOfASmallerBatch) {
 }
 
 }  // namespace
-}  // namespace zero::train
+}  // namespace zero::state

@@ -1,11 +1,11 @@
-#include "zero/train/batch_loader.hpp"
+#include "zero/state/batch_loader.hpp"
 
 #include <array>
 #include <span>
 
 #include "zero/base/error.hpp"
 
-namespace zero::train {
+namespace zero::state {
 namespace {
 
 /// An array for each column of a data set.
@@ -15,11 +15,10 @@ using EachColumn = std::array<T, Dataset::kMostColumns>;
 /// The buffers of a graph's inputs that take a data set's columns, while they are filled.
 class Columns {
  public:
-  Columns(state::Engine& engine, int32_t graph, const Dataset& data)
+  Columns(Engine& engine, int32_t graph, const Dataset& data)
       : engine_(engine), graph_(graph), data_(data) {
     const size_t own = data.form_lengths().size(), forms = engine.plan().forms(graph);
-    ZERO_REQUIRE(own == forms || (own == 0 && forms == 1), "samples of ", own,
-                 " forms for a plan of ", forms);
+    ZERO_REQUIRE(own == forms || own == 0, "samples of ", own, " forms for a plan of ", forms);
     for (size_t i = 0; i < data.columns().size(); ++i) {
       inputs_[i] = &engine.plan().input(graph, data.columns()[i].name);
     }
@@ -37,10 +36,12 @@ class Columns {
     });
   }
 
-  /// Reads samples into the rows of a micro-batch, in the shortest form that covers them.
+  /// Reads samples into the rows of a micro-batch, in the shortest form that covers them. Samples
+  /// of one length take the longest form.
   void read(int64_t micro, int64_t first, int64_t samples) const {
-    const size_t form = data_.form_of(first, samples);
-    if (!data_.form_lengths().empty()) engine_.executor().choose_form(graph_, micro, form);
+    const size_t form = data_.form_of(first, samples), forms = engine_.plan().forms(graph_);
+    const bool is_grouped = !data_.form_lengths().empty();
+    if (forms > 1) engine_.executor().choose_form(graph_, micro, is_grouped ? form : forms - 1);
     const std::vector<DataColumn>& columns = data_.columns_of(form);
     const size_t count = columns.size();
     EachColumn<std::span<std::byte>> places;
@@ -55,7 +56,7 @@ class Columns {
   }
 
  private:
-  state::Engine& engine_;
+  Engine& engine_;
   int32_t graph_;
   const Dataset& data_;
   EachColumn<const plan::InputBuffer*> inputs_{};
@@ -69,7 +70,7 @@ int64_t first_position(const BatchSizes& batch, int ranks, int64_t consumed, int
   return consumed + (micro_batch * ranks + rank) * batch.micro;
 }
 
-void load_samples(state::Engine& engine, int32_t graph, const Dataset& data, int64_t first,
+void load_samples(Engine& engine, int32_t graph, const Dataset& data, int64_t first,
                   int64_t samples) {
   Columns columns(engine, graph, data);
   columns.fill([&] { columns.read(0, first, samples); });
@@ -87,7 +88,7 @@ kernels::StepInputs BatchLoader::inputs(int64_t step) const {
           .pending_tokens = 0};
 }
 
-void BatchLoader::load(state::Engine& engine, int rank, int64_t step) const {
+void BatchLoader::load(Engine& engine, int rank, int64_t step) const {
   const plan::Request& request = engine.plan().request;
   const int64_t consumed = before(step).samples;
   Columns columns(engine, 0, data);
@@ -98,4 +99,4 @@ void BatchLoader::load(state::Engine& engine, int rank, int64_t step) const {
   });
 }
 
-}  // namespace zero::train
+}  // namespace zero::state

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace zero {
+
+/// Returns the bytes of the white space (as in Python's str.split()) at `at`; 0 for none.
+size_t white_bytes(std::string_view text, size_t at);
+
+/// Returns the bytes of a text before the white space at its end.
+size_t bytes_before_end_blanks(std::string_view text);
+
+/// Returns the number of pieces that runs of white space cut a text into, as Python's
+/// re.split(r"\s+"). Pieces before the first and behind the last run count, even if empty.
+int64_t pieces_between_blanks(std::string_view text);
+
+}  // namespace zero
