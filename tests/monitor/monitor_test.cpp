@@ -120,7 +120,8 @@ TEST_F(MonitorTest, TensorBoardLearnsHowALaunchEnds) {
     auto monitor = tensorboard({});
     if (end) monitor->end(*end);
     monitor.reset();
-    const auto& tensors = events().back().tensors;
+    const EventRecord last = events().back();
+    const auto& tensors = last.tensors;
     const auto found = tensors.find("_hparams_/session_end_info");
     return found == tensors.end() ? "" : found->second;
   };
