@@ -68,7 +68,7 @@ class EventFiles : public ::testing::Test {
   }
   ~EventFiles() override { std::filesystem::remove_all(folder_); }
 
-  const std::string folder_ = testing_support::TempFile("events", "").path() + ".d/job";
+  const std::string folder_ = testing_support::TempFile("events", "").path() + ".d";
 };
 
 TEST_F(EventFiles, HoldCurvesTextsAndSettings) {
