@@ -170,9 +170,6 @@ struct EventFile::State {
 };
 
 EventFile::EventFile(const std::string& folder, int64_t first) : state_(std::make_unique<State>()) {
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) refuse(Exit::kIo, folder, ": ", std::strerror(error.value()));
   state_->path = folder + "/" + file_name(folder);
   state_->file = open_own(state_->path, O_WRONLY | O_CREAT | O_EXCL);
   state_->record.reserve(kRecordBytes);

@@ -18,6 +18,8 @@
 namespace zero::monitor {
 namespace {
 
+namespace fs = std::filesystem;
+
 constexpr size_t kLineBytes = 256;
 
 /// Appends a finite number in the fewest digits that say it.
@@ -56,9 +58,6 @@ struct CsvFile {
 class CsvMonitor final : public Monitor {
  public:
   CsvMonitor(const std::string& folder, const LogContext& context) {
-    std::error_code error;
-    std::filesystem::create_directories(folder, error);
-    if (error) refuse(Exit::kIo, folder, ": ", std::strerror(error.value()));
     line_.reserve(kLineBytes);
     for (const DeepSpeedCurve& curve : kDeepSpeedCurves) {
       if (curve.is_shown(context)) open(folder, curve);
@@ -113,16 +112,24 @@ std::string python_number(double value, bool is_single) {
   return number;
 }
 
-std::string monitor_folder(const std::string& output_path, const std::string& job_name,
-                           const std::string& output, std::string_view name) {
-  const std::string folder = output_path.empty() ? text(output, "/", name) : output_path;
-  return job_name.empty() ? folder : text(folder, "/", job_name);
+std::string make_monitor_folder(const std::string& output_path, const std::string& job_name,
+                                const std::string& output, std::string_view name) {
+  const std::string own = text(output, "/", name);
+  const std::string base = output_path.empty() ? own : output_path;
+  const std::string folder = job_name.empty() ? base : text(base, "/", job_name);
+  std::error_code error;
+  // Who can write to a run's folder could lead its files elsewhere.
+  if (output_path.empty() && fs::is_symlink(fs::symlink_status(own, error)))
+    refuse(Exit::kIo, own, ": is a link; remove it, or write ", name, ".output_path");
+  fs::create_directories(folder, error);
+  if (error) refuse(Exit::kIo, folder, ": ", std::strerror(error.value()));
+  return folder;
 }
 
 std::unique_ptr<Monitor> make_csv_monitor(const CsvMonitorConfig& config, const LogContext& context,
                                           const std::string& output) {
   return std::make_unique<CsvMonitor>(
-      monitor_folder(config.output_path, config.job_name, output, "csv_monitor"), context);
+      make_monitor_folder(config.output_path, config.job_name, output, "csv_monitor"), context);
 }
 
 }  // namespace zero::monitor

@@ -145,7 +145,7 @@ class TensorBoard final : public Monitor {
 std::unique_ptr<Monitor> make_tensorboard(const TensorboardConfig& config,
                                           const LogContext& context, const LaunchFacts& facts) {
   return std::make_unique<TensorBoard>(
-      monitor_folder(config.output_path, config.job_name, facts.name, "tensorboard"),
+      make_monitor_folder(config.output_path, config.job_name, facts.name, "tensorboard"),
       config.deepspeed_tags, context, facts);
 }
 

@@ -107,7 +107,7 @@ TEST(HintSection, IsReadByNobodyAndToldOfOnce) {
                                         "in.toml");
   ASSERT_EQ(input.warnings.size(), 2u);
   EXPECT_THAT(input.warnings[0], HasSubstr("in.toml:4: comms_config: is a hint: MPI carries"));
-  EXPECT_THAT(input.warnings[1], HasSubstr("monitor_config: is a hint: metrics.jsonl holds"));
+  EXPECT_THAT(input.warnings[1], HasSubstr("monitor_config: is a hint: [tensorboard] and"));
   EXPECT_EQ(hint_section("comms_configs.verbose"), "");
   const std::vector<std::string> typed = {"comms_config.verbose=true"};
   EXPECT_EQ(read_config(join(complete({})), "in.toml", typed).warnings.size(), 1u);

@@ -11,6 +11,7 @@
 #include "tests/support/content_of.hpp"
 #include "tests/support/event_records.hpp"
 #include "tests/support/temp_file.hpp"
+#include "zero/base/error.hpp"
 #include "zero/model/objective.hpp"
 
 namespace zero::monitor {
@@ -120,7 +121,8 @@ TEST_F(MonitorTest, TensorBoardLearnsHowALaunchEnds) {
     auto monitor = tensorboard({});
     if (end) monitor->end(*end);
     monitor.reset();
-    const auto& tensors = events().back().tensors;
+    const EventRecord last = events().back();
+    const auto& tensors = last.tensors;
     const auto found = tensors.find("_hparams_/session_end_info");
     return found == tensors.end() ? "" : found->second;
   };
@@ -182,11 +184,27 @@ TEST(PythonNumber, IsWhatPythonPrints) {
   EXPECT_EQ(python_number(-std::numeric_limits<double>::infinity()), "-inf");
 }
 
-TEST(MonitorFolder, IsTheRunsUnlessItIsNamed) {
-  EXPECT_EQ(monitor_folder("", "", "runs/a", "tensorboard"), "runs/a/tensorboard");
-  EXPECT_EQ(monitor_folder("", "job", "runs/a", "tensorboard"), "runs/a/tensorboard/job");
-  EXPECT_EQ(monitor_folder("out", "", "runs/a", "tensorboard"), "out");
-  EXPECT_EQ(monitor_folder("out", "job", "runs/a", "tensorboard"), "out/job");
+TEST_F(MonitorTest, AFolderIsTheRunsUnlessItIsNamed) {
+  const auto made = [&](const std::string& output, const std::string& job) {
+    const std::string folder = make_monitor_folder(output, job, folder_, "tensorboard");
+    EXPECT_TRUE(std::filesystem::is_directory(folder));
+    return folder.substr(folder_.size());
+  };
+  EXPECT_EQ(made("", ""), "/tensorboard");
+  EXPECT_EQ(made("", "job"), "/tensorboard/job");
+  EXPECT_EQ(made(folder_ + "/out", ""), "/out");
+  EXPECT_EQ(made(folder_ + "/out", "job"), "/out/job");
+}
+
+TEST_F(MonitorTest, AFolderThatIsALinkOrAFileIsRefused) {
+  std::filesystem::create_directories(folder_ + "/elsewhere");
+  std::filesystem::create_directory_symlink(folder_ + "/elsewhere", folder_ + "/tensorboard");
+  EXPECT_THAT([&] { make_monitor_folder("", "", folder_, "tensorboard"); },
+              ::testing::ThrowsMessage<Error>(HasSubstr("is a link; remove it")));
+  EXPECT_NO_THROW(make_monitor_folder(folder_ + "/tensorboard", "", folder_, "tensorboard"));
+  const testing_support::TempFile file("taken", "");
+  EXPECT_THAT([&] { make_monitor_folder(file.path(), "job", folder_, "tensorboard"); },
+              ::testing::ThrowsMessage<Error>(HasSubstr("/job: Not a directory")));
 }
 
 }  // namespace

@@ -50,9 +50,9 @@ std::unique_ptr<Monitor> make_csv_monitor(const CsvMonitorConfig& config, const 
 /// digits as say a float.
 std::string python_number(double value, bool is_single = false);
 
-/// Returns the folder of a monitor: `output_path`, or `name` in the run's folder, and in it the
-/// job's.
-std::string monitor_folder(const std::string& output_path, const std::string& job_name,
-                           const std::string& output, std::string_view name);
+/// Makes and returns the folder of a monitor: `output_path`, or `name` in the run's folder, and in
+/// it the job's. Throws Error(kIo), also if the one in the run's folder is a link.
+std::string make_monitor_folder(const std::string& output_path, const std::string& job_name,
+                                const std::string& output, std::string_view name);
 
 }  // namespace zero::monitor

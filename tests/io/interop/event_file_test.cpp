@@ -62,10 +62,13 @@ TEST(ProtoMessage, WritesNumbersOfSeveralBytes) {
 /// A folder that is removed at the end.
 class EventFiles : public ::testing::Test {
  protected:
-  EventFiles() { std::filesystem::remove_all(folder_); }
+  EventFiles() {
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directories(folder_);
+  }
   ~EventFiles() override { std::filesystem::remove_all(folder_); }
 
-  const std::string folder_ = testing_support::TempFile("events", "").path() + ".d/job";
+  const std::string folder_ = testing_support::TempFile("events", "").path() + ".d";
 };
 
 TEST_F(EventFiles, HoldCurvesTextsAndSettings) {
@@ -96,7 +99,6 @@ TEST_F(EventFiles, HoldCurvesTextsAndSettings) {
 }
 
 TEST_F(EventFiles, SortBehindThoseOfEarlierLaunches) {
-  std::filesystem::create_directories(folder_);
   const std::string later = folder_ + "/events.out.tfevents.4000000000.zzz.1.0";
   std::ofstream(later) << "x";
   std::ofstream(folder_ + "/events.out.tfevents.x") << "x";
@@ -131,10 +133,10 @@ TEST_F(EventFiles, AreReadUpToTheLastWholeRecord) {
   }
 }
 
-TEST_F(EventFiles, AreRefusedWhereNoFolderCanBe) {
+TEST_F(EventFiles, AreRefusedWithoutAFolder) {
   const testing_support::TempFile file("events", "");
   EXPECT_THAT([&] { EventFile(file.path() + "/job", 1); },
-              ::testing::ThrowsMessage<Error>(HasSubstr(file.path() + "/job: Not a directory")));
+              ::testing::ThrowsMessage<Error>(HasSubstr(file.path() + "/job/events")));
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ void append_event_record(std::string& file, std::string_view data);
 /// write. Readers pass over half a record at the end of a file.
 class EventFile {
  public:
-  /// Makes a file in `folder`, which is made too. Its name sorts behind those of all event files
+  /// Makes a file in `folder`. Its name sorts behind those of all event files
   /// there, as readers take them by name. Writes that the launch begins with step `first`; readers
   /// then drop that step and later ones of earlier files. Throws Error(kIo).
   EventFile(const std::string& folder, int64_t first);
