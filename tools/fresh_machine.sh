@@ -15,7 +15,7 @@ suite=${1:-} who=${2:-} only=${3:-}
 skip() { say "SKIP fresh_machine.sh: $1" && exit 77; }
 have mmdebstrap || skip "no mmdebstrap (Debian: mmdebstrap)"
 [ "$(id -u)" -eq 0 ] || skip "needs root, to chroot"
-unshare --mount --net true 2> /dev/null || skip "this machine gives no mounts or networks of its own"
+unshare --mount --net true 2> /dev/null || skip "this machine gives no mounts of its own"
 
 place=$root/build/long/machine-$suite-$who
 machine=$place/root
@@ -45,7 +45,8 @@ inside() {
 as_user() {
   local home=/root line="cd ~/zeroapp && export OMPI_ALLOW_RUN_AS_ROOT=1"
   line+=" OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 && $2"
-  local words=(env -i "PATH=/usr/bin:/bin:/usr/sbin:/sbin" "HOME=$home" LANG=C.UTF-8 bash -c "$line")
+  local path=/usr/bin:/bin:/usr/sbin:/sbin
+  local words=(env -i "PATH=$path" "HOME=$home" LANG=C.UTF-8 bash -c "$line")
   if [ "$who" = user ]; then
     words=(su -s /bin/bash newcomer -c "$line")
   fi
