@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Puts the headers of oneDNN 3.6, Debian 13's, into .deps/onednn3: kernels/gemm_versions compiles the
-# products of hosts against them, beside the oneDNN that is installed. Does nothing where they are.
+# Puts the headers of oneDNN 3.6, Debian 13's, into .deps/onednn3: runs.onednn compiles the products
+# of hosts against them, beside the oneDNN that is installed. Does nothing where they are.
 # usage: tools/onednn_headers.sh
 set -euo pipefail
 # shellcheck source=tools/common.sh

@@ -29,6 +29,7 @@ std::string wrapped(std::string_view words, size_t indent, size_t begin) {
     column += word.size() + (is_first ? 0 : 1);
     is_first = false;
   }
+  std::ranges::replace(out, kJoint, ' ');
   return out + "\n";
 }
 

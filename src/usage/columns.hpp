@@ -7,6 +7,9 @@
 
 namespace zero::usage {
 
+/// A blank at which no line ends.
+inline constexpr char kJoint = '\t';
+
 /// Returns `words` in lines of at most 100 columns. Each line behind the first begins with `indent`
 /// blanks; the first goes on behind `begin` columns that are printed already. Ends with \n.
 std::string wrapped(std::string_view words, size_t indent, size_t begin);

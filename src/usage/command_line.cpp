@@ -5,11 +5,11 @@
 #include <string_view>
 #include <variant>
 
+#include "src/usage/command_table.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/path.hpp"
 #include "zero/base/text.hpp"
 #include "zero/config/toml.hpp"
-#include "src/usage/command_table.hpp"
 
 namespace zero::usage {
 namespace {

@@ -327,14 +327,14 @@ Syntax import_deepspeed_syntax() {
 }
 
 Syntax inputs_syntax() {
-  return {.word = "inputs",
-          .command = Command::inputs,
-          .input = "[NAME]",
-          .meaning = "A printed file begins one's own; zeroapp help KEY explains its keys.",
-          .title = "lists the input files that come along, or prints one",
-          .examples = {"zeroapp inputs", "zeroapp inputs NAME > mine.toml",
-                       "zeroapp inputs reference"},
-          .ends = {Exit::kInput}};
+  return {
+      .word = "inputs",
+      .command = Command::inputs,
+      .input = "[NAME]",
+      .meaning = "A printed file begins one's own; zeroapp help KEY explains its keys.",
+      .title = "lists the input files that come along, or prints one",
+      .examples = {"zeroapp inputs", "zeroapp inputs NAME > mine.toml", "zeroapp inputs reference"},
+      .ends = {Exit::kInput}};
 }
 
 Syntax help_syntax() {

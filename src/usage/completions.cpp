@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <map>
 
+#include "src/usage/command_table.hpp"
 #include "zero/base/error.hpp"
 #include "zero/plan/forecast.hpp"
-#include "src/usage/command_table.hpp"
 
 namespace zero::usage {
 namespace {

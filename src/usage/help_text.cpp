@@ -23,7 +23,7 @@ std::string joined(const std::vector<std::string>& words, std::string_view other
 std::string all_statuses() {
   std::string out;
   for (const Ending& ending : endings()) {
-    out += text(out.empty() ? "" : ", ", int(ending.exit), " ", ending.text);
+    out += text(out.empty() ? "" : ", ", int(ending.exit), kJoint, ending.text);
   }
   return out;
 }
@@ -71,7 +71,7 @@ std::string exit_statuses(const Syntax& command) {
   ends.insert(ends.end(), {Exit::kFinished, Exit::kUsage, Exit::kInternal});
   std::ranges::sort(ends);
   std::string out;
-  for (const Exit end : ends) out += text(out.empty() ? "" : ", ", int(end), " ", text_of(end));
+  for (const Exit end : ends) out += text(out.empty() ? "" : ", ", int(end), kJoint, text_of(end));
   return out;
 }
 

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "src/usage/command_table.hpp"
 #include "zero/config/key_help.hpp"
 #include "zero/model/family.hpp"
-#include "src/usage/command_table.hpp"
 
 namespace zero::usage {
 
@@ -33,7 +33,8 @@ std::string spelling(const Option& option);
 /// Returns the text of an option with its default: "ranks to plan for (1)".
 std::string words_about(const Option& option);
 
-/// Returns the exit statuses of a command: "0 finished, 2 usage or configuration".
+/// Returns the exit statuses of a command: "0 finished, 2 usage or configuration", with kJoint
+/// behind each number.
 std::string exit_statuses(const Syntax& command);
 
 /// Returns the sentences about a command: its title and the meaning of its input.

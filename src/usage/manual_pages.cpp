@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "src/usage/columns.hpp"
 #include "src/usage/help_text.hpp"
 #include "zero/usage/help.hpp"
 
@@ -18,6 +19,8 @@ std::string plain(std::string_view words) {
       out += "\\-";
     } else if (c == '\'') {
       out += "\\(aq";
+    } else if (c == kJoint) {
+      out += "\\ ";
     } else if (c == '"') {
       out += "\\(dq";
     } else {

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "zero/config/key_help.hpp"
 #include "src/usage/command_table.hpp"
+#include "zero/config/key_help.hpp"
 
 namespace zero::usage {
 

@@ -115,7 +115,7 @@ def pages_are_read_by_man(program):
         check("\nNAME\n" in text, f"{page.name}: {text[:200]}")
 
 
-def offered_by_bash(program, line):
+def offered_by_bash(program, line, _):
     script = program.folder / "manual/completions/zeroapp.bash"
     done = subprocess.run(["bash", "-c", BASH, "bash", script, line], cwd=program.folder,
                           env=program.env, capture_output=True, text=True, check=False)
@@ -123,7 +123,7 @@ def offered_by_bash(program, line):
     return set(done.stdout.split())
 
 
-def offered_by_fish(program, line):
+def offered_by_fish(program, line, _):
     script = program.folder / "manual/completions/zeroapp.fish"
     done = subprocess.run(["fish", "-N", "-c", f"source {script}; complete -C '{line}'"],
                           cwd=program.folder, env=program.env, capture_output=True, text=True,
@@ -157,14 +157,22 @@ class Zsh:
             shown += os.read(self.terminal, 65536)
         return shown.decode(errors="replace")
 
-    def offered(self, line):
+    def offered(self, line, wanted):
+        """The words that are shown, as soon as the wanted ones are among them."""
+        for patience in (1, 4, 12):
+            words = self.shown(line, patience)
+            if wanted <= words:
+                break
+        return words
+
+    def shown(self, line, patience):
         """Ctrl-D lists what could follow; where one word could, the tabulator writes it."""
         self.type(f"{line}\x04")
-        listed = self.read(0.7)
+        listed = self.read(0.7 * patience)
         self.type("\t")
-        written = self.read(0.4)
+        written = self.read(0.4 * patience)
         self.type("\x15\n")
-        self.read(0.3)
+        self.read(0.3 * patience)
         words = set(re.split(r"[\s\x07\x08\x1b]+", listed + written.replace("\r", " ")))
         folder = re.match(r".* (\S+/)?", line)[1] or ""
         # zsh lists files without their folder, and keys without their "=".
@@ -185,13 +193,13 @@ def shells_complete(program):
     shells = {"bash": offered_by_bash, "fish": offered_by_fish}
     zsh = Zsh(program) if shutil.which("zsh") else None
     if zsh:
-        shells["zsh"] = lambda program, line: zsh.offered(line)
+        shells["zsh"] = lambda program, line, wanted: zsh.offered(line, wanted)
     for shell in ("bash", "zsh", "fish"):
         if not shutil.which(shell):
             print(f"SKIP {shell}: not here")
             continue
         for line, wanted, unwanted in TYPED:
-            offered = shells[shell](program, line)
+            offered = shells[shell](program, line, wanted)
             check(wanted <= offered, f"{shell}: {line}: {wanted - offered} among {offered}")
             check(not unwanted & offered, f"{shell}: {line}: {unwanted & offered} offered")
     if zsh:

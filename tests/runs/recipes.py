@@ -11,7 +11,8 @@ TREE = pathlib.Path(__file__).resolve().parents[2]
 PACKAGING = TREE / "packaging"
 SPACK = PACKAGING / "spack/packages/zeroapp/package.py"
 COMMIT = re.compile(r"\b[0-9a-f]{40}\b")
-INSTRUCTIONS = {"ARG", "FROM", "RUN", "COPY", "WORKDIR", "LABEL", "ENV", "USER", "ENTRYPOINT", "CMD"}
+INSTRUCTIONS = {"ARG", "FROM", "RUN", "COPY", "WORKDIR", "LABEL", "ENV", "USER", "ENTRYPOINT",
+                "CMD"}
 SECTIONS = {"arguments", "files", "post", "environment", "labels", "runscript", "test"}
 # What a screen holds.
 MOST_LINES = 40
@@ -79,7 +80,8 @@ def definition_is_read():
     named = set(re.findall(r"\{\{ (\w+) \}\}", text))
     given = set(re.findall(r"^    (\w+)=", text.split("%files")[0], re.M))
     check(named <= given, f"zeroapp.def: {named - given} have no default")
-    for script in re.findall(r"^%(?:post|runscript|test|environment)\n((?:    .*\n|\n)+)", text, re.M):
+    scripts = r"^%(?:post|runscript|test|environment)\n((?:    .*\n|\n)+)"
+    for script in re.findall(scripts, text, re.M):
         script = re.sub(r"\{\{ \w+ \}\}", "word", script)
         done = subprocess.run(["sh", "-n"], input=script, text=True, capture_output=True,
                               check=False)
