@@ -11,6 +11,7 @@
 #include "kernels/support/tanh.hpp"
 #include "kernels/support/warp_runs.hpp"
 #include "zero/base/portable.hpp"
+#include "zero/kernels/classifier.hpp"
 #include "zero/kernels/step_state.hpp"
 
 namespace zero::kernels {

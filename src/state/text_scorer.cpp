@@ -10,6 +10,8 @@
 #include <string>
 
 #include "zero/base/error.hpp"
+#include "zero/graph/token_scores.hpp"
+#include "zero/kernels/classifier.hpp"
 #include "zero/plan/plan.hpp"
 #include "zero/state/batch_loader.hpp"
 

@@ -128,8 +128,8 @@ def refuses_what_cannot_be_scored(program):
     alone = program.alone("eval", "gpt2", "evaluation.choices=documents.jsonl")
     check_refused(alone, 3, "documents.jsonl: line 1", "\"context\" is missing")
     check_refused(program.alone("eval", "gpt2"), 2, "no validation data")
-    long = program.alone("eval", "gpt2", SCORED[0], "data.sequence_length=3")
-    check_refused(long, 3, "choices.jsonl: line ", "data.sequence_length is 3; write ")
+    long = program.alone("eval", "gpt2", SCORED[0], "data.sequence_length=2")
+    check_refused(long, 3, "choices.jsonl: line ", "data.sequence_length is 2; write ")
     no_choices = program.alone("eval", "gpt2", SCORED[1], "--scores", "x.tsv")
     check_refused(no_choices, 2, "--scores", "write evaluation.choices=FILE")
     untrained = program.train(1, "data.validation_fraction=0", "evaluation.choices=choices.jsonl",

@@ -9,6 +9,7 @@
 
 #include "tests/support/models.hpp"
 #include "tests/support/temp_file.hpp"
+#include "zero/graph/token_scores.hpp"
 #include "zero/setup/build.hpp"
 
 namespace zero::state {

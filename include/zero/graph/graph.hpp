@@ -160,8 +160,6 @@ struct Output {
 inline constexpr const char* kLossOutput = "loss";      ///< the step sums, which include the loss
 inline constexpr const char* kLogitsOutput = "logits";  ///< logits that follow tokens of a chunk
 inline constexpr const char* kScoresOutput = "scores";  ///< logits of a micro-batch's samples
-/// A kernels::TokenScore for each row of a micro-batch, if asked for.
-inline constexpr const char* kTokenScoresOutput = "token scores";
 
 // Inputs of a chunk beside its tokens. kernels::DecodeInputs holds their counts.
 inline constexpr const char* kRowsInput = "rows";             ///< a kernels::ChunkRow for each row

@@ -24,10 +24,6 @@ Graph borrow(Graph forward, const std::vector<bool>& borrowed);
 /// is next to such attention, as a rotation is: our own kernels take heads of any width.
 Graph pad_heads(Graph forward, int64_t unit);
 
-/// Adds the output kTokenScoresOutput: the classifier writes a kernels::TokenScore for each of its
-/// rows. Throws Error(kInternal) if the graph has no classifier. No gradient rule knows the output.
-Graph score_tokens(Graph forward);
-
 /// Appends the backward pass: each forward op, in reverse, lets its kind's rule append gradient
 /// ops. The loss op ends the forward pass. Its gradient op replaces it and computes both. Every
 /// trained parameter gets a gradient of its shape in the compute dtype, written once before any

@@ -8,6 +8,12 @@
 
 namespace zero::kernels {
 
+/// The score of a row's target under a model. Zeros if the row does not count.
+struct TokenScore {
+  float log_probability;
+  float is_likeliest;  ///< 1: no class has a higher logit
+};
+
 struct ClassifierExtents {
   int64_t rows;
   int64_t width;

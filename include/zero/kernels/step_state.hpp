@@ -55,12 +55,6 @@ struct StepSums {
 };
 static_assert(sizeof(StepSums) == 8 * StepSums::kWords);
 
-/// The score of a row's target under a model. Zeros if the row does not count.
-struct TokenScore {
-  float log_probability;
-  float is_likeliest;  ///< 1: no class has a higher logit
-};
-
 /// A line of the log: the result of an attempt.
 struct StepReport {
   int64_t step;

@@ -2,6 +2,7 @@
 
 #include "src/graph/ops/kinds.hpp"
 #include "zero/graph/passes.hpp"
+#include "zero/graph/token_scores.hpp"
 #include "zero/kernels/gradients.hpp"
 
 namespace zero::graph {

@@ -7,6 +7,7 @@
 #include "tests/support/tiny_graph.hpp"
 #include "tests/support/tiny_training.hpp"
 #include "zero/compile/compile.hpp"
+#include "zero/graph/token_scores.hpp"
 
 namespace zero::graph {
 namespace {
