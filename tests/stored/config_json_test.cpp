@@ -96,7 +96,7 @@ TEST(ConfigJson, OfARunKeepsWhatItsFirstWeightsSaid) {
 }
 
 TEST(ConfigJson, OfAnotherFamilyIsWrittenAnew) {
-  ModelDescription gpt2{.model = testing_support::model_named("gpt2-124m"),
+  ModelDescription gpt2{.model = testing_support::model_named("gpt2"),
                         .compute = Dtype::f32,
                         .sequence_length = 8};
   const std::string text = description_json(gpt2);

@@ -147,12 +147,12 @@ TEST(PreparedDocuments, AreRefusedWithAPartOfAnotherVocabulary) {
   const TempFile file("b.jsonl", "{\"input_ids\": [7, 3]}\n");
   const Place place;
   prepare_documents(options_of(file.path()), place.set(), 1);
-  EXPECT_EQ(read_prepared_list(place.set()).vocabulary, 256);
+  EXPECT_EQ(read_prepared_list(place.set()).vocabulary, 8);
   EXPECT_NO_THROW(document_data().open(options_of(place.set())));
   std::fstream part(place.file("00000"), std::ios::binary | std::ios::in | std::ios::out);
   PartHeader header;
   part.read(reinterpret_cast<char*>(&header), sizeof header);
-  header.vocabulary = 257;
+  header.vocabulary = 9;
   header.header_digest = digest_of(header);
   part.seekp(0).write(reinterpret_cast<const char*>(&header), sizeof header);
   part.close();
