@@ -114,11 +114,12 @@ template <class T>
 struct TokenGradient {
   int64_t width;
   float scale;
+  int64_t still;
   EmbeddingGradArrays<T> arrays;
   Chains chains;
 
   KOKKOS_FUNCTION void operator()(const Row& row, int64_t r) const {
-    if (chains.first[r] == 0) return;
+    if (chains.first[r] == 0 || arrays.tokens[r] == still) return;
     const int32_t* const next = chains.next;
     const T* const dx = arrays.dx;
     T* const table = arrays.dtoken_table + arrays.tokens[r] * width;
@@ -145,7 +146,7 @@ void token_gradient(Stream& stream, const EmbeddingExtents& extents,
     clear_bytes(stream, bytes, arrays.dtoken_table);
   }
   for_each_row(stream, kTokens, extents.samples * extents.length,
-               TokenGradient<T>{extents.width, extents.scale, arrays, chains});
+               TokenGradient<T>{extents.width, extents.scale, extents.still, arrays, chains});
 }
 
 template <class T>

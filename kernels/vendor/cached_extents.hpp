@@ -16,6 +16,10 @@ inline void require_fit(const CachedAttentionExtents& extents) {
                " keys and a cap of ", extents.cap, ": both must be at least 0");
   ZERO_REQUIRE(extents.window == 0 || extents.keys == CachedKeys::past,
                "only attention of a text to its past has a window of keys");
+  ZERO_REQUIRE(!extents.is_ring || (extents.window > 0 && extents.reach == 0 &&
+                                    extents.columns >= extents.window + extents.rows - 1),
+               "a ring of ", extents.columns, " keys for a window of ", extents.window, " and ",
+               extents.rows, " rows: it keeps all keys that they see, without a bias");
 }
 
 }  // namespace zero::kernels::vendor

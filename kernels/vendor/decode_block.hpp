@@ -25,17 +25,18 @@ struct KeyCache {
   ZERO_HOST_DEVICE int64_t width() const { return extents.key_width(); }
   /// Returns the place of element j of a key of a head of keys; value_at(), of its value.
   ZERO_HOST_DEVICE int64_t key_at(int64_t cache, int64_t head, int64_t position, int64_t j) const {
-    const int64_t column = position % kCachePanel;
+    const int64_t place = extents.column_of(position), column = place % kCachePanel;
     return (2 * width() * cache + head * extents.head_width) * extents.columns +
-           (position - column) * extents.head_width + j * kCachePanel + column;
+           (place - column) * extents.head_width + j * kCachePanel + column;
   }
   ZERO_HOST_DEVICE int64_t value_at(int64_t cache, int64_t head, int64_t position,
                                     int64_t j) const {
     return width() * (2 * cache + 1) * extents.columns +
-           (head * extents.columns + position) * extents.head_width + j;
+           (head * extents.columns + extents.column_of(position)) * extents.head_width + j;
   }
   ZERO_HOST_DEVICE bool has(int64_t cache, int64_t position) const {
-    return cache >= 0 && cache < extents.caches && position >= 0 && position < extents.columns;
+    return cache >= 0 && cache < extents.caches && position >= 0 &&
+           (extents.is_ring || position < extents.columns);
   }
 };
 
@@ -51,9 +52,11 @@ struct MoveTokens {
     const CacheMove move = cache.arrays.moves[item];
     if (!cache.has(move.from, move.begin) || !cache.has(move.to, move.end - 1)) return;
     const int64_t width = cache.width(), d = cache.extents.head_width;
+    const int64_t kept = move.end - cache.extents.columns,
+                  begin = move.begin < kept ? kept : int64_t(move.begin);
     const KeyCache<T> own = cache;
-    row.for_each((move.end - move.begin) * width, [=](int64_t i) {
-      const int64_t position = move.begin + i / width, head = i % width / d, j = i % d;
+    row.for_each((move.end - begin) * width, [=](int64_t i) {
+      const int64_t position = begin + i / width, head = i % width / d, j = i % d;
       T* const to = own.arrays.cache;
       to[own.key_at(move.to, head, position, j)] = to[own.key_at(move.from, head, position, j)];
       to[own.value_at(move.to, head, position, j)] = to[own.value_at(move.from, head, position, j)];
@@ -99,7 +102,8 @@ struct AttendToTokens {
     const CachedKeys keys = cache.extents.keys;
     const int64_t window = cache.extents.window;
     const int64_t count = keys == CachedKeys::past ? row.position + 1 : row.source_keys;
-    return {keys == CachedKeys::source ? row.source : row.text, least(count, cache.extents.columns),
+    const int64_t most = cache.extents.is_ring ? count : cache.extents.columns;
+    return {keys == CachedKeys::source ? row.source : row.text, least(count, most),
             window > 0 && window < count ? count - window : 0};
   }
 
@@ -115,11 +119,12 @@ struct AttendToTokens {
       row.for_each(d, [=](int64_t j) { y[j] = T(0.0f); });
       return;
     }
-    float* const scores = static_cast<float*>(cache.arrays.scratch) + item * extents.columns;
+    // Scores of a ring begin with its first key, as no more than its columns are seen.
+    float* const scratch = static_cast<float*>(cache.arrays.scratch) + item * extents.columns;
     const int64_t key_head = head / extents.queries_of_key(), keys = seen.count - seen.begin;
-    write_scores(row, {r, head, place.position}, seen, scores);
+    float* const first = extents.is_ring ? scratch : scratch + seen.begin;
+    write_scores(row, {r, head, place.position}, seen, first);
     row.barrier();
-    float* const first = scores + seen.begin;
     const float most = row.maximum(keys, [=](int64_t i) { return first[i]; });
     const float sum = row.template sum<float>(keys, [=](int64_t i) {
       first[i] = exp_f32(first[i] - most);
@@ -131,7 +136,7 @@ struct AttendToTokens {
       float total = 0.0f;
       for (int64_t token = seen.begin; token < seen.count; ++token)
         total =
-            std::fma(scores[token],
+            std::fma(first[token - seen.begin],
                      float(own.arrays.cache[own.value_at(seen.cache, key_head, token, j)]), total);
       y[j] = T(total / sum);
     });
@@ -142,7 +147,7 @@ struct AttendToTokens {
   };
   template <class RowOf>
   ZERO_HOST_DEVICE void write_scores(const RowOf& row, const Query& of, const Seen& seen,
-                                     float* scores) const {
+                                     float* first) const {
     const KeyCache<T> own = cache;
     const int64_t d = own.extents.head_width, reach = own.extents.reach;
     const T* const query = own.arrays.q + of.row * own.arrays.q_stride + of.head * d;
@@ -159,7 +164,7 @@ struct AttendToTokens {
       const int64_t distance = token - of.position + reach - 1;
       const bool biased = distance >= 0 && distance < 2 * reach - 1;
       const float bias = biased ? own.arrays.bias[of.head * (2 * reach - 1) + distance] : 0.0f;
-      scores[token] = biased ? std::fma(dot, scale, bias) : dot * scale;
+      first[i] = biased ? std::fma(dot, scale, bias) : dot * scale;
     });
   }
 };

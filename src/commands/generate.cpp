@@ -147,7 +147,7 @@ class Stream {
  private:
   void go_on(std::span<const int32_t> prompt, Clock::time_point start) {
     writing::SearchRules rules =
-        asked_rules(line_, writer_.model, writer_.generation, kDefaultTokens);
+        asked_rules(line_, writer_.model, ended_generation(writer_), kDefaultTokens);
     const int64_t most = count(rules, int64_t(prompt.size()));
     rules.scores.max_length = int64_t(prompt.size()) + most;
     Screen screen(writer_.tokenizer, line_.ids);
@@ -172,9 +172,9 @@ class Stream {
 
   /// Returns the tokens in the cache. All positions of a model for long texts would be too many.
   int64_t context(int64_t prompt) const {
-    const int64_t positions = model::data_form(writer_.model.description().model).positions;
+    const int64_t positions = model::data_form(writer_.model.description().model).context();
     const int64_t made =
-        count(asked_rules(line_, writer_.model, writer_.generation, kDefaultTokens), prompt);
+        count(asked_rules(line_, writer_.model, ended_generation(writer_), kDefaultTokens), prompt);
     return std::min(positions, std::max(kUsualContext, prompt + made));
   }
 

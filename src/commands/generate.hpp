@@ -60,6 +60,11 @@ struct Writer {
       const std::function<std::vector<writing::TokenList>()>& of_first) const;
 };
 
+/// Returns the generation settings of a writer. If neither they nor the model end a text, the
+/// tokenizer's end does, because trained documents end with it. Transformers' Trainer writes it to
+/// the model's config.json.
+GenerationConfig ended_generation(const Writer& writer);
+
 /// Writes a text for one prompt to standard output.
 void write_text(const CommandLine& line, const Writer& writer, const std::string& prompt);
 

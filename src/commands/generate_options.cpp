@@ -163,4 +163,12 @@ writing::SearchRules asked_rules(const CommandLine& line, const stored::StoredMo
   }
 }
 
+GenerationConfig ended_generation(const Writer& writer) {
+  GenerationConfig asked = writer.generation;
+  const int32_t end = writer.tokenizer.special_ids().eos;
+  if (!asked.eos_token_id && writer.form().ids.end < 0 && end >= 0)
+    asked.eos_token_id = std::vector<int64_t>{end};
+  return asked;
+}
+
 }  // namespace zero::commands

@@ -27,15 +27,11 @@ constexpr int64_t kDefaultTokens = 200, kDefaultBatch = 8;
 /// Batches that a rank writes before texts are shown, so many that few ranks wait long.
 constexpr int64_t kRankBatches = 8;
 
-/// Returns the rules of a call. If no option ends a text, the tokenizer's end does. Without a
-/// length, each text has the default number of tokens after its beginning, if there is room. The
-/// very last token takes no position.
+/// Returns the rules of a call. Without a length, each text has the default number of tokens after
+/// its beginning, if there is room. The very last token takes no position.
 writing::SearchRules rules_for(const CommandLine& line, const Writer& writer) {
-  GenerationConfig asked = writer.generation;
-  const int64_t positions = writer.form().positions;
-  const int32_t end = writer.tokenizer.special_ids().eos;
-  if (!asked.eos_token_id && writer.form().ids.end < 0 && end >= 0)
-    asked.eos_token_id = std::vector<int64_t>{end};
+  const GenerationConfig asked = ended_generation(writer);
+  const int64_t positions = writer.form().context();
   writing::SearchRules rules =
       asked_rules(line, writer.model, asked, std::min(kDefaultTokens, positions));
   const bool is_open = !asked.max_length && !asked.max_new_tokens;
@@ -140,7 +136,7 @@ Extents extents(std::span<const TokenList> sources) {
 
 void require_source(const CommandLine& line, const Writer& writer, size_t number,
                     const TokenList& source) {
-  const int64_t positions = writer.form().positions;
+  const int64_t positions = writer.form().context();
   if (source.empty()) {
     refuse(Exit::kInput, line.lines, ": line ", number, ": has no token of the model's; ",
            "write a word to go on from");
@@ -297,7 +293,7 @@ void write_lines(const CommandLine& line, const Writer& writer) {
 void talk(const CommandLine& line, const Writer& writer) {
   // Most tokens of a talk, because positions may have no limit.
   constexpr int64_t kMostTokens = 2048;
-  const int64_t most = std::min(writer.form().positions, kMostTokens);
+  const int64_t most = std::min(writer.form().context(), kMostTokens);
   require_persona(writer, line.persona, most);
   Texts texts(line, writer, {.count = 1, .longest = most});
   const auto tokens_of = [&](const Turns& turns) {

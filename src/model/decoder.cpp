@@ -181,7 +181,8 @@ struct Builder {
         out.input({.name = "tokens", .sample = {out.length()}, .ids = model.vocabulary});
     if (packed) first = out.input({.name = kFirstInput, .sample = {out.length()}});
     turns = make_turns();
-    TensorId x = graph::embedding(out, tokens, embedding, graph::kNone, embedding_scale());
+    TensorId x = graph::embedding(out, tokens, embedding,
+                                  {.scale = embedding_scale(), .still = model.padding});
     for (int64_t i = 0; i < model.layers; ++i) x = block(x, size_t(i));
     out.unit("embedding");
     return {.last = norm(x, "norm"), .table = embedding};
@@ -212,6 +213,10 @@ void check(const Decoder& model) {
 std::string misfit_of(const Decoder& model) {
   if (model.layers < 1 || model.width < 1 || model.heads < 1 || model.inner < 1)
     return "a decoder needs at least one layer, head and column";
+  if (approximate_parameters(model) > kMostParameters) {
+    return text("a model of ", kMostParameters, " parameters or more is not built; write smaller ",
+                "layers, width, heads, head_width, inner or vocab_size");
+  }
   if (model.heads % model.key_heads != 0) {
     return text(counted(model.heads, "head"), " do not divide into ", model.key_heads,
                 " heads of keys; write key_heads that divides heads");

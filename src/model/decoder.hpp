@@ -48,6 +48,7 @@ struct DecoderRow {
   bool skips_turns = false;       ///< config.json may have no_rope_layers
   bool has_partial_turn = false;  ///< config.json may have partial_rotary_factor and longrope
   bool grows_queries = false;     ///< rope_parameters may have llama_4_scaling_beta
+  bool has_alpha = false;         ///< rope_parameters of a dynamic rope may have alpha
   bool has_multipliers = false;   ///< config.json may have four multipliers
   bool has_caps = false;          ///< config.json may have caps and query_pre_attn_scalar
   bool divides_width = false;     ///< heads must divide the width
@@ -60,11 +61,14 @@ struct DecoderRow {
   double theta = 1e4, local_theta = 0, epsilon = 1e-6, window = 0, usual_dropout = 0;
   double query_scalar = 0, attention_cap = 0, logit_cap = 0;
   bool is_tied = false, has_bias = false;
-  std::vector<double> begin = {}, end = {};  ///< ids
-  std::vector<ModelSize> sizes = {};         ///< smallest first
+  std::vector<double> begin = {}, end = {}, pad = {};  ///< ids
+  std::vector<ModelSize> sizes = {};                   ///< smallest first
 };
 inline constexpr std::string_view kBiasKeys[] = {"attention_bias", "attention_out_bias",
                                                  "mlp_bias"};
+
+/// Words of layer_types.
+inline constexpr const char *kSlidingKind = "sliding_attention", *kFullKind = "full_attention";
 
 /// Returns all rows, in the order of the list of families.
 std::span<const DecoderRow> decoder_rows();
@@ -88,6 +92,8 @@ struct Decoder {
   float attention_cap = 0, logit_cap = 0;  ///< 0: none
   float embedding_scale = 1, residual_scale = 1, logit_scale = 1;
   int64_t window = 0;
+  /// Id whose look-ups move no row, as with padding_idx of Transformers' classes; -1: none.
+  int64_t padding = -1;
   std::vector<bool> slides = {}, turns = {};  ///< by layer
   Rope rope = {};
   double local_theta = 0;   ///< of layers with a window, if the row has two ropes
@@ -107,6 +113,10 @@ void complete_decoder(Architecture& model);
 ModelNumbers decoder_from_hub(const HubConfig& config);
 std::vector<HubEntry> decoder_to_hub(const Architecture& model, std::string_view dtype);
 
+/// Maximum parameters of a model, so that no count of elements or bytes overflows.
+inline constexpr double kMostParameters = 1e13;
+/// Returns the parameters in double, which no number overflows.
+double approximate_parameters(const Decoder& model);
 /// Returns the error text for numbers that do not fit together; "" if they do.
 std::string misfit_of(const Decoder& model);
 

@@ -110,9 +110,14 @@ std::string words_of(const Architecture& model) {
 
 DataForm data_form_of(const Architecture& model) {
   const std::vector<double>& end = model.numbers.list("end");
+  const int64_t positions = model.numbers.count("max_positions");
+  const Rope rope = rope_of(model.numbers);
+  // Beyond its original positions longrope turns by other frequencies, which no cache spans.
+  const bool is_long = rope.type == RopeType::longrope && rope.original < double(positions);
   return {.vocabulary = model.numbers.count("vocab_size"),
-          .positions = model.numbers.count("max_positions"),
-          .ids = {.end = end.empty() ? -1 : int64_t(end.front())}};
+          .positions = positions,
+          .ids = {.end = end.empty() ? -1 : int64_t(end.front())},
+          .cached = is_long ? int64_t(rope.original) : 0};
 }
 
 StoredForm stored_form_of(const Architecture& architecture, std::string_view parameter) {
@@ -264,6 +269,7 @@ Family family_for(const DecoderRow& row) {
       .dropouts = dropouts_of(row),
       .objectives = {"documents", "tokens"},
       .packs = true,
+      .keeps_config = true,
       .trunk =
           [](graph::GraphBuilder& out, const Architecture& model, const ForwardOptions& options) {
             return decoder_trunk(out, decoder_of(model), options);

@@ -13,8 +13,6 @@ namespace {
 constexpr int64_t kTied = 1, kUntied = 2;  // values of model.classifier
 constexpr int64_t kMostLayers = 10'000, kMostWidth = 1'000'000, kMostIds = 100'000'000;
 constexpr double kMostScale = 1e6;
-constexpr const char* kSliding = "sliding_attention";
-constexpr const char* kFull = "full_attention";
 
 /// Keys that change no number of a network: a file's origin, options of programs, and heads that
 /// the class does not have.
@@ -63,6 +61,7 @@ class Reader {
     refuse_other_code();
     read_counts();
     read_widths();
+    require_size();
     read_rates();
     read_turns();
     read_windows();
@@ -122,6 +121,28 @@ class Reader {
                  "heads of an even number of columns");
   }
 
+  /// Refuses more parameters than are built, by the number that is furthest from usual ones.
+  void require_size() {
+    const Decoder model{.layers = count("layers"),
+                        .width = count("width"),
+                        .heads = count("heads"),
+                        .key_heads = count("key_heads"),
+                        .head_width = count("head_width"),
+                        .inner = count("inner"),
+                        .vocabulary = count("vocab_size")};
+    if (approximate_parameters(model) <= kMostParameters) return;
+    const std::pair<const char*, double> shares[] = {
+        {"num_hidden_layers", double(model.layers) / 128},
+        {"hidden_size", double(model.width) / 16'384},
+        {"num_attention_heads", double(model.heads) / 128},
+        {"head_dim", config_.has("head_dim") ? double(model.head_width) / 256 : 0.0},
+        {"intermediate_size", double(model.inner) / 65'536},
+        {"vocab_size", double(model.vocabulary) / 262'144}};
+    const auto largest =
+        std::ranges::max_element(shares, {}, &std::pair<const char*, double>::second);
+    config_.fail(largest->first, text("a model of at most ", kMostParameters, " parameters"));
+  }
+
   void read_rates() {
     rate("dropout") = config_.share_or("attention_dropout", row_.usual_dropout);
     if (!row_.residual_dropout.empty()) config_.names(std::string(row_.residual_dropout));
@@ -179,6 +200,7 @@ class Reader {
             .local_theta = row_.local_theta,
             .is_partial = row_.has_partial_turn,
             .grows_queries = row_.grows_queries,
+            .has_alpha = row_.has_alpha,
             .positions = count("max_positions"),
             .head_width = count("head_width")};
   }
@@ -236,9 +258,9 @@ class Reader {
       config_.fail("layer_types", text("a list of ", counted(count("layers"), "word")));
     std::vector<double>& slides = numbers_.lists["slides"];
     for (const std::string& kind : kinds) {
-      if (kind != kSliding && kind != kFull)
-        config_.fail("layer_types", text("only \"", kFull, "\" and \"", kSliding, '"'));
-      slides.push_back(kind == kSliding);
+      if (kind != kSlidingKind && kind != kFullKind)
+        config_.fail("layer_types", text("only \"", kFullKind, "\" and \"", kSlidingKind, '"'));
+      slides.push_back(kind == kSlidingKind);
     }
     const bool any = std::ranges::find(slides, 1.0) != slides.end();
     const bool off = rate("use_window") == 0 &&
@@ -254,10 +276,23 @@ class Reader {
       for (const int64_t id : config_.wholes(key, kMostIds)) ids.push_back(double(id));
       if (!config_.names(key)) ids = *usual;
     }
-    std::vector<double>& pad = numbers_.lists["pad"];
-    const int64_t id = config_.whole_or("pad_token_id", -1);
-    if (id >= 0) pad = {double(id)};
+    read_padding();
     if (numbers_.lists["begin"].size() > 1) config_.fail("bos_token_id", "a single number");
+  }
+
+  /// Reads the id of padding. PyTorch counts negative ones from the end of the table.
+  void read_padding() {
+    constexpr const char* kKey = "pad_token_id";
+    const int64_t vocabulary = count("vocab_size");
+    std::vector<double>& pad = numbers_.lists["pad"];
+    if (config_.has(kKey)) {
+      const int64_t id = config_.whole_or(kKey, 0);
+      pad = {double(id < 0 ? id + vocabulary : id)};
+    } else if (!config_.names(kKey)) {
+      pad = row_.pad;
+    }
+    if (!pad.empty() && (pad.front() < 0 || pad.front() >= double(vocabulary)))
+      config_.fail(kKey, text("an id below vocab_size, ", vocabulary, ", or null"));
   }
 
   const HubConfig& config_;
@@ -265,114 +300,12 @@ class Reader {
   ModelNumbers numbers_;
 };
 
-std::string flag_text(bool flag) { return flag ? "true" : "false"; }
-
-std::string ids_text(const std::vector<double>& ids) {
-  if (ids.empty()) return "null";
-  std::string list;
-  for (const double id : ids) list += text(list.empty() ? "" : ", ", int64_t(id));
-  return ids.size() == 1 ? list : "[" + list + "]";
-}
-
-std::string whole_or_null(double number) {
-  return number > 0 ? text(int64_t(number)) : std::string("null");
-}
-
-/// Adds the entries that only some rows have.
-void add_switches(const Decoder& model, const ModelNumbers& numbers,
-                  std::vector<HubEntry>& entries) {
-  const DecoderRow& row = *model.row;
-  for (const std::string_view key : row.flags)
-    entries.push_back({std::string(key), flag_text(numbers.rate(key) != 0)});
-  if (row.has_multipliers) {
-    for (const char* key :
-         {"attention_multiplier", "embedding_multiplier", "residual_multiplier", "logits_scaling"})
-      entries.push_back({key, json_number(numbers.rate(key))});
-  }
-  if (row.has_caps) {
-    const auto cap = [](double number) {
-      return number > 0 ? json_number(number) : std::string("null");
-    };
-    const double scalar = numbers.rate("query_scalar");
-    const bool is_whole = scalar == double(int64_t(scalar));
-    entries.push_back(
-        {"query_pre_attn_scalar", is_whole ? text(int64_t(scalar)) : json_number(scalar)});
-    entries.push_back({"attn_logit_softcapping", cap(model.attention_cap)});
-    entries.push_back({"final_logit_softcapping", cap(model.logit_cap)});
-  }
-  if (!row.residual_dropout.empty()) {
-    entries.push_back({std::string(row.residual_dropout), json_number(model.dropout)});
-  }
-  if (!row.skips_turns) return;
-  std::string list;
-  for (const bool turns : model.turns) list += text(list.empty() ? "" : ", ", turns ? 1 : 0);
-  entries.push_back({"no_rope_layers", "[" + list + "]"});
-  entries.push_back({"no_rope_layer_interval", text(int64_t(numbers.rate("turn_interval")))});
-}
-
-void add_windows(const Decoder& model, const ModelNumbers& numbers,
-                 std::vector<HubEntry>& entries) {
-  const DecoderRow& row = *model.row;
-  if (row.sliding == Sliding::none) return;
-  entries.push_back({"sliding_window", whole_or_null(numbers.rate("window"))});
-  if (row.sliding == Sliding::late || row.sliding == Sliding::unturned)
-    entries.push_back({"use_sliding_window", flag_text(numbers.rate("use_window") != 0)});
-  if (row.sliding == Sliding::late || row.sliding == Sliding::unturned)
-    entries.push_back({"max_window_layers", text(int64_t(numbers.rate("window_layers")))});
-  if (row.has_period_key)
-    entries.push_back({"sliding_window_pattern", text(int64_t(numbers.rate("window_period")))});
-  if (!row.lists_kinds) return;
-  std::string list;
-  for (const bool slides : model.slides)
-    list += text(list.empty() ? "" : ", ", '"', slides ? kSliding : kFull, '"');
-  entries.push_back({"layer_types", "[" + list + "]"});
-}
-
 }  // namespace
 
 ModelNumbers decoder_from_hub(const HubConfig& config) {
   const DecoderRow* row = find_decoder_row(config.word_or("model_type", ""));
   ZERO_REQUIRE(row, "a config.json of no row");
   return Reader(config, *row).read();
-}
-
-std::vector<HubEntry> decoder_to_hub(const Architecture& architecture, std::string_view dtype) {
-  const Decoder model = decoder_of(architecture);
-  const DecoderRow& row = *model.row;
-  const ModelNumbers& numbers = architecture.numbers;
-  const std::string type = text('"', dtype, '"');
-  std::vector<HubEntry> entries = {
-      {"architectures", text("[\"", row.hub_class, "\"]")},
-      {"model_type", text('"', row.type, '"')},
-      {"vocab_size", text(model.vocabulary)},
-      {"hidden_size", text(model.width)},
-      {"intermediate_size", text(model.inner)},
-      {"num_hidden_layers", text(model.layers)},
-      {"num_attention_heads", text(model.heads)},
-      {"num_key_value_heads", text(model.key_heads)},
-      {"head_dim", text(model.head_width)},
-      {std::string(row.activation_key), text('"', row.activation, '"')},
-      {"max_position_embeddings", text(model.positions)},
-      {"initializer_range", json_number(model.deviation)},
-      {"rms_norm_eps", json_number(model.epsilon)},
-      {"tie_word_embeddings", flag_text(model.tied)},
-      {"attention_dropout", json_number(model.dropout)},
-      {"bos_token_id", ids_text(numbers.list("begin"))},
-      {"eos_token_id", ids_text(numbers.list("end"))},
-      {"pad_token_id", ids_text(numbers.list("pad"))}};
-  const ReadRope read{model.rope, model.local_theta, model.query_growth};
-  const RopeForm form{.theta = row.theta,
-                      .local_theta = row.local_theta,
-                      .is_partial = row.has_partial_turn,
-                      .grows_queries = row.grows_queries,
-                      .positions = model.positions,
-                      .head_width = model.head_width};
-  for (HubEntry& entry : rope_entries(read, form)) entries.push_back(std::move(entry));
-  add_switches(model, numbers, entries);
-  add_windows(model, numbers, entries);
-  entries.push_back({"torch_dtype", type});
-  entries.push_back({"dtype", type});
-  return entries;
 }
 
 }  // namespace zero::model

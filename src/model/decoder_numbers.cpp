@@ -51,6 +51,13 @@ std::map<std::string, double, std::less<>> decoder_constants(const DecoderRow& r
   return constants;
 }
 
+double approximate_parameters(const Decoder& model) {
+  const auto width = double(model.width), head_width = double(model.head_width);
+  const double attention = 2 * (double(model.heads) + double(model.key_heads)) * head_width;
+  return 2 * double(model.vocabulary) * width +
+         double(model.layers) * width * (attention + 3 * double(model.inner));
+}
+
 void complete_decoder(Architecture& model) {
   const DecoderRow& row = decoder_row(*model.family);
   ModelNumbers& numbers = model.numbers;
@@ -99,6 +106,7 @@ Decoder decoder_of(const Architecture& model) {
       .residual_scale = float(numbers.rate("residual_multiplier")),
       .logit_scale = float(1 / numbers.rate("logits_scaling")),
       .window = int64_t(numbers.rate("window")),
+      .padding = numbers.list("pad").empty() ? -1 : int64_t(numbers.list("pad").front()),
       .slides = flags_of(numbers.list("slides"), numbers.count("layers"), false),
       .turns = flags_of(numbers.list("turns"), numbers.count("layers"), true),
       .rope = rope_of(numbers),

@@ -113,8 +113,12 @@ std::vector<DecoderRow> common_rows() {
            .window = 4096,
            .begin = {1},
            .end = {2},
-           .sizes = mistral_sizes()},
-          {.type = "ministral",
+           .sizes = mistral_sizes()}};
+}
+
+/// Returns the rows of small models of that kind.
+std::vector<DecoderRow> small_rows() {
+  return {{.type = "ministral",
            .hub_class = "MinistralForCausalLM",
            .title = "Ministral",
            .sliding = Sliding::all,
@@ -134,7 +138,8 @@ std::vector<DecoderRow> common_rows() {
            .theta = 2e6,
            .is_tied = true,
            .begin = {128000},
-           .end = {128001}}};
+           .end = {128001},
+           .pad = {128004}}};
 }
 
 /// Returns rows whose norms stand behind branches.
@@ -146,7 +151,8 @@ std::vector<DecoderRow> rows_with_norms_behind() {
            .key_norm = KeyNorm::whole,
            .flags = {"attention_bias"},
            .epsilon = 1e-5,
-           .end = {50279}},
+           .end = {50279},
+           .pad = {1}},
           {.type = "olmo3",
            .hub_class = "Olmo3ForCausalLM",
            .title = "OLMo 3",
@@ -161,7 +167,8 @@ std::vector<DecoderRow> rows_with_norms_behind() {
            .local_theta = 5e5,
            .epsilon = 1e-5,
            .window = 4096,
-           .end = {50279}},
+           .end = {50279},
+           .pad = {1}},
           {.type = "exaone4",
            .hub_class = "Exaone4ForCausalLM",
            .title = "EXAONE 4",
@@ -204,7 +211,8 @@ std::vector<DecoderRow> rows_with_norms_on_both_sides() {
            .logit_cap = 30,
            .is_tied = true,
            .begin = {2},
-           .end = {1}},
+           .end = {1},
+           .pad = {0}},
           {.type = "gemma3_text",
            .hub_class = "Gemma3ForCausalLM",
            .title = "Gemma 3",
@@ -231,7 +239,8 @@ std::vector<DecoderRow> rows_with_norms_on_both_sides() {
            .query_scalar = 256,
            .is_tied = true,
            .begin = {2},
-           .end = {1}}};
+           .end = {1},
+           .pad = {0}}};
 }
 
 /// Returns rows that differ from the first by single numbers and terms.
@@ -253,7 +262,8 @@ std::vector<DecoderRow> rows_with_other_terms() {
            .residual_dropout = "resid_pdrop",
            .epsilon = 1e-5,
            .begin = {1},
-           .end = {32000}},
+           .end = {32000},
+           .pad = {32000}},
           {.type = "ministral3",
            .hub_class = "Ministral3ForCausalLM",
            .title = "Ministral 3",
@@ -264,7 +274,8 @@ std::vector<DecoderRow> rows_with_other_terms() {
            .theta = 1e6,
            .epsilon = 1e-5,
            .begin = {1},
-           .end = {2}},
+           .end = {2},
+           .pad = {11}},
           {.type = "seed_oss",
            .hub_class = "SeedOssForCausalLM",
            .title = "Seed-OSS",
@@ -276,7 +287,8 @@ std::vector<DecoderRow> rows_with_other_terms() {
            .usual_dropout = 0.1,
            .has_bias = true,
            .begin = {0},
-           .end = {2}}};
+           .end = {2},
+           .pad = {1}}};
 }
 
 std::vector<DecoderRow> rows_with_other_parts() {
@@ -286,10 +298,12 @@ std::vector<DecoderRow> rows_with_other_parts() {
            .key_norm = KeyNorm::behind_turn,
            .query_norm_name = "query_layernorm",
            .key_norm_name = "key_layernorm",
+           .has_alpha = true,
            .flags = {"attention_bias"},
            .epsilon = 1e-5,
            .begin = {1},
-           .end = {2}},
+           .end = {2},
+           .pad = {0}},
           {.type = "arcee",
            .hub_class = "ArceeForCausalLM",
            .title = "Arcee",
@@ -307,7 +321,7 @@ std::vector<DecoderRow> rows_with_other_parts() {
 std::span<const DecoderRow> decoder_rows() {
   static const std::vector<DecoderRow> kRows = [] {
     std::vector<DecoderRow> all = common_rows();
-    for (const auto& more : {rows_with_norms_behind, rows_with_norms_on_both_sides,
+    for (const auto& more : {small_rows, rows_with_norms_behind, rows_with_norms_on_both_sides,
                              rows_with_other_terms, rows_with_other_parts}) {
       for (const DecoderRow& row : more()) all.push_back(row);
     }

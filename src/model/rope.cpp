@@ -12,7 +12,7 @@
 namespace zero::model {
 namespace {
 
-constexpr const char* kTypeNames[] = {"default", "linear", "llama3", "yarn", "longrope"};
+constexpr const char* kTypeNames[] = {"default", "linear", "llama3", "yarn", "longrope", "dynamic"};
 constexpr const char* kNew = "rope_parameters";
 constexpr const char* kOld = "rope_scaling";
 constexpr const char* kTheta = "rope_theta";
@@ -81,6 +81,7 @@ class Dictionary {
     if (rope.type == RopeType::longrope) return with_long_factors(rope);
     rope.factor = required("factor", kMostFactor);
     if (rope.type == RopeType::linear) return rope;
+    if (rope.type == RopeType::dynamic) return with_alpha(rope);
     rope.original = real(kOriginal, 1, kMostPositions, double(form_.positions));
     if (rope.type == RopeType::llama3) {
       rope.low = required("low_freq_factor", kMostFactor);
@@ -123,12 +124,27 @@ class Dictionary {
     if (!old.empty() && word != old) config_.fail(key("type"), text("only \"", word, '"'));
     if (word.empty() || word == "default") return RopeType::plain;
     if (form_.is_partial && (word == "longrope" || word == "su")) return RopeType::longrope;
-    for (const RopeType type : {RopeType::linear, RopeType::llama3, RopeType::yarn}) {
+    for (const RopeType type :
+         {RopeType::linear, RopeType::llama3, RopeType::yarn, RopeType::dynamic}) {
       if (!form_.is_partial && word == kTypeNames[size_t(type)]) return type;
     }
     config_.fail(key(config_.has(key("rope_type")) ? "rope_type" : "type"),
                  form_.is_partial ? R"(only "default" or "longrope")"
-                                  : R"(only "default", "linear", "llama3" or "yarn")");
+                                  : R"(only "default", "linear", "llama3", "yarn" or "dynamic")");
+  }
+
+  /// Reads alpha. Files of its family have numbers of yarn beside it, which nothing reads.
+  Rope with_alpha(Rope rope) const {
+    if (!form_.has_alpha) return rope;
+    rope.alpha = real("alpha", 0, kMostFactor, 0);
+    for (const auto& [name, usual] : {std::pair("beta_fast", 32.0),
+                                      {"beta_slow", 1.0},
+                                      {"mscale", 1.0},
+                                      {"mscale_all_dim", 1.0}}) {
+      if (real(name, 0, kMostFactor, usual) != usual)
+        config_.fail(key(name), text("only ", usual, " beside a dynamic rope, which lacks it"));
+    }
+    return rope;
   }
 
   Rope with_long_factors(Rope rope) const {
@@ -212,7 +228,8 @@ std::string dictionary_of(const ReadRope& read, const RopeForm& form, bool whole
   const bool is_derived = rope.type == RopeType::longrope &&
                           float(rope.factor) == float(double(form.positions) / rope.original);
   if (!is_derived) add("factor", json_number(rope.factor));
-  if (rope.type == RopeType::linear) return json + "}";
+  if (rope.alpha > 0) add("alpha", json_number(rope.alpha));
+  if (rope.type == RopeType::linear || rope.type == RopeType::dynamic) return json + "}";
   add(kOriginal, text(int64_t(rope.original)));
   if (rope.type == RopeType::llama3) {
     add("low_freq_factor", json_number(rope.low));
@@ -242,10 +259,13 @@ graph::RotaryTable rotary_of(const Rope& rope, const RopeExtent& extent) {
       rope.type == RopeType::yarn ? yarn_shares(rope, original, columns) : std::vector<double>();
   graph::RotaryTable table{
       .frequencies = {}, .positions = extent.length, .factor = factor_of(rope, extent)};
+  const double stretch =
+      rope.alpha > 0 ? std::pow(rope.alpha, double(columns) / double(columns - 2)) : 1;
   for (int64_t i = 0; i < columns / 2; ++i) {
-    double frequency = std::pow(rope.theta, -2.0 * double(i) / double(columns));
+    double frequency = std::pow(rope.theta * stretch, -2.0 * double(i) / double(columns));
     switch (rope.type) {
       case RopeType::plain:
+      case RopeType::dynamic:
         break;
       case RopeType::linear:
         frequency /= rope.factor;
@@ -271,7 +291,8 @@ std::map<std::string, double, std::less<>> rope_constants() {
   return {{"rope_type", 0},       {"rope_factor", 1},    {"rope_low", 1},
           {"rope_high", 4},       {"rope_original", 0},  {"rope_beta_fast", 32},
           {"rope_beta_slow", 1},  {"rope_attention", 0}, {"rope_mscale", 0},
-          {"rope_mscale_all", 0}, {"rope_truncates", 1}, {"rope_share", 1}};
+          {"rope_mscale_all", 0}, {"rope_truncates", 1}, {"rope_share", 1},
+          {"rope_alpha", 0}};
 }
 
 Rope rope_of(const ModelNumbers& numbers) {
@@ -287,6 +308,7 @@ Rope rope_of(const ModelNumbers& numbers) {
           .mscale = numbers.rate("rope_mscale"),
           .mscale_all = numbers.rate("rope_mscale_all"),
           .truncates = numbers.rate("rope_truncates") != 0,
+          .alpha = numbers.rate("rope_alpha"),
           .share = numbers.rate("rope_share"),
           .short_factors = numbers.list("short_factors"),
           .long_factors = numbers.list("long_factors")};
@@ -306,6 +328,7 @@ void set_rope(const Rope& rope, ModelNumbers& numbers) {
   rates["rope_mscale"] = float(rope.mscale);
   rates["rope_mscale_all"] = float(rope.mscale_all);
   rates["rope_truncates"] = rope.truncates;
+  rates["rope_alpha"] = float(rope.alpha);
   rates["rope_share"] = float(rope.share);
   if (rope.type != RopeType::longrope) return;
   numbers.lists["short_factors"] = rope.short_factors;

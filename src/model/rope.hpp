@@ -11,7 +11,8 @@
 
 namespace zero::model {
 
-enum class RopeType : uint8_t { plain, linear, llama3, yarn, longrope };
+/// Dynamic ropes are plain in texts of at most the model's positions, and longer ones are refused.
+enum class RopeType : uint8_t { plain, linear, llama3, yarn, longrope, dynamic };
 
 /// The numbers of a rotary embedding. Numbers that its type does not read have the values below.
 struct Rope {
@@ -24,6 +25,7 @@ struct Rope {
   double attention_factor = 0;           ///< factor of cosines and sines; 0: derived
   double mscale = 0, mscale_all = 0;     ///< yarn: derive attention_factor; 0: absent
   bool truncates = true;                 ///< yarn: borders of blending are whole
+  double alpha = 0;                      ///< dynamic: stretches theta; 0: does not
   double share = 1;                      ///< of the columns of a head that turn
   std::vector<double> short_factors = {}, long_factors = {};  ///< longrope: divide frequencies
 
@@ -50,6 +52,7 @@ struct RopeForm {
   double local_theta = 0;      ///< 0: one rope for all layers
   bool is_partial = false;     ///< may turn a share, and be longrope
   bool grows_queries = false;  ///< may have llama_4_scaling_beta
+  bool has_alpha = false;      ///< a dynamic rope may have alpha
   int64_t positions = 0;       ///< of the model
   int64_t head_width = 0;
 };

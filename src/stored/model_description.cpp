@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "src/stored/config_json.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/path.hpp"
 #include "zero/config/generation_keys.hpp"
@@ -241,7 +242,9 @@ ModelDescription parse_description(const model::Catalogue& catalogue, std::strin
       .tokenizer = bytes ? "bytes" : "",
       .sequence_length = settings.count_or("zeroapp.sequence_length", positions,
                                            std::min(positions, kDefaultSequence)),
-      .evaluation_micro = settings.count_or("zeroapp.evaluation_micro_batch_size", 1'000'000, 0)};
+      .evaluation_micro = settings.count_or("zeroapp.evaluation_micro_batch_size", 1'000'000, 0),
+      .origin = model.family->keeps_config ? ModelDescription::Origin{std::string(content), model}
+                                           : ModelDescription::Origin()};
 }
 
 ModelDescription read_description(const model::Catalogue& catalogue, const std::string& folder) {
@@ -264,11 +267,7 @@ std::string description_json(const ModelDescription& description) {
   const auto* torch =
       std::find_if(std::begin(kTorchNames), std::end(kTorchNames),
                    [&](const TorchName& known) { return known.dtype == description.compute; });
-  const model::Architecture& model = description.model;
-  Json json;
-  for (const auto& [key, value] : model.family->to_hub(model, torch->name)) {
-    json[key] = Json::parse(value);
-  }
+  Json json = config_json(description, torch->name);
   if (!description.classes.empty()) set_classes(description.classes, json);
   Json ours = {{"sequence_length", description.sequence_length}};
   if (description.tokenizer == "bytes") ours["tokenizer"] = "bytes";
@@ -276,7 +275,7 @@ std::string description_json(const ModelDescription& description) {
   if (description.evaluation_micro > 0) {
     ours["evaluation_micro_batch_size"] = description.evaluation_micro;
   }
-  json["zeroapp"] = ours;
+  json[kOwnKey] = ours;
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -16,7 +16,7 @@ namespace {
 constexpr int64_t kChunk = 64;
 
 int64_t context_of(const model::Architecture& model, const Decoder::Options& options) {
-  const int64_t positions = model::data_form(model).positions;
+  const int64_t positions = model::data_form(model).context();
   if (options.context >= 0) return options.context == 0 ? positions : options.context;
   refuse(Exit::kUsage, "a context of ", options.context, " tokens: at least 1, or 0 for all ",
          positions, " positions of the model");

@@ -25,7 +25,8 @@ plan::Plan compile(const model::Recipe& recipe, const RowDecoder::Options& optio
   plan::Request request = options.together ? options.together->request : plan::Request{};
   request.compute = options.compute;
   request.threads = options.threads;
-  const auto graph_of = [&](const graph::Chunk& chunk) {
+  const auto graph_of = [&](graph::Chunk chunk) {
+    chunk.most_rows = std::max(options.decode.length, options.prefill.length);
     return model::graph_of(recipe, model::Purpose::decode,
                            {.chunk = chunk, .compute = options.compute});
   };

@@ -49,13 +49,16 @@ std::string samples(Decoder& decoder, const Tokenizer& tokenizer, const SampleOp
   return text;
 }
 
-/// Returns the context. Positions behind a training sample's last one are untrained.
-int64_t context_of(int64_t sequence_length, const SampleOptions& options) {
-  return std::min(sequence_length, options.tokens + 1);
+/// Returns the context. Positions behind a training sample's last one are untrained, and a cache
+/// may not span all of them.
+int64_t context_of(const model::Recipe& recipe, int64_t sequence_length,
+                   const SampleOptions& options) {
+  return std::min({sequence_length, options.tokens + 1, model::data_form(recipe.model).context()});
 }
 
-Decoder::Options decoder_options(int64_t sequence_length, const SampleOptions& options) {
-  return {.context = context_of(sequence_length, options),
+Decoder::Options decoder_options(const model::Recipe& recipe, int64_t sequence_length,
+                                 const SampleOptions& options) {
+  return {.context = context_of(recipe, sequence_length, options),
           .threads = options.threads,
           .together = options.together,
           .lent = options.lent};
@@ -101,7 +104,7 @@ std::string searched_samples(const state::StateView& view, const launch::Peers& 
 std::string sample_alone(const state::StateView& view, const launch::Peers& peers,
                          const model::Recipe& recipe, const Tokenizer& tokenizer,
                          const SampleOptions& options) {
-  const Decoder::Options decodes = decoder_options(view.plan->graphs[0].length, options);
+  const Decoder::Options decodes = decoder_options(recipe, view.plan->graphs[0].length, options);
   std::optional<Decoder> decoder;
   if (view.rank == 0) decoder.emplace(recipe, decodes);
   join_weights(view, peers, 1, [&](int32_t index, int64_t first, std::span<const float> values) {
@@ -140,7 +143,7 @@ plan::TierBytes sample_bytes(const model::Recipe& recipe, int64_t sequence_lengt
                              const Tokenizer& tokenizer, const SampleOptions& options) {
   if (options.rules)
     return TextGenerator::bytes(recipe, search_options(options, recipe.model, tokenizer));
-  return Decoder::bytes(recipe, decoder_options(sequence_length, options));
+  return Decoder::bytes(recipe, decoder_options(recipe, sequence_length, options));
 }
 
 std::string sample_text(const state::StateView& view, const launch::Peers& peers,
@@ -148,7 +151,7 @@ std::string sample_text(const state::StateView& view, const launch::Peers& peers
                         const SampleOptions& options) {
   if (options.rules) return searched_samples(view, peers, recipe, tokenizer, options);
   if (!options.together) return sample_alone(view, peers, recipe, tokenizer, options);
-  const Decoder::Options decodes = decoder_options(view.plan->graphs[0].length, options);
+  const Decoder::Options decodes = decoder_options(recipe, view.plan->graphs[0].length, options);
   Decoder decoder(recipe, decodes);
   join_weights(view, peers, peers.ranks(),
                [&](int32_t index, int64_t first, std::span<const float> values) {

@@ -31,9 +31,9 @@ int64_t most_tokens(const SearchRules& rules, int64_t beginning) {
 }
 
 void require_positions(const model::DataForm& form, int64_t length, const char* what) {
-  if (length <= form.positions) return;
+  if (length <= form.context()) return;
   refuse(Exit::kUsage, "generation: ", what, " of ", length, " tokens, but the model has ",
-         form.positions, " positions; ask for shorter ones");
+         form.context(), " positions; ask for shorter ones");
 }
 
 /// Returns the tokens in a text's cache, which never needs the last one.

@@ -114,9 +114,15 @@ struct Sized : Planned {
   bool has_warned_ = false;
 };
 
-/// Returns the facts of a launch's checkpoints; `generation` and `lent` as in Started.
-save::Facts facts_of(const Context& context, const Sized& sized, const std::string& generation = "",
-                     const std::string& lent = "");
+/// What a run keeps of the model that it began with.
+struct Kept {
+  /// The generation_config.json that fills what [generation] leaves open; "" = none.
+  std::string generation = {};
+  std::string lent = {};                         ///< digest of borrowed weights; "" = none
+  stored::ModelDescription::Origin origin = {};  ///< of its config.json
+};
+/// Returns the facts of a launch's checkpoints.
+save::Facts facts_of(const Context& context, const Sized& sized, const Kept& kept = {});
 /// True if the run must not go on from a checkpoint.
 bool begins_anew(const Planned& planned);
 
@@ -150,9 +156,7 @@ struct Started : Sized {
   /// True if an earlier launch has reached the last step or run out of patience, and left all
   /// outputs that were ordered.
   bool has_ended = false;
-  /// The generation_config.json that fills what [generation] leaves open; "" = none.
-  std::string generation;
-  std::string lent;          ///< digest of borrowed weights; "" = none
+  Kept kept;
   std::string answers_text;  ///< banner lines: memory of texts
 
  private:

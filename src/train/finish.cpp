@@ -121,7 +121,8 @@ void export_model(const Made& run, const Outcome& outcome) {
   }
   stored::ModelDescription model = stored::describe_model(config, started.build(), started.sets);
   const bool has_own = started.settings.config.generation != GenerationConfig();
-  if (!has_own) model.generation_text = started.generation;
+  if (!has_own) model.generation_text = started.kept.generation;
+  model.origin = started.kept.origin;
   stored::export_model(live.engine->view(), context.session.peers(), folder, model);
   const std::string left_out = stored::tokenizer_left_out(model.tokenizer, folder);
   const std::string lack =

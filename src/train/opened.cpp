@@ -9,16 +9,16 @@ bool begins_anew(const Planned& planned) {
   return !planned.is_saved() || planned.config.checkpoint.resume == Resume::never;
 }
 
-save::Facts facts_of(const Context& context, const Sized& sized, const std::string& generation,
-                     const std::string& lent) {
-  const auto described = stored::describe_model(sized.config, sized.build(), sized.sets);
+save::Facts facts_of(const Context& context, const Sized& sized, const Kept& kept) {
+  auto described = stored::describe_model(sized.config, sized.build(), sized.sets);
+  described.origin = kept.origin;
   return save::launch_facts({.config = sized.config,
                              .build = sized.build(),
                              .configuration = effective_toml(sized.settings),
                              .description = stored::description_json(described),
-                             .generation = generation,
+                             .generation = kept.generation,
                              .classes = sized.sets.classes,
-                             .lent = lent,
+                             .lent = kept.lent,
                              .data = sized.fingerprint,
                              .program = context.order.version,
                              .threads = context.session.threads()});

@@ -75,7 +75,7 @@ void Started::count_from_start(Context& context, Opened& opened) {
   other_batches_ |= !is_of_this_batch();
   if (!other_batches_) return;
   count_steps(context, cursor);
-  opened.checkpointer->set_run(config, facts_of(context, *this, generation, lent));
+  opened.checkpointer->set_run(config, facts_of(context, *this, kept));
 }
 
 /// Settings from the model that the run began with stay in force, even if its folder is gone.
@@ -83,25 +83,33 @@ void Started::learn_generation(Context& context, Opened& opened) {
   const model::Architecture& model = build().recipe.model;
   GenerationConfig under;
   if (start) {
-    const auto found = start->manifest.facts.find(save::kGenerationFact);
-    generation = found == start->manifest.facts.end() ? "" : found->second;
+    const auto fact = [&](const char* name) {
+      const auto found = start->manifest.facts.find(name);
+      return found == start->manifest.facts.end() ? std::string() : found->second;
+    };
+    kept.generation = fact(save::kGenerationFact);
     context.session.on_every_rank([&] {
-      under = stored::parse_generation(model, generation, start->folder() + ": its generation");
+      under =
+          stored::parse_generation(model, kept.generation, start->folder() + ": its generation");
+      kept.origin = stored::origin_of(context.order.catalogue, fact(save::kDescriptionFact));
     });
   } else if (initial) {
     stored::ModelDescription description = initial->description();
     under = description.generation;
     const bool says_anything =
         !description.generation_text.empty() || !generation_values(under).empty();
-    generation = says_anything ? stored::generation_json(description) : "";
-    launch::require_same(context.session, "what model.init_from says of generation", generation);
+    kept.generation = says_anything ? stored::generation_json(description) : "";
+    kept.origin = description.origin;
+    launch::require_same(context.session, "what model.init_from says of generation",
+                         kept.generation);
+    launch::require_same(context.session, "config.json of model.init_from", kept.origin.text);
   }
   complete_generation(context, under);
   count_texts(context);
   answers_text = texts_text(*this);
-  if (opened.checkpointer && !(generation.empty() && lent.empty())) {
-    opened.checkpointer->set_run(config, facts_of(context, *this, generation, lent));
-  }
+  const bool is_any = !kept.generation.empty() || !kept.lent.empty() || !kept.origin.text.empty();
+  if (opened.checkpointer && is_any)
+    opened.checkpointer->set_run(config, facts_of(context, *this, kept));
 }
 
 void Started::complete_generation(Context& context, const GenerationConfig& under) {
@@ -170,9 +178,9 @@ void Started::learn_lender(Context& context) {
   std::string share;
   session.on_every_rank(
       [&] { share = stored::lent_share(*initial, graph, session.rank(), session.ranks()); });
-  lent = stored::lent_digest(session.peers().share(share));
+  kept.lent = stored::lent_digest(session.peers().share(share));
   session.on_every_rank([&] {
-    if (start) stored::require_lent(*initial, lent, start->manifest.facts, start->folder());
+    if (start) stored::require_lent(*initial, kept.lent, start->manifest.facts, start->folder());
   });
 }
 

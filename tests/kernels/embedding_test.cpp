@@ -123,6 +123,19 @@ TYPED_TEST(Embedding, ATokenThatDoesNotOccurKeepsItsRow) {
   }
 }
 
+TYPED_TEST(Embedding, ATokenThatStandsStillKeepsItsRow) {
+  EmbeddingExtents extents{.samples = 2, .length = 3, .width = 300, .vocabulary = 4};
+  const auto before = noise<TypeParam>(4 * 300, 4), dx = noise<TypeParam>(6 * 300, 5);
+  const std::vector<int32_t> tokens = {2, 2, 1, 3, 2, 1};
+  auto expected = gradients_of(extents, tokens, dx, before, 2);
+  extents.still = 2;
+  const auto got = gradients_of(extents, tokens, dx, before, 2);
+  EXPECT_FALSE(testing::same_bits(got.tokens, expected.tokens));
+  std::copy_n(before.begin() + 600, 300, expected.tokens.begin() + 600);
+  EXPECT_TRUE(testing::same_bits(got.tokens, expected.tokens));
+  EXPECT_TRUE(testing::same_bits(got.positions, expected.positions));
+}
+
 TYPED_TEST(Embedding, WritesAWholeGradientOfATableThatNobodyHasWritten) {
   const EmbeddingExtents extents{
       .samples = 2, .length = 3, .width = 5, .vocabulary = 8, .scale = 0.5f};

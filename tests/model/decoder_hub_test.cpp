@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
@@ -194,16 +195,38 @@ TEST(DecoderHub, ReadsBothSpellingsOfARope) {
 }
 
 TEST(DecoderHub, RefusesRopesThatItDoesNotTurnBy) {
-  for (const char* type : {"dynamic", "longrope", "proportional", "mrope"}) {
+  for (const char* type : {"longrope", "proportional", "mrope"}) {
     const Json rope = {{"rope_type", type}, {"rope_theta", 1e4}, {"factor", 2.0}};
     EXPECT_THAT(refusal("llama_a", {{"rope_parameters", rope}}),
-                HasSubstr("only \"default\", \"linear\", \"llama3\" or \"yarn\""));
+                HasSubstr("only \"default\", \"linear\", \"llama3\", \"yarn\" or \"dynamic\""));
   }
   const Json nested = {{"full_attention", {{"rope_type", "default"}, {"rope_theta", 1e4}}}};
   EXPECT_THAT(refusal("llama_a", {{"rope_parameters", nested}}), HasSubstr("full_attention"));
   EXPECT_THAT(refusal("llama_a", {{"rope_scaling", {{"type", "linear"}}}}),
               HasSubstr("rope_scaling.factor: is missing"));
   EXPECT_THAT(refusal("phi3", {{"partial_rotary_factor", 0.25}}), HasSubstr("partial_rotary"));
+}
+
+TEST(DecoderHub, TurnsByADynamicRopeAsItsClassDoesUpToItsPositions) {
+  const Json rope = {{"rope_type", "dynamic"}, {"rope_theta", 5e3}, {"factor", 2.0}};
+  Json json = hub_of("llama_a");
+  json["rope_parameters"] = rope;
+  const Architecture model = read(json);
+  EXPECT_EQ(written(model)["rope_parameters"], rope);
+  const Rope plain{.theta = 5e3}, stretched{.theta = 5e3 * std::pow(8, 16.0 / 14)};
+  const RopeExtent extent{16, 256, 256};
+  EXPECT_EQ(rotary_of(decoder_of(model).rope, extent).frequencies,
+            rotary_of(plain, extent).frequencies);
+  Json alpha = rope;
+  alpha["alpha"] = 8.0;
+  EXPECT_THAT(refusal("llama_a", {{"rope_parameters", alpha}}), HasSubstr("alpha"));
+  Json hunyuan = hub_of("hunyuan_v1_dense");
+  hunyuan["rope_parameters"] = alpha;
+  hunyuan["rope_parameters"]["beta_fast"] = 32;
+  EXPECT_EQ(rotary_of(decoder_of(read(hunyuan)).rope, extent).frequencies,
+            rotary_of(stretched, extent).frequencies);
+  hunyuan["rope_parameters"]["beta_fast"] = 16;
+  EXPECT_THAT(refusal(hunyuan), HasSubstr("beta_fast is 16: only 32 beside a dynamic rope"));
 }
 
 TEST(DecoderHub, TurnsAsManyColumnsAsAShareSaysInDecimals) {
@@ -232,6 +255,59 @@ TEST(DecoderHub, GivesAbsentKeysTheMeaningOfTheirClass) {
   EXPECT_EQ(without("smollm3", {"layer_types", "no_rope_layers"}).turns, (std::vector<bool>(3, 1)));
   const std::vector<double> end = read(hub_of("llama_a")).numbers.list("end");
   EXPECT_EQ(end, std::vector<double>{2});
+}
+
+TEST(DecoderHub, GivesSeedsAbsentKeyHeadsAndGrowthTheirMeaning) {
+  Json json = hub_of("seed_oss");
+  json.erase("num_key_value_heads");
+  json["num_attention_heads"] = 16;
+  EXPECT_EQ(decoder_of(read(json)).key_heads, 8);
+  const Json plain = {{"rope_type", "default"}, {"rope_theta", 1e4}, {"llama_4_scaling_beta", 0.1}};
+  EXPECT_THAT(refusal("ministral3", {{"rope_parameters", plain}}),
+              HasSubstr("rope_parameters.rope_type is \"default\": \"yarn\" beside llama_4"));
+  Json linear = plain;
+  linear["rope_type"] = "linear";
+  linear["factor"] = 2.0;
+  EXPECT_THAT(refusal("ministral3", {{"rope_parameters", linear}}), HasSubstr("\"yarn\" beside"));
+  linear["llama_4_scaling_beta"] = 0.0;
+  EXPECT_EQ(refusal("ministral3", {{"rope_parameters", linear}}), "");
+}
+
+TEST(DecoderHub, FreezesTheRowOfPaddingAsItsClassDoes) {
+  const auto pad = [](const std::string& name, const std::optional<Json>& value) {
+    Json json = hub_of(name);
+    json.erase("pad_token_id");
+    if (value) json["pad_token_id"] = *value;
+    return decoder_of(read(json)).padding;
+  };
+  EXPECT_EQ(pad("llama_a", 5), 5);
+  EXPECT_EQ(pad("llama_a", -1), 130) << "counted from the end, as PyTorch does";
+  EXPECT_EQ(pad("llama_a", nullptr), -1);
+  EXPECT_EQ(pad("llama_a", {}), -1);
+  EXPECT_EQ(pad("gemma2", {}), 0) << "the class's own";
+  EXPECT_EQ(pad("gemma2", nullptr), -1);
+  EXPECT_EQ(pad("olmo3", {}), 1);
+  EXPECT_EQ(pad("ministral3", {}), 11);
+  EXPECT_THAT(refusal("llama_a", {{"pad_token_id", 131}}),
+              HasSubstr("pad_token_id is 131: an id below vocab_size, 131, or null"));
+  Json phi3 = hub_of("phi3");
+  phi3.erase("pad_token_id");
+  EXPECT_THAT(refusal(phi3), HasSubstr("pad_token_id: is missing")) << "its class has 32000";
+}
+
+TEST(DecoderHub, RefusesMoreParametersThanCountsHold) {
+  const auto too_many = [](const Json& more) { return refusal("llama_a", more); };
+  EXPECT_THAT(too_many({{"head_dim", 1'000'000},
+                        {"num_attention_heads", 1'000'000},
+                        {"num_key_value_heads", 1'000'000},
+                        {"hidden_size", 1'000'000}}),
+              HasSubstr("num_attention_heads is 1000000: a model of at most 1e+13 parameters"));
+  EXPECT_THAT(too_many({{"intermediate_size", 100'000'000}, {"hidden_size", 1'000'000}}),
+              HasSubstr("intermediate_size is 100000000: a model of at most"));
+  EXPECT_THAT(too_many({{"vocab_size", 100'000'000}, {"hidden_size", 1'000'000}}),
+              HasSubstr("vocab_size is 100000000: a model of at most"));
+  EXPECT_THAT(too_many({{"hidden_size", int64_t(1) << 40}}), HasSubstr("write 1 to 1000000"));
+  EXPECT_EQ(too_many({{"hidden_size", 16'384}, {"vocab_size", 300'000}}), "");
 }
 
 TEST(DecoderHub, KeepsIdsAndTheirLists) {

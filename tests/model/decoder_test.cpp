@@ -157,20 +157,45 @@ TEST(Decoder, RefusesNumbersThatDoNotFit) {
   EXPECT_THAT(refusal("model.decoder_layers = 2"), HasSubstr("has no such number"));
 }
 
+TEST(Decoder, RefusesHeadsThatAreNarrowerThanAPair) {
+  const auto refusal = [](int width, int heads) {
+    return refusal_of(Exit::kUsage, [&] {
+      model_by(text("model.family = \"qwen2\"\nmodel.layers = 1\nmodel.width = ", width,
+                    "\nmodel.heads = ", heads, "\n"));
+    });
+  };
+  EXPECT_THAT(refusal(4, 8), HasSubstr("heads of 0 columns do not turn in pairs"));
+  EXPECT_THAT(refusal(8, 8), HasSubstr("heads of 1 columns do not turn in pairs"));
+  EXPECT_EQ(refusal(16, 8), "");
+}
+
+TEST(Decoder, RefusesMoreParametersThanCountsHold) {
+  const auto refusal = [](int layers) {
+    return refusal_of(Exit::kUsage, [&] {
+      model_by(text("model.family = \"qwen2\"\nmodel.layers = ", layers,
+                    "\nmodel.width = 1048576\nmodel.heads = 4096\nmodel.inner = 1048576\n"));
+    });
+  };
+  EXPECT_THAT(refusal(10000), HasSubstr("1e+13 parameters or more is not built"));
+  EXPECT_EQ(refusal(1), "");
+}
+
 TEST(Decoder, RefusesTextsBeyondItsPositions) {
   const Architecture model = golden_model(testing::load_golden_decoder("llama_a").hub);
-  EXPECT_THAT(refusal_of(Exit::kUsage, [&] { graph_with(model, 129); }),
-              HasSubstr("the model has 128 positions"));
+  EXPECT_THAT(refusal_of(Exit::kUsage, [&] { graph_with(model, 257); }),
+              HasSubstr("the model has 256 positions"));
   const auto decode = [](const Architecture& of, int64_t context) {
     return refusal_of(Exit::kUsage, [&] {
       graph_of({.model = of}, Purpose::decode, {.chunk = {.length = 1, .context = context}});
     });
   };
-  EXPECT_EQ(decode(model, 128), "");
-  EXPECT_THAT(decode(model, 129), HasSubstr("ask for at most as many tokens"));
+  EXPECT_EQ(decode(model, 256), "");
+  EXPECT_THAT(decode(model, 257), HasSubstr("ask for at most as many tokens"));
   const Architecture two = golden_model(testing::load_golden_decoder("phi3_long").hub);
   EXPECT_EQ(decode(two, 64), "");
   EXPECT_THAT(decode(two, 65), HasSubstr("which no cache spans"));
+  EXPECT_EQ(data_form(two).context(), 64) << "so that no text is planned beyond it";
+  EXPECT_EQ(data_form(model).context(), 256);
 }
 
 TEST(Decoder, BeginsAsTransformersDoes) {

@@ -1,12 +1,18 @@
 #!/usr/bin/env python3
 """What Hugging Face's classes save of tiny decoders of every row is imported and exported to the
 same bytes of every tensor; the class reads the same settings from our config.json, in the spelling
-of Transformers 5 and of 4, and has the same logits. Without torch and transformers it says SKIP.
+of Transformers 5 and of 4, and has the same logits and greedy tokens. TRANSFORMERS4_PYTHON names a
+Python with Transformers 4: its classes have the same logits and tokens by our folders, too, except
+where they lack the class or a rope for layers with a window. Without torch and transformers the
+script says SKIP.
 
 usage: decoders_in_transformers.py ZEROAPP MPIEXEC
+       decoders_in_transformers.py --load FOLDER...    compares with FOLDER/expected.json
 """
 import json
+import os
 import pathlib
+import subprocess
 import sys
 
 from program import Program, check, read_safetensors
@@ -26,12 +32,20 @@ PASSED_OVER = ("_name_or_path", "transformers_version", "dtype", "use_cache", "a
                "torch_dtype")
 USUAL = (("beta_fast", 32.0), ("beta_slow", 1.0), ("partial_rotary_factor", 1.0))
 SHARD = "30KB"
+EXPECTED, PROMPT, GREEDY = "expected.json", 60, 30
+# Transformers 4 has one theta for all layers of the second, and not the class of the first.
+NOT_IN_4 = {"ministral3": "has no class", "olmo3": "has one theta"}
+ONE_THETA = {"full_attention": {"rope_type": "yarn", "rope_theta": 1000.0, "factor": 4.0,
+                                "original_max_position_embeddings": 32},
+             "sliding_attention": {"rope_type": "default", "rope_theta": 1000.0}}
 
 
 def cases():
     sys.path.insert(0, str(TOOLS))
     import decoder_golden
-    return decoder_golden.BASE, decoder_golden.CASES
+    kind, settings, documents = decoder_golden.CASES["olmo3"]
+    other = {"olmo3_one_theta": (kind, {**settings, "rope_parameters": ONE_THETA}, documents)}
+    return decoder_golden.BASE, {**decoder_golden.CASES, **other}
 
 
 def model_of(base, kind, settings):
@@ -63,7 +77,35 @@ def differing(*folders):
 
 @torch.no_grad() if torch else lambda function: function
 def logits_of(model):
-    return model(input_ids=torch.arange(60)[None] % model.config.vocab_size).logits
+    return model(input_ids=torch.arange(PROMPT)[None] % model.config.vocab_size).logits
+
+
+def tokens_of(model):
+    """Greedy tokens with a cache, and the least distance of the two best logits on their way."""
+    prompt = torch.arange(7)[None] % model.config.vocab_size
+    made = model.generate(prompt, max_new_tokens=GREEDY, do_sample=False, eos_token_id=None,
+                          pad_token_id=0, attention_mask=torch.ones_like(prompt))[0]
+    best = torch.topk(model(input_ids=made[None]).logits[0, 6:-1], 2).values
+    return made.tolist(), (best[:, 0] - best[:, 1]).min().item()
+
+
+def expected_of(model):
+    tokens, margin = tokens_of(model)
+    return {"logits": logits_of(model).flatten().tolist(), "tokens": tokens, "margin": margin}
+
+
+def load_again(folders):
+    """By this Python's classes; a loss of settings shows as other logits."""
+    for folder in map(pathlib.Path, folders):
+        expected = json.loads((folder / EXPECTED).read_text())
+        model = transformers.AutoModelForCausalLM.from_pretrained(
+            folder, dtype=torch.float32).eval()
+        found = expected_of(model)
+        worst = max(abs(a - b) for a, b in zip(found["logits"], expected["logits"]))
+        check(worst < 2e-5, f"{folder.name}: logits differ by {worst}")
+        same = found["tokens"] == expected["tokens"] or expected["margin"] < 4e-5
+        check(same, f"{folder.name}: tokens {found['tokens']}, expected {expected['tokens']}")
+        print(f"{folder.name}: the same in {transformers.__version__}", flush=True)
 
 
 def tensors_in(folder):
@@ -88,6 +130,8 @@ def goes_there_and_back(program, name, model):
           f"{name}: the same settings, without {differing(saved, again)}")
     loaded = transformers.AutoModelForCausalLM.from_pretrained(again, dtype=torch.float32).eval()
     check(torch.equal(logits_of(loaded), logits_of(model)), f"{name}: the same logits")
+    check(tokens_of(loaded)[0] == tokens_of(model)[0], f"{name}: the same greedy tokens")
+    (again / EXPECTED).write_text(json.dumps(expected_of(model)))
     return again
 
 
@@ -99,14 +143,28 @@ def is_read_in_the_old_spelling(program, name, folder):
     check(result.status == 0, f"{name}: the old spelling is read", result)
 
 
+def is_loaded_by_transformers_4(folders):
+    python = os.environ.get("TRANSFORMERS4_PYTHON")
+    if not python:
+        print("TRANSFORMERS4_PYTHON names no Python: its classes load no folder here")
+        return
+    subprocess.run([python, __file__, "--load", *map(str, folders)], check=True)
+
+
 def main():
     if torch is None:
         print("SKIP no torch and transformers")
         return
+    if sys.argv[1] == "--load":
+        load_again(sys.argv[2:])
+        return
     program = Program()
     base, table = cases()
+    folders = {}
     for name, (kind, settings, _) in table.items():
-        folder = goes_there_and_back(program, name, model_of(base, kind, settings))
+        folders[name] = goes_there_and_back(program, name, model_of(base, kind, settings))
+    is_loaded_by_transformers_4(path for name, path in folders.items() if name not in NOT_IN_4)
+    for name, folder in folders.items():
         is_read_in_the_old_spelling(program, name, folder)
         print(f"{name}: goes there and back", flush=True)
     print("decoders are Hugging Face's")

@@ -225,20 +225,29 @@ def texts_have_known_tokens_and_no_special_end(program):
     letters = [*list(token_files.BPE_VOCABULARY)[:256], "<|end|>"]
     (model / "vocab.json").write_text(json.dumps({text: i for i, text in enumerate(letters)}))
     (model / "merges.txt").write_text("#version: 0.2\n")
-    (model / "special_tokens_map.json").write_text(json.dumps({"eos_token": "<|end|>"}))
+    roles = model / "special_tokens_map.json"
+    roles.write_text(json.dumps({"eos_token": "<|end|>"}))
     asked, drawn = (str(model), "--prompt", "ab"), ("--temperature", "100", "--tokens", "28")
     program.write("two.txt", "ab\nab\n")
     lines = program.alone("generate", str(model), "--input", "two.txt", "--output", "texts", *drawn)
     check(lines.status == 0, "knows all of its tokens", lines)
     last = (*asked, "--max-length", "5", "--forced-eos-token-id", "256")
+    ended = generate(program, *last)
+    check("<|end|>" not in ended, f"{ended!r}: the tokenizer's end is that of a model without one")
+    roles.write_text("{}")
     shown = generate(program, *last)
     check(shown.endswith("<|end|>\n"), f"{shown!r}: a token like any other")
     (model / "generation_config.json").write_text(json.dumps({"eos_token_id": 256}))
-    ended = generate(program, *last)
-    check(ended == shown.replace("<|end|>", ""), f"{ended!r} ends without a word of it")
-    forced = generate(program, *asked, "--tokens", "9", "--suppress-tokens",
-                      ",".join(str(i) for i in range(300) if i != 256))
+    roles.write_text(json.dumps({"eos_token": "<|end|>"}))
+    check(generate(program, *last) == ended == shown.replace("<|end|>", ""),
+          f"{ended!r} ends without a word of it")
+    others = ",".join(str(i) for i in range(300) if i != 256)
+    only = ("--tokens", "9", "--suppress-tokens", others)
+    forced = generate(program, *asked, *only)
     check(forced == "ab\n", f"{forced!r}: the end at once")
+    (model / "generation_config.json").unlink()
+    forced = generate(program, *asked, *only)
+    check(forced == "ab\n", f"{forced!r}: the tokenizer's end, too")
 
 
 def ranks_continue_together(program):

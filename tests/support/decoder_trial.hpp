@@ -14,11 +14,11 @@ namespace zero::testing_support {
 
 /// The golden files: one or more of each row of the table of decoders.
 inline constexpr std::array kGoldenDecoders = {
-    "llama_a",   "llama_b", "llama_c",   "llama_d",    "llama_e",   "qwen2_a",
-    "qwen2_b",   "qwen3_a", "qwen3_b",   "mistral_a",  "mistral_b", "mistral_c",
-    "ministral", "smollm3", "olmo2",     "olmo3",      "gemma2",    "gemma3_text",
-    "granite",   "phi3",    "phi3_long", "ministral3", "seed_oss",  "hunyuan_v1_dense",
-    "exaone4",   "arcee"};
+    "llama_a",   "llama_b",       "llama_c",   "llama_d",    "llama_e",   "qwen2_a",
+    "qwen2_b",   "qwen3_a",       "qwen3_b",   "mistral_a",  "mistral_b", "mistral_c",
+    "ministral", "smollm3",       "olmo2",     "olmo3",      "gemma2",    "gemma3_text",
+    "granite",   "phi3",          "phi3_long", "ministral3", "seed_oss",  "hunyuan_v1_dense",
+    "exaone4",   "hunyuan_alpha", "arcee"};
 
 /// Expects that the projections of a gradient have the difference that errors of 1e-5 make.
 inline void expect_projections(const testing::GoldenTensor& tensor, int64_t index,

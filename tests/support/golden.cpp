@@ -202,7 +202,10 @@ GoldenDecoder read_golden_decoder(const nlohmann::json& from) {
                        .tensors = {},
                        .prompt = greedy.at("prompt"),
                        .text = greedy.at("tokens"),
-                       .logits = unpack<double>(greedy.at("logits"))};
+                       .logits = unpack<double>(greedy.at("logits")),
+                       .drawn = greedy.at("drawn"),
+                       .far = unpack<double>(greedy.at("far")),
+                       .curve = read_curve(from.at("curve"))};
   if (data.contains("first")) golden.first = joined(data.at("first"));
   golden.counted = std::ranges::count_if(golden.targets, [](int32_t label) { return label >= 0; });
   for (const auto& tensor : from.at("tensors")) golden.tensors.push_back(read_tensor(tensor));
@@ -306,6 +309,39 @@ GoldenBatch golden_batch(const Golden& golden, uint32_t stream) {
     }
   }
   return batch;
+}
+
+namespace {
+
+GoldenBatch text_of(int64_t vocabulary, int64_t length, uint32_t stream) {
+  Golden shape{};
+  shape.vocabulary = vocabulary;
+  shape.length = length;
+  shape.batch = 1;
+  return golden_batch(shape, stream);
+}
+
+}  // namespace
+
+GoldenRow golden_row(const GoldenDecoder& golden, int64_t vocabulary, int64_t step,
+                     int64_t micro_batch) {
+  const uint32_t stream = golden_stream(golden.curve, step, micro_batch);
+  const GoldenBatch batch = text_of(vocabulary, golden.length, stream);
+  GoldenRow row{batch.tokens, batch.targets, {}, 0};
+  if (!golden.first.empty()) {
+    const auto begin = golden.first.begin() + int64_t(stream % 2) * golden.length;
+    row.first.assign(begin, begin + golden.length);
+    for (size_t t = 0; t < row.first.size(); ++t) {
+      const bool ends = t + 1 == row.first.size() || row.first[t + 1] != row.first[t];
+      if (ends) row.targets[t] = -1;
+    }
+  }
+  row.counted = std::ranges::count_if(row.targets, [](int32_t label) { return label >= 0; });
+  return row;
+}
+
+std::vector<int32_t> drawn_tokens(const GoldenDecoder& golden, int64_t vocabulary) {
+  return text_of(vocabulary, golden.drawn, 0).tokens;
 }
 
 uint32_t golden_stream(const GoldenCurve& curve, int64_t step, int64_t micro_batch) {

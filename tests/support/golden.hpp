@@ -136,10 +136,24 @@ struct GoldenDecoder {
   int64_t prompt;                     ///< tokens of row 0 that the text continues
   std::vector<int32_t> text;
   std::vector<double> logits;  ///< behind the prompt
+  int64_t drawn;               ///< tokens of drawn_tokens() before `far`
+  std::vector<double> far;     ///< logits
+  GoldenCurve curve;           ///< of micro-batches by golden_row()
 };
 
 /// Reads tests/golden/decoder_<name>.json. Throws as load_golden().
 GoldenDecoder load_golden_decoder(const std::string& name);
+
+/// A micro-batch of a decoder's curve, one row.
+struct GoldenRow {
+  std::vector<int32_t> tokens, targets, first;  ///< as GoldenDecoder has them
+  int64_t counted;
+};
+/// Returns the micro-batch of a step of the curve, both counted from 0.
+GoldenRow golden_row(const GoldenDecoder& golden, int64_t vocabulary, int64_t step,
+                     int64_t micro_batch);
+/// Returns the text before GoldenDecoder::far.
+std::vector<int32_t> drawn_tokens(const GoldenDecoder& golden, int64_t vocabulary);
 
 /// Returns the sums of a tensor's gradient with signs by golden_hash(): projection j has a minus
 /// where bit j of the element's hash is set. `index` counts tensors in the file.

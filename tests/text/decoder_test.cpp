@@ -9,6 +9,7 @@
 #include <functional>
 
 #include "src/model/gpt2.hpp"
+#include "src/text/row_decoder.hpp"
 #include "tests/support/arrays.hpp"
 #include "tests/support/count_allocations.hpp"
 #include "tests/support/decoder_trial.hpp"
@@ -222,8 +223,9 @@ TEST(Decoder, RefusesContextsThatItCannotHave) {
 }
 
 /// Stores the weights of a golden file.
-void fill(Decoder& decoder, const testing::GoldenDecoder& golden) {
-  const graph::Graph& graph = decoder.graph();
+template <class Rows>
+void fill(Rows& rows, const testing::GoldenDecoder& golden) {
+  const graph::Graph& graph = rows.graph();
   for (size_t p = 0; p < graph.parameters.size(); ++p) {
     const graph::Parameter& parameter = graph.parameters[p];
     const std::vector<float> stored =
@@ -231,7 +233,7 @@ void fill(Decoder& decoder, const testing::GoldenDecoder& golden) {
     std::vector<float> own(stored.size());
     graph::from_stored(parameter.stored, testing_support::real_extents(graph, parameter), stored,
                        own);
-    decoder.set_parameter(int32_t(p), 0, own);
+    rows.set_parameter(int32_t(p), 0, own);
   }
 }
 
@@ -242,19 +244,66 @@ INSTANTIATE_TEST_SUITE_P(Rows, GoldenTextOf, ::testing::ValuesIn(testing_support
 TEST_P(GoldenTextOf, IsHuggingFaces) {
   const testing::GoldenDecoder golden = testing::load_golden_decoder(GetParam());
   const model::Architecture model = testing_support::golden_model(golden.hub);
-  // Beyond 64 tokens this model turns by other frequencies, which no cache spans.
-  const int64_t context = GetParam() == std::string("phi3_long") ? 64 : golden.length;
-  Decoder decoder({model}, {.context = context});
+  Decoder decoder({model}, {.context = golden.drawn});
   fill(decoder, golden);
   std::span<const float> logits =
       decoder.feed(std::span(golden.tokens).first(size_t(golden.prompt)));
   ASSERT_EQ(logits.size(), golden.logits.size());
   for (size_t i = 0; i < logits.size(); ++i) EXPECT_NEAR(logits[i], golden.logits[i], 2e-5) << i;
-  for (int64_t i = 0; i + golden.prompt < context; ++i) {
+  for (int64_t i = 0; i + golden.prompt < golden.drawn; ++i) {
     const int32_t chosen = largest(logits);
     ASSERT_EQ(chosen, golden.text[size_t(i)]) << "token " << i;
-    if (i + golden.prompt + 1 < context) logits = decoder.feed({&chosen, 1});
+    if (i + golden.prompt + 1 < golden.drawn) logits = decoder.feed({&chosen, 1});
   }
+  decoder.clear();
+  logits = decoder.feed(testing::drawn_tokens(golden, int64_t(logits.size())));
+  for (size_t i = 0; i < logits.size(); ++i) EXPECT_NEAR(logits[i], golden.far[i], 2e-5) << i;
+}
+
+TEST(Decoder, OfAllPositionsHasThoseThatOneCacheSpans) {
+  const auto bytes = [](int64_t context) {
+    return Decoder::bytes(
+        {testing_support::golden_model(testing::load_golden_decoder("phi3_long").hub)},
+        {.context = context});
+  };
+  EXPECT_EQ(bytes(0), bytes(64));
+  EXPECT_THAT(refusal_of(Exit::kUsage, [&] { bytes(65); }), HasSubstr("which no cache spans"));
+}
+
+TEST(Decoder, KeepsARingOfTheKeysThatWindowsSee) {
+  // 3 layers with windows of 7, 2 heads of 12 of keys: rings of 7 + 63 rows, so of 128 columns.
+  const auto bytes = [](const char* name, int64_t context) {
+    const model::Architecture model =
+        testing_support::golden_model(testing::load_golden_decoder(name).hub);
+    return Decoder::bytes({model}, {.context = context})[size_t(plan::Tier::device)];
+  };
+  const auto grown = [&](const char* name) { return bytes(name, 256) - bytes(name, 128); };
+  constexpr int64_t kKeys = 2 * 2 * 12 * 4 * 128, kWideKeys = 2 * 2 * 16 * 4 * 128;
+  EXPECT_LT(grown("mistral_b"), kKeys) << "no layer";
+  EXPECT_GE(grown("ministral"), kKeys) << "the layer without a window";
+  EXPECT_LT(grown("ministral"), 2 * kKeys);
+  EXPECT_GE(grown("mistral_a"), 3 * kWideKeys) << "all layers";
+}
+
+TEST_P(GoldenTextOf, IsTheSameWithoutACacheOfEarlierTokens) {
+  const testing::GoldenDecoder golden = testing::load_golden_decoder(GetParam());
+  const model::Architecture model = testing_support::golden_model(golden.hub);
+  const auto length = size_t(golden.drawn), prompt = size_t(golden.prompt);
+  std::vector<int32_t> text(golden.tokens.begin(), golden.tokens.begin() + golden.prompt);
+  text.insert(text.end(), golden.text.begin(), golden.text.end());
+  std::vector<TokenRow> chunk;
+  std::vector<int32_t> wanted;
+  for (size_t i = 0; i < length; ++i)
+    chunk.push_back({.token = text[i], .place = {.text = 0, .position = int32_t(i)}});
+  // A chunk of the whole text has one row of logits, so `texts` makes room for more.
+  const graph::Chunk whole{.length = golden.drawn, .context = golden.drawn, .texts = golden.drawn};
+  RowDecoder rows({model}, {.decode = whole, .prefill = whole});
+  fill(rows, golden);
+  for (size_t i = prompt - 1; i + 1 < length; ++i) wanted.push_back(int32_t(i));
+  rows.run(plan::kPrefill, {.rows = chunk, .logits = wanted});
+  const size_t vocabulary = size_t(rows.vocabulary());
+  for (size_t i = 0; i < wanted.size(); ++i)
+    EXPECT_EQ(largest(rows.logits().subspan(i * vocabulary, vocabulary)), text[prompt + i]) << i;
 }
 
 }  // namespace

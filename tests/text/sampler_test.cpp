@@ -10,6 +10,7 @@
 
 #include "src/model/gpt2.hpp"
 #include "tests/support/bpe_folder.hpp"
+#include "tests/support/decoder_trial.hpp"
 #include "tests/support/held_state.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/temp_file.hpp"
@@ -82,6 +83,14 @@ TEST(SampleBytes, AreThoseOfTheWholeModelAndGrowWithIt) {
   EXPECT_LT(bytes, of_device(sample_bytes({model}, 32, *bytes_of, {})));
 }
 
+TEST(SampleBytes, AreThoseOfTheTokensThatOneCacheSpans) {
+  // Trained on 128 tokens, it turns by other frequencies beyond 64.
+  const model::Architecture model =
+      testing_support::golden_model(testing::load_golden_decoder("phi3_long").hub);
+  const auto bytes_of = open_tokenizer("bytes");
+  EXPECT_EQ(sample_bytes({model}, 128, *bytes_of, {}), Decoder::bytes({model}, {.context = 64}));
+}
+
 /// Its tokens are bytes; what a large model takes for a text, it takes to decode one.
 class SlowTokenizer : public Tokenizer {
  public:
@@ -98,6 +107,48 @@ class SlowTokenizer : public Tokenizer {
  private:
   std::unique_ptr<Tokenizer> bytes_ = open_tokenizer("bytes");
 };
+
+/// Bytes with a 7 in front of texts: of a frame, as a template has bos, or of each encoded text.
+class BeginningTokenizer : public Tokenizer {
+ public:
+  BeginningTokenizer(bool frames, bool encodes) : frames_(frames), encodes_(encodes) {}
+  int64_t vocab_size() const override { return bytes_->vocab_size(); }
+  uint64_t fingerprint() const override { return bytes_->fingerprint(); }
+  TextFrame text_frame() const override {
+    return {.before = frames_ ? std::vector<int32_t>{7} : std::vector<int32_t>(), .after = {}};
+  }
+  std::vector<int32_t> encode(std::string_view text, SpecialNames names) const override {
+    std::vector<int32_t> ids = bytes_->encode(text, names);
+    if (encodes_) ids.insert(ids.begin(), 7);
+    return ids;
+  }
+  std::string decode(std::span<const int32_t> tokens, SpecialTokens) const override {
+    return bytes_->decode(tokens);
+  }
+
+ private:
+  const bool frames_, encodes_;
+  std::unique_ptr<Tokenizer> bytes_ = open_tokenizer("bytes");
+};
+
+TEST(SampleText, BeginsWithTheIdsOfTheFrameAsAPromptDoes) {
+  launch::Peers peers;
+  RunConfig config = testing::tiny(0);
+  config.model.numbers.counts["vocab_size"] = 256;
+  const setup::Build built = setup::build(config, {.ranks = peers.ranks()});
+  testing::Held held(built.plan, peers.rank());
+  state::fill_initial_weights(held.view(), 7, 1);
+  const auto sampled = [&](bool frames, bool encodes) {
+    return sample_text(held.view(), peers, built.recipe, BeginningTokenizer(frames, encodes),
+                       {.tokens = 12});
+  };
+  const std::string framed = sampled(true, false);
+  EXPECT_EQ(framed.size(), peers.rank() == 0 ? 12 : 0);
+  EXPECT_EQ(framed, sampled(false, true));
+  EXPECT_EQ(framed, sampled(true, true)) << "not twice";
+  const std::string plain = sampled(false, false);
+  EXPECT_EQ(framed == plain, peers.rank() > 0) << "both are empty but on the first rank";
+}
 
 TEST(SampleText, IsWaitedForByRanksThatCannotSeeThatTheFirstOneWorks) {
   launch::Peers peers;

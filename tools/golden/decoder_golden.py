@@ -17,7 +17,11 @@ gradients, so that an error of any element shows.
 
 A packed row is computed document by document. "first" says where a token's document begins. The
 greedy text continues the first tokens of row 0 without a cache; "margin" is the least distance of
-the two best logits on its way.
+the two best logits on its way. "far" are logits behind drawn tokens, because some texts repeat a
+token: as many as prompt and text have, unless a model turns by other frequencies there. The curve
+has the rule of gpt2_golden.py with a smaller rate, and its data with one row a micro-batch; a
+packed micro-batch has the documents of row 0 or 1, by its stream modulo 2. Two cases have an id of
+padding that the data hold often: its row gets no gradient from look-ups.
 """
 import base64
 import json
@@ -30,11 +34,14 @@ import torch
 import transformers
 from transformers import modeling_rope_utils
 
-from gpt2_golden import hash32, initial_weights
+import gpt2_golden
+from gpt2_golden import CURVE_STEPS, MICRO_BATCHES, AdamW, hash32, initial_weights, micro_batch
 
-LENGTH, SAMPLES, PROMPT, PROJECTIONS = 72, 2, 12, 16
+LENGTH, SAMPLES, PROMPT, GREEDY, PROJECTIONS = 72, 2, 12, 200, 16
+TOLERANCE = 2e-5  # of logits
+OPTIMIZER = {**gpt2_golden.OPTIMIZER, "lr": 2e-3}
 BASE = {"vocab_size": 131, "hidden_size": 48, "intermediate_size": 80, "num_hidden_layers": 3,
-        "num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 128,
+        "num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 256,
         "bos_token_id": 1, "eos_token_id": 2, "pad_token_id": None}
 FULL, SLIDING = "full_attention", "sliding_attention"
 LLAMA3 = {"rope_type": "llama3", "rope_theta": 10000.0, "factor": 4.0, "low_freq_factor": 1.0,
@@ -48,7 +55,8 @@ SHORT = [1.0 + 0.1 * i for i in range(3)]
 # Model type, its settings, and the documents of packed rows.
 CASES = {
     "llama_a": ("llama", {"num_key_value_heads": 4, "tie_word_embeddings": False}, None),
-    "llama_b": ("llama", {"num_key_value_heads": 1, "tie_word_embeddings": True}, None),
+    "llama_b": ("llama", {"num_key_value_heads": 1, "tie_word_embeddings": True,
+                          "pad_token_id": 109}, None),
     "llama_c": ("llama", {"head_dim": 10, "rope_parameters": LLAMA3}, None),
     "llama_d": ("llama", {"intermediate_size": 77, "vocab_size": 97, "rope_parameters": {
         "rope_type": "linear", "rope_theta": 10000.0, "factor": 3.0}}, None),
@@ -77,8 +85,8 @@ CASES = {
             SLIDING: {"rope_type": "default", "rope_theta": 10000.0}}}, PACKED),
     "granite": ("granite", {"attention_bias": True, "mlp_bias": True, "embedding_multiplier": 3.0,
                             "attention_multiplier": 0.2, "residual_multiplier": 0.5,
-                            "logits_scaling": 2.0}, None),
-    "phi3": ("phi3", {"sliding_window": 20, "original_max_position_embeddings": 80,
+                            "logits_scaling": 2.0, "pad_token_id": 53}, None),
+    "phi3": ("phi3", {"sliding_window": 20, "original_max_position_embeddings": 220,
                       "rope_parameters": {
                           "rope_type": "longrope", "rope_theta": 10000.0,
                           "partial_rotary_factor": 0.5, "short_factor": SHORT,
@@ -91,6 +99,8 @@ CASES = {
     "seed_oss": ("seed_oss", {"head_dim": 16, "attention_out_bias": True, "mlp_bias": True}, None),
     "exaone4": ("exaone4", {"sliding_window": 8, "num_hidden_layers": 4}, None),
     "hunyuan_v1_dense": ("hunyuan_v1_dense", {"head_dim": 16, "attention_bias": True}, None),
+    "hunyuan_alpha": ("hunyuan_v1_dense", {"head_dim": 16, "rope_parameters": {
+        "rope_type": "dynamic", "rope_theta": 10000.0, "factor": 2.0, "alpha": 50.0}}, None),
     "arcee": ("arcee", {"attention_bias": True, "mlp_bias": True}, None),
 }
 
@@ -170,19 +180,48 @@ def loss_of(model, data, documents):
             total = total + torch.nn.functional.cross_entropy(
                 logits[labels >= 0], labels[labels >= 0], reduction="sum")
             counted += int((labels >= 0).sum())
-    return total / counted
+    return total / counted, counted
+
+
+def curve_of(model, documents):
+    """Loss and gradient norm of each step, both before its update."""
+    config = {"batch": 1, "length": LENGTH, "vocabulary": model.config.vocab_size}
+    weights = dict(model.named_parameters())
+    optimizer, losses, norms = AdamW(weights, OPTIMIZER), [], []
+    for step in range(CURVE_STEPS):
+        total = counted = 0
+        for stream in range(1 + MICRO_BATCHES * step, 1 + MICRO_BATCHES * (step + 1)):
+            tokens, targets = (part.tolist() for part in micro_batch(config, stream))
+            lengths = [documents[stream % 2]] if documents else None
+            if documents:
+                for end in numpy.cumsum(lengths[0]):
+                    targets[0][end - 1] = -1
+            part, of_part = loss_of(model, {"tokens": tokens, "targets": targets}, lengths)
+            total, counted = total + part * of_part, counted + of_part
+        mean = total / counted
+        gradients = dict(zip(weights, torch.autograd.grad(mean, list(weights.values()))))
+        losses.append(mean.item())
+        norms.append(optimizer.step(gradients))
+    return {"micro_batches": MICRO_BATCHES, "optimizer": OPTIMIZER, "loss": losses, "norm": norms}
 
 
 @torch.no_grad()
 def greedy_of(model, tokens):
     text, margin, first = list(tokens[:PROMPT]), math.inf, None
-    while len(text) < LENGTH:
+    while len(text) < PROMPT + GREEDY:
         logits = model(input_ids=torch.tensor([text]), use_cache=False).logits[0, -1]
         best = torch.topk(logits, 2).values
         margin = min(margin, (best[0] - best[1]).item())
         first = logits if first is None else first
         text.append(int(logits.argmax()))
-    return {"prompt": PROMPT, "tokens": text[PROMPT:], "margin": margin, "logits": packed(first)}
+    assert margin > 2 * TOLERANCE, f"{margin}: draw another prompt"
+    rope = model.config.rope_parameters
+    most = model.config.original_max_position_embeddings if "long_factor" in rope else len(text)
+    config = {"batch": 1, "length": min(most, len(text)), "vocabulary": model.config.vocab_size}
+    drawn, _ = micro_batch(config, 0)
+    far = model(input_ids=drawn, use_cache=False).logits[0, -1]
+    return {"prompt": PROMPT, "tokens": text[PROMPT:], "margin": margin, "logits": packed(first),
+            "drawn": config["length"], "far": packed(far)}
 
 
 def packed(numbers):
@@ -200,9 +239,8 @@ def golden(kind, settings, documents):
     model = model_of(kind, settings)
     rows = tensors_of(model)
     data = data_of(model, documents)
-    loss = loss_of(model, data, documents)
-    loss.backward()
-    gradients = [parameter.grad for parameter in model.parameters()]
+    loss, _ = loss_of(model, data, documents)
+    gradients = torch.autograd.grad(loss, list(model.parameters()))
     hub = {key: value for key, value in model.config.to_dict().items() if value is not None}
     hub["architectures"] = [type(model).__name__]
     # Meaningful where null is no absent key.
@@ -214,7 +252,7 @@ def golden(kind, settings, documents):
         "made_by": "tools/golden/decoder_golden.py",
         "with": f"transformers {transformers.__version__}, torch {torch.__version__}",
         "hub": hub, "data": data, "loss": loss.item(),
-        "greedy": greedy_of(model, data["tokens"][0]),
+        "greedy": greedy_of(model, data["tokens"][0]), "curve": curve_of(model, documents),
         "tensors": [dict(zip(("name", "shape", "offset", "amplitude"), row),
                          norm=gradient.norm().item(), projections=packed(projections(i, gradient)))
                     for i, (row, gradient) in enumerate(zip(rows, gradients))]}

@@ -132,8 +132,8 @@ def mean_and_gradients(config, w, streams):
 
 
 class AdamW:
-    def __init__(self, weights):
-        self.rule = {key: float(numpy.float32(value)) for key, value in OPTIMIZER.items()}
+    def __init__(self, weights, rule=OPTIMIZER):
+        self.rule = {key: float(numpy.float32(value)) for key, value in rule.items()}
         self.weights, self.updates = weights, 0
         self.momentum = {name: torch.zeros_like(w) for name, w in weights.items()}
         self.variance = {name: torch.zeros_like(w) for name, w in weights.items()}

@@ -43,6 +43,9 @@ struct Chunk {
   int64_t source_context = 0;  ///< tokens in the cache of a source; 0: no encoder
   int64_t sources = 0;         ///< sources with a cache
   bool encodes = false;        ///< true: rows are tokens of sources
+  /// Maximum rows of either graph of the plan. Caches of layers with a window then keep no more
+  /// than the rows of a chunk can see. 0: unknown, so they keep the context.
+  int64_t most_rows = 0;
 };
 
 /// The texts that an op works on. Models with an encoder have both sides.

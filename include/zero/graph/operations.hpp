@@ -21,8 +21,18 @@ struct DropoutAttributes {
 /// Sums a row of each table: `scale` times a token's row, plus the row of its position unless
 /// `position_table` is kNone. `ids` are an input. A token table may have several users, such as the
 /// classifier and a second embedding. Its gradient is their sum in backward order.
+struct EmbeddingOptions {
+  TensorId positions = kNone;  ///< table of positions, or none
+  float scale = 1;             ///< factor of token rows
+  int64_t still = -1;          ///< id whose row gets no gradient from here; -1: none
+};
 TensorId embedding(GraphBuilder& out, TensorId ids, TensorId token_table,
-                   TensorId position_table = kNone, float scale = 1);
+                   const EmbeddingOptions& options);
+inline TensorId embedding(GraphBuilder& out, TensorId ids, TensorId token_table,
+                          TensorId position_table = kNone, float scale = 1) {
+  return embedding(out, ids, token_table,
+                   EmbeddingOptions{.positions = position_table, .scale = scale});
+}
 extern const Operation kEmbedding, kEmbeddingGrad, kPositionGrad, kEmbeddingAt;
 
 /// Adds `residual`, which may be kNone, to dropout(x).

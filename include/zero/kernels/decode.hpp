@@ -33,7 +33,14 @@ struct CachedAttentionExtents {
   int64_t key_heads = 0;  ///< heads of keys and of values, which divide `heads`; 0: as many
   int64_t window = 0;     ///< most keys of its past that a row sees, with its own; 0: all
   float cap = 0;          ///< limits divided scores s to cap tanh(s / cap); 0: no limit
+  /// True: the cache is a ring, in which newer tokens take the columns of those that no row sees.
+  /// It has at least window + rows - 1 columns.
+  bool is_ring = false;
 
+  /// Returns the column of a token of a text.
+  ZERO_HOST_DEVICE constexpr int64_t column_of(int64_t position) const {
+    return is_ring ? position % columns : position;
+  }
   ZERO_HOST_DEVICE constexpr int64_t heads_of_keys() const {
     return key_heads > 0 ? key_heads : heads;
   }

@@ -14,6 +14,7 @@ struct EmbeddingExtents {
   int64_t width;
   int64_t vocabulary;  ///< rows of the table, padding included
   float scale = 1;     ///< factor of a token's row
+  int64_t still = -1;  ///< token whose row gets no gradient; -1: none
 };
 
 template <class T>
@@ -58,7 +59,8 @@ struct EmbeddingGradArrays {
 
 /// Adds `scale` times the summed gradients of each token to its row of dtoken_table, rounded once.
 /// Sums are fp32, in row order. Writes dposition_table, the sums over samples. Deterministic
-/// without atomics, because rows are sorted by token, stably. Asynchronous on `stream`.
+/// without atomics, because rows are sorted by token, stably. The row of extents.still gets none,
+/// as with PyTorch's padding_idx. Asynchronous on `stream`.
 template <class T>
 void embedding_backward(Stream& stream, const EmbeddingExtents& extents,
                         const EmbeddingGradArrays<T>& arrays);

@@ -58,6 +58,9 @@ struct DataForm {
   int64_t vocabulary;  ///< a number above every token id
   int64_t positions;   ///< maximum tokens of one text
   ModelIds ids = {};
+  int64_t cached = 0;  ///< maximum tokens of a text that a cache continues; 0: `positions`
+
+  int64_t context() const { return cached > 0 ? cached : positions; }
 };
 
 /// The scalars of a config.json of Hugging Face, by their keys joined by dots, and its lists. The
@@ -138,6 +141,8 @@ struct Probe {
 struct HubEntry {
   std::string key;
   std::string json;
+  /// True: also written to a file whose model came from a config.json without the key.
+  bool always = false;
 };
 
 /// A dropout rate of config.json.
@@ -196,6 +201,8 @@ struct Family {
   /// False: it ends there.
   bool slides = true;
   bool packs = false;  ///< true: trunk() knows ForwardOptions::packed
+  /// True: a config.json that a model comes from is written again, except for what has changed.
+  bool keeps_config = false;
 
   /// Adds the forward graph up to the final hidden rows. Parameters have Hugging Face's names
   /// without the prefix. Throws Error(kUsage) if the numbers do not fit together or to the length.

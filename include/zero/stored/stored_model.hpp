@@ -36,6 +36,12 @@ struct ModelDescription {
   /// A generation_config.json with the settings of `generation` alone, which a new folder gets as
   /// it is; "": none.
   std::string generation_text = {};
+  /// The config.json that the model came from, and the model in it, if its family keeps them.
+  struct Origin {
+    std::string text = {};  ///< "": none
+    model::Architecture model = {};
+  };
+  Origin origin = {};
 
   model::Recipe recipe() const {
     return {.model = model, .objective = objective, .alterations = alterations};
@@ -52,7 +58,11 @@ ModelDescription parse_description(const model::Catalogue& catalogue, std::strin
 /// folder itself if it holds a tokenizer's files.
 ModelDescription read_description(const model::Catalogue& catalogue, const std::string& folder);
 
-/// Returns the text of a config.json.
+/// Returns the origin for a model from the text of a config.json; none for "" and for a family that
+/// keeps none.
+ModelDescription::Origin origin_of(const model::Catalogue& catalogue, const std::string& text);
+
+/// Returns the text of a config.json: that of the origin, with what has changed since.
 std::string description_json(const ModelDescription& description);
 
 /// Returns the text of an adapter_config.json, for weights that stand on a lender's.

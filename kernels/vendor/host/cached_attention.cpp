@@ -16,10 +16,12 @@ static_assert(cache_columns(1) == kPanelColumns);
 
 struct RowScratch {
   float* query;   ///< [head_width]
-  float* scores;  ///< [columns]
+  float* scores;  ///< from the first panel on that a row sees, which may begin before its keys
 
   RowScratch(const CachedAttentionExtents& extents, Slice& slice)
-      : query(slice.take<float>(extents.head_width)), scores(slice.take<float>(extents.columns)) {}
+      : query(slice.take<float>(extents.head_width)),
+        scores(
+            slice.take<float>(extents.columns + (extents.is_ring ? kPanelColumns : int64_t(0)))) {}
 };
 
 int64_t slice_bytes(const CachedAttentionExtents& extents) {
@@ -68,73 +70,81 @@ struct CachedHead {
     const int64_t d = extents.head_width;
     const T* const from = keys(move.from);
     T* const to = keys(move.to);
-    for (int64_t position = move.begin; position < move.end; ++position) {
-      const int64_t column = position % kPanelColumns, panel = (position - column) * d + column;
+    const T* const from_value = values(move.from);
+    T* const to_value = values(move.to);
+    const int64_t begin = std::max<int64_t>(move.begin, move.end - extents.columns);
+    for (int64_t position = begin; position < move.end; ++position) {
+      const int64_t place = extents.column_of(position), column = place % kPanelColumns;
+      const int64_t panel = (place - column) * d + column;
       for (int64_t i = 0; i < d; ++i)
         to[panel + i * kPanelColumns] = from[panel + i * kPanelColumns];
+      std::copy_n(from_value + place * d, d, to_value + place * d);
     }
-    const T* const first_value = values(move.from);
-    std::copy(first_value + move.begin * d, first_value + move.end * d,
-              values(move.to) + move.begin * d);
   }
 
   void store(int64_t row) const {
-    const int64_t d = extents.head_width, position = arrays.rows[row].position;
-    const int64_t column = position % kPanelColumns, text = arrays.rows[row].text;
+    const int64_t d = extents.head_width, place = extents.column_of(arrays.rows[row].position);
+    const int64_t column = place % kPanelColumns, text = arrays.rows[row].text;
     const T* const key = arrays.stored.keys + row * arrays.stored.stride + first_key();
     const T* const value = arrays.stored.values + row * arrays.stored.stride + first_key();
-    T* const panel = keys(text) + (position - column) * d;
+    T* const panel = keys(text) + (place - column) * d;
     for (int64_t i = 0; i < d; ++i) panel[i * kPanelColumns + column] = key[i];
-    std::copy(value, value + d, values(text) + position * d);
+    std::copy(value, value + d, values(text) + place * d);
   }
 
   void attend(int64_t row) const {
     const SeenKeys seen = seen_by(extents, arrays.rows[row]);
-    const int64_t padded = round_up(seen.count, kRowLanes), panel = seen.first_panel();
+    // Scores count from the first panel on.
+    const int64_t begin = seen.begin - seen.first_panel(), end = seen.count - seen.first_panel();
+    const int64_t padded = round_up(end, kRowLanes);
     float* const scores = scratch.scores;
     write_scores(row, seen);
     float log2_scale = kLog2E / divisor();
     if (extents.cap > 0.0f) {
-      cap_scores(ScoreCap(extents.cap, divisor()), padded - panel, scores + panel);
+      cap_scores(ScoreCap(extents.cap, divisor()), padded, scores);
       log2_scale = kLog2E;
     }
     if (extents.reach > 0) {
-      add_bias(row, seen.count, extents.cap > 0.0f ? 1.0f : 1.0f / divisor());
+      add_bias(row, seen, extents.cap > 0.0f ? 1.0f : 1.0f / divisor());
       log2_scale = kLog2E;
     }
-    std::fill(scores + panel, scores + seen.begin, kMinusInfinity);
-    std::fill(scores + seen.count, scores + padded, kMinusInfinity);
-    const float shift = log2_scale * maximum_of(scores + panel, padded - panel);
-    const float sum =
-        exponentials(scores + panel, padded - panel, log2_scale, shift, scores + panel);
+    std::fill(scores, scores + begin, kMinusInfinity);
+    std::fill(scores + end, scores + padded, kMinusInfinity);
+    const float shift = log2_scale * maximum_of(scores, padded);
+    const float sum = exponentials(scores, padded, log2_scale, shift, scores);
     write_values(row, seen, 1.0f / sum);
   }
 
-  /// Writes scores[j] = q . k[j], in whole panels, also beyond the keys that are seen.
+  /// Writes q . k of the keys that are seen, in whole panels, and so of others beside them.
   void write_scores(int64_t row, const SeenKeys& seen) const {
     const int64_t d = extents.head_width;
     const T* const query = arrays.q + row * arrays.q_stride + first();
     for (int64_t i = 0; i < d; ++i) scratch.query[i] = float(query[i]);
-    for (int64_t token = seen.first_panel(); token < seen.count; token += kPanelColumns)
-      multiply_panel<1, T>({keys(seen.cache) + token * d, d, kPanelColumns, kPanelColumns}, 1,
-                           scratch.query, scratch.scores + token);
+    const int64_t panel = seen.first_panel();
+    for (int64_t token = panel; token < seen.count; token += kPanelColumns)
+      multiply_panel<1, T>(
+          {keys(seen.cache) + extents.column_of(token) * d, d, kPanelColumns, kPanelColumns}, 1,
+          scratch.query, scratch.scores + token - panel);
   }
 
-  void add_bias(int64_t row, int64_t count, float factor) const {
+  void add_bias(int64_t row, const SeenKeys& seen, float factor) const {
     const float* const bias = arrays.bias + head * (2 * extents.reach - 1) + extents.reach - 1 -
-                              arrays.rows[row].position;
-    for (int64_t j = 0; j < count; ++j)
+                              arrays.rows[row].position + seen.first_panel();
+    for (int64_t j = 0; j < seen.count - seen.first_panel(); ++j)
       scratch.scores[j] = std::fma(factor, scratch.scores[j], bias[j]);
   }
 
   void write_values(int64_t row, const SeenKeys& seen, float factor) const {
-    const int64_t d = extents.head_width;
+    const int64_t d = extents.head_width, place = extents.column_of(seen.begin);
+    const int64_t count = seen.count - seen.begin, until = std::min(count, extents.columns - place);
+    const float* const weights = scratch.scores + seen.begin - seen.first_panel();
     for (int64_t column = 0; column < d; column += kPanelColumns) {
       const int64_t columns = std::min(kPanelColumns, d - column);
       float sums[kPanelColumns];
-      const T* const first = values(seen.cache) + seen.begin * d + column;
-      multiply_panel<1, T>({first, seen.count - seen.begin, d, columns}, 1,
-                           scratch.scores + seen.begin, sums);
+      const T* const first = values(seen.cache) + column;
+      multiply_panel<1, T>({first + place * d, until, d, columns}, 1, weights, sums);
+      if (until < count)
+        multiply_panel<1, T>({first, count - until, d, columns, true}, 1, weights + until, sums);
       scatter_rows({1, columns, columns}, factor, sums, out(row) + column);
     }
   }
@@ -144,9 +154,10 @@ bool is_within(int64_t index, int64_t count) { return index >= 0 && index < coun
 
 void require_room(const CachedAttentionExtents& extents, const ChunkRow& row) {
   const SeenKeys seen = seen_by(extents, row);
-  ZERO_REQUIRE(row.position >= 0 && seen.count >= 1 && seen.count <= extents.columns, "position ",
-               row.position, " among ", seen.count, " keys in a cache of ", extents.columns);
-  const bool stores = extents.keys != CachedKeys::source;
+  ZERO_REQUIRE(
+      row.position >= 0 && seen.count >= 1 && (extents.is_ring || seen.count <= extents.columns),
+      "position ", row.position, " among ", seen.count, " keys in a cache of ", extents.columns);
+  const bool stores = extents.keys != CachedKeys::source && !extents.is_ring;
   ZERO_REQUIRE(is_within(seen.cache, extents.caches) && (!stores || row.position < extents.columns),
                "cache ", seen.cache, " of ", extents.caches, ", position ", row.position, " of ",
                extents.columns);
@@ -157,9 +168,9 @@ void require_room(const CachedAttentionExtents& extents, const ChunkRow& row) {
 
 void require_room(const CachedAttentionExtents& extents, const CacheMove& move) {
   const bool exists = is_within(move.from, extents.caches) && is_within(move.to, extents.caches);
-  ZERO_REQUIRE(exists && move.begin >= 0 && move.end <= extents.columns, "tokens ", move.begin,
-               " to ", move.end, " of cache ", move.from, " go to cache ", move.to, " of ",
-               extents.caches, " with ", extents.columns, " columns");
+  ZERO_REQUIRE(exists && move.begin >= 0 && (extents.is_ring || move.end <= extents.columns),
+               "tokens ", move.begin, " to ", move.end, " of cache ", move.from, " go to cache ",
+               move.to, " of ", extents.caches, " with ", extents.columns, " columns");
 }
 
 template <class T>

@@ -109,6 +109,18 @@ void put_in_order<bf16>(float* row) {
     for (int64_t i = 0; i < 32; ++i) row[column + i] = vectors[column + i % 2 * 16 + i / 2];
 }
 
+/// Undoes put_in_order().
+template <class T>
+void put_in_vectors(float*) {}
+
+template <>
+void put_in_vectors<bf16>(float* row) {
+  float columns[kPanelColumns];
+  std::copy_n(row, kPanelColumns, columns);
+  for (int64_t column = 0; column < kPanelColumns; column += 32)
+    for (int64_t i = 0; i < 32; ++i) row[column + i % 2 * 16 + i / 2] = columns[column + i];
+}
+
 /// Returns the vectors of a block added up to eight lanes.
 Eight eight_of(const Block& block) {
   Lanes lanes[kVectorsOf32 / 2];
@@ -156,7 +168,8 @@ int64_t whole_rows(const Panel<T>& panel) {
 }
 
 /// Adds rows of the panel to the sums of some vectors, which lie at their first columns and start
-/// from zero. Also prefetches line `ahead` of each row that follows the near ones.
+/// from zero unless the panel goes on. Also prefetches line `ahead` of each row that follows the
+/// near ones.
 template <int64_t kRows, int64_t kFirst, class T>
 void add_rows(const Panel<T>& panel, int64_t begin, int64_t end, int64_t ahead,
               const float* factors, float* sums) {
@@ -167,7 +180,7 @@ void add_rows(const Panel<T>& panel, int64_t begin, int64_t end, int64_t ahead,
   Lanes kept[kRows][kCount] = {};
   each<kRows>([&](auto r) {
     each<kCount>([&](auto v) {
-      if (begin > 0) kept[r][v] = lanes_at(place(r, v));
+      if (begin > 0 || panel.goes_on) kept[r][v] = lanes_at(place(r, v));
     });
   });
   const auto add = [&](int64_t i, const T* row) {
@@ -224,6 +237,8 @@ template <int64_t kRows, class T>
 void multiply_panel(const Panel<T>& panel, int64_t tiles, const float* factors, float* sums) {
   constexpr int64_t kCount = vectors_at_once(kRows);
   static_assert(kVectors % kCount == 0);
+  for (int64_t r = 0; panel.goes_on && r < tiles * kRows; ++r)
+    put_in_vectors<T>(sums + r * kPanelColumns);
   for (int64_t begin = 0; begin < panel.count; begin += kNear<T>) {
     const int64_t end = std::min(begin + kNear<T>, panel.count);
     for (int64_t t = 0; t < tiles; ++t) {

@@ -18,6 +18,7 @@ struct Panel {
   int64_t count;
   int64_t ld;
   int64_t columns;
+  bool goes_on = false;  ///< true: the sums go on from their values, which lie in order
 };
 
 /// Writes sums[t, r, j] = the fp32 sum over i = 0, 1, ... of factors[t, i, r] panel[i, j], one

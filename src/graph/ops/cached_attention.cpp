@@ -16,6 +16,7 @@ struct CachedAttentionAttributes {
   int64_t key_heads = 0;  ///< 0: as many as heads
   int64_t window = 0;
   double cap = 0;
+  int64_t is_ring = 0;
 };
 
 int64_t heads_of_keys(const CachedAttentionAttributes& of) {
@@ -58,7 +59,8 @@ struct CachedAttention {
             .reach = of.reach,
             .key_heads = of.key_heads,
             .window = of.window,
-            .cap = float(of.cap)};
+            .cap = float(of.cap),
+            .is_ring = of.is_ring != 0};
   }
 
   template <class T>
@@ -157,6 +159,14 @@ CachedAttentionAttributes attributes_of(const GraphBuilder& out, const Attention
           .cap = options.cap};
 }
 
+/// Returns the tokens that rows of a chunk can see, or 0 if caches have room for the context.
+int64_t ring_of(const GraphBuilder& out, const AttentionOptions& options) {
+  const int64_t rows = out.chunk().most_rows;
+  if (!options.causal || options.window == 0 || rows == 0) return 0;
+  const int64_t seen = options.window + rows - 1;
+  return kernels::cache_columns(seen) < kernels::cache_columns(out.context()) ? seen : 0;
+}
+
 /// Returns the shape of caches for keys and values of `width` each.
 Shape cache_shape(int64_t caches, int64_t width, int64_t context) {
   return {2 * width * caches, kernels::cache_columns(context)};
@@ -166,13 +176,16 @@ Shape cache_shape(int64_t caches, int64_t width, int64_t context) {
 
 TensorId cached_attention(GraphBuilder& out, TensorId qkv, const AttentionOptions& options) {
   const std::string name = out[qkv].name;
-  const auto attributes = attributes_of(
+  auto attributes = attributes_of(
       out, options, options.causal ? kernels::CachedKeys::past : kernels::CachedKeys::all);
+  const int64_t ring = ring_of(out, options);
+  attributes.is_ring = ring > 0;
   const int64_t of_keys = heads_of_keys(attributes);
   const int64_t rows = out[qkv].shape[0];
   const int64_t head_width = out[qkv].shape[1] / (options.heads + 2 * of_keys);
   const int64_t width = options.heads * head_width;
-  const Shape shape = cache_shape(attributes.caches, of_keys * head_width, out.context());
+  const Shape shape =
+      cache_shape(attributes.caches, of_keys * head_width, ring > 0 ? ring : out.context());
   // An encoder's rows attend to keys that the same chunk has stored.
   const TensorId cache = options.causal
                              ? out.lasting(name + ".cache", out.compute(), shape, Role::cache)

@@ -13,16 +13,28 @@ struct EmbeddingAttributes {
   int64_t samples;
   double scale;  ///< factor of token rows
 };
+/// Attributes with a row that gets no gradient. Others lack the word, as hashes of older plans do.
+struct StillEmbeddingAttributes {
+  EmbeddingAttributes common;
+  int64_t still;
+};
+
+StillEmbeddingAttributes attributes_of(const Op& op) {
+  constexpr size_t kWords = sizeof(EmbeddingAttributes) / sizeof(uint64_t);
+  if (op.attributes.words().size() > kWords) return op.attributes.as<StillEmbeddingAttributes>();
+  return {op.attributes.as<EmbeddingAttributes>(), -1};
+}
 
 kernels::EmbeddingExtents extents(const Graph& graph, const Op& op, TensorId tokens,
                                   TensorId token_table) {
   const Shape& table = graph[token_table].shape;
-  const auto [samples, scale] = op.attributes.as<EmbeddingAttributes>();
-  return {.samples = samples,
-          .length = graph[tokens].shape[0] / samples,
+  const auto [common, still] = attributes_of(op);
+  return {.samples = common.samples,
+          .length = graph[tokens].shape[0] / common.samples,
           .width = table[1],
           .vocabulary = table[0],
-          .scale = float(scale)};
+          .scale = float(common.scale),
+          .still = still};
 }
 
 struct Embedding {
@@ -102,7 +114,7 @@ struct PositionGrad {
     const Graph& graph = *call.graph;
     const Shape& dx = graph[inputs<PositionGrad>(*call.op).dx].shape;
     const TensorId positions = outputs<PositionGrad>(*call.op).dposition_table;
-    const int64_t samples = call.op->attributes.as<EmbeddingAttributes>().samples;
+    const int64_t samples = attributes_of(*call.op).common.samples;
     const kernels::EmbeddingExtents of{
         .samples = samples, .length = dx[0] / samples, .width = dx[1], .vocabulary = 0};
     T* const dpositions = outputs<PositionGrad>(call).dposition_table;
@@ -220,16 +232,19 @@ void require_positions(const GraphBuilder& out, TensorId token_table, TensorId p
 
 }  // namespace
 
-TensorId embedding(GraphBuilder& out, TensorId ids, TensorId token_table, TensorId position_table,
-                   float scale) {
+TensorId embedding(GraphBuilder& out, TensorId ids, TensorId token_table,
+                   const EmbeddingOptions& options) {
   require_matrix(out[token_table]);
+  const TensorId position_table = options.positions;
   const Graph& graph = out.graph();
   const int64_t rows = out[ids].shape.numel();
   const int64_t length = out.continues() ? out.context() : rows / graph.samples;
   if (position_table != kNone) require_positions(out, token_table, position_table, length);
   const std::string name = "embedding(" + out[token_table].name + ")";
   const TensorId x = out.activation(name, out.compute(), {rows, out[token_table].shape[1]});
-  const EmbeddingAttributes attributes{.samples = graph.samples, .scale = scale};
+  const EmbeddingAttributes common{.samples = graph.samples, .scale = options.scale};
+  Attributes attributes = common;
+  if (options.still >= 0) attributes = StillEmbeddingAttributes{common, options.still};
   if (out.continues()) {
     out.add(make_op<EmbeddingAt>(kEmbeddingAt,
                                  {.tokens = ids,

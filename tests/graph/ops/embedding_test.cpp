@@ -48,6 +48,38 @@ TEST(EmbeddingOp, WritesTheWholeGradientOfATableThatOnlyItUses) {
   for (size_t i = 30; i < 48; ++i) EXPECT_EQ(gradient[i], 0.0f) << i;
 }
 
+TEST(EmbeddingOp, LeavesTheRowOfAnIdThatStandsStillToOtherUsers) {
+  const auto graph = [](bool tied, int64_t still) {
+    GraphBuilder out({.samples = 2, .length = 4}, Dtype::f32);
+    out.unit("only");
+    const TensorId table = out.parameter({.name = "table", .shape = {8, 6}, .padding_rows = 3});
+    const TensorId x = embedding(out, tiny_ids(out, "tokens"), table, {.scale = 2, .still = still});
+    const TensorId head = tied ? table : out.parameter({.name = "head", .shape = {8, 6}});
+    classifier(out, x, head, tiny_ids(out, "targets"), 5, 8);
+    return out.finish();
+  };
+  EXPECT_NE(graph(true, 1).ops[0].attributes, graph(true, 2).ops[0].attributes);
+  for (const bool tied : {true, false}) {
+    TriedGraph plain(graph(tied, -1)), still(graph(tied, 3));
+    plain.loss();
+    still.loss();
+    const std::span<float> of_plain = plain.values(plain.graph().parameters[0].gradient),
+                           of_still = still.values(still.graph().parameters[0].gradient);
+    const std::span<int32_t> ids = still.ids("tokens");
+    ASSERT_NE(std::ranges::find(ids, 3), ids.end());
+    for (size_t i = 0; i < 48; ++i) {
+      if (i / 6 != 3) {
+        EXPECT_EQ(of_still[i], of_plain[i]) << i;
+      } else if (tied) {
+        EXPECT_NE(of_still[i], of_plain[i]) << i;
+        EXPECT_NE(of_still[i], 0) << "of the classifier";
+      } else {
+        EXPECT_EQ(of_still[i], 0) << i;
+      }
+    }
+  }
+}
+
 TEST(EmbeddingOp, CountsTheZerosThatItFillsATableWith) {
   const Graph graph = differentiate(twice(false));
   const auto traffic = [&](const Op& op) { return op.kind->traffic_bytes(graph, op); };

@@ -143,6 +143,23 @@ TEST(PreparedDocuments, AreRefusedWithOtherRules) {
               HasSubstr("a set has no weights"));
 }
 
+TEST(PreparedDocuments, AreRefusedWithAPartOfAnotherVocabulary) {
+  const TempFile file("b.jsonl", "{\"input_ids\": [7, 3]}\n");
+  const Place place;
+  prepare_documents(options_of(file.path()), place.set(), 1);
+  EXPECT_EQ(read_prepared_list(place.set()).vocabulary, 8);
+  EXPECT_NO_THROW(document_data().open(options_of(place.set())));
+  std::fstream part(place.file("00000"), std::ios::binary | std::ios::in | std::ios::out);
+  PartHeader header;
+  part.read(reinterpret_cast<char*>(&header), sizeof header);
+  header.vocabulary = 9;
+  header.header_digest = digest_of(header);
+  part.seekp(0).write(reinterpret_cast<const char*>(&header), sizeof header);
+  part.close();
+  EXPECT_THAT(refusal_of(Exit::kInput, [&] { document_data().open(options_of(place.set())); }),
+              HasSubstr("00000: has ids of another vocabulary than"));
+}
+
 TEST(PreparedDocuments, NameDamage) {
   const TempFile file("a.jsonl", records(2000));
   const Place place;

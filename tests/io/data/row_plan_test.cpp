@@ -119,5 +119,15 @@ TEST(RowPlan, CutsAStreamInWindowsWithATarget) {
   EXPECT_EQ(windows_of_documents(source, {2, 1}, {.length = 4}).rows(), 1) << "a token is left";
 }
 
+TEST(RowPlan, RefusesTooLongDocumentsOfAStreamWhichWindowsCut) {
+  const Lengths source({3, 4});
+  EXPECT_THAT(testing_support::refusal_of(
+                  Exit::kUsage,
+                  [&] {
+                    windows_of_documents(source, {0, 2}, {.length = 10, .refuse_long = true});
+                  }),
+              HasSubstr("data.too_long"));
+}
+
 }  // namespace
 }  // namespace zero

@@ -108,6 +108,19 @@ TEST(TokenizerJson, RefusesATemplateThatIsLargeOrWithoutText) {
   EXPECT_THAT(refusal(many + "]"), HasSubstr("single: has more than 64 places"));
 }
 
+TEST(TokenizerJson, RefusesIdsOfATemplateThatNoTokenHas) {
+  Json content = content_of("prefix");
+  int64_t tokens = int64_t(content["model"]["vocab"].size());
+  for (const Json& token : content["added_tokens"])
+    tokens = std::max(tokens, token["id"].get<int64_t>() + 1);
+  const auto refusal = [&](int64_t id) {
+    content["post_processor"]["special_tokens"]["</s>"]["ids"] = {id};
+    return error_of_text(content.dump());
+  };
+  EXPECT_EQ(refusal(tokens - 1), "no error");
+  EXPECT_THAT(refusal(tokens), HasSubstr(text("id ", tokens, " is that of no token")));
+}
+
 TEST(TokenizerJson, BeginsAPromptWithTheTemplatesIdsOnce) {
   const auto tokenizer = open_tokenizer(golden("llama3"));
   const std::vector<int32_t> ids = encode_prompt(*tokenizer, "a");

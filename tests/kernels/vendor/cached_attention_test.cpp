@@ -150,6 +150,59 @@ TYPED_TEST(CachedTexts, GoOnFromTokensThatHaveMoved) {
   EXPECT_TRUE(same_bits(both.run({next}, {{.from = 0, .to = 1, .begin = 0, .end = 2}}), expected));
 }
 
+TYPED_TEST(CachedTexts, OfARingHaveTheBitsOfACacheOfTheWholeText) {
+  constexpr int32_t kLength = 700;
+  // Rows of a chunk, of which the last is padding.
+  for (const auto& [window, most] :
+       {std::pair<int64_t, int32_t>{1, 64}, {50, 15}, {65, 64}, {63, 2}, {100, 29}, {190, 3}}) {
+    CachedAttentionExtents of = extents(kLength, 1);
+    of.window = window;
+    of.cap = window == 50 ? 1.5f : 0.0f;
+    Caches<TypeParam> whole(of);
+    of.columns = cache_columns(window + most - 1);
+    of.is_ring = true;
+    ASSERT_LT(of.columns, 256);
+    Caches<TypeParam> ring(of);
+    int32_t rows = 1;
+    for (int32_t done = 0; done < kLength; done += rows, rows = rows * 7 % (most - 1) + 1) {
+      const auto next = tokens(0, done, std::min(done + rows, kLength));
+      ASSERT_TRUE(same_bits(ring.run(next), whole.run(next)))
+          << "window " << window << ", " << rows << " rows from " << done << " on";
+    }
+  }
+}
+
+TYPED_TEST(CachedTexts, RefuseARingThatForgetsWhatItsRowsSee) {
+  CachedAttentionExtents of = extents(1, 1);
+  of.window = 60;
+  of.is_ring = true;
+  EXPECT_NO_THROW(Caches<TypeParam>(of).run(tokens(0, 0, 4)));
+  EXPECT_THROW(Caches<TypeParam>(of).run(tokens(0, 0, 5)), Error);
+  of.window = 0;
+  EXPECT_THROW(Caches<TypeParam>(of).run(tokens(0, 0, 4)), Error);
+}
+
+TYPED_TEST(CachedTexts, OfARingGoOnFromTokensThatHaveMoved) {
+  CachedAttentionExtents of = extents(300, 1);
+  of.window = 60;
+  Caches<TypeParam> alone(of);
+  of.columns = 128;
+  of.caches = 2;
+  of.is_ring = true;
+  Caches<TypeParam> both(of);
+  for (int32_t begin = 0; begin < 210; begin += 30) {
+    alone.run(tokens(0, begin, begin + 30));
+    both.run(joined(tokens(0, begin, begin + 30), tokens(1, begin, begin + 30)));
+  }
+  const auto expected = alone.run({{.text = 0, .position = 210, .source = 0}});
+  const ChunkRow next{.text = 1, .position = 210, .source = 0};
+  EXPECT_FALSE(same_bits(both.run({next}), expected));
+  const auto partly = both.run({next}, {{.from = 0, .to = 1, .begin = 180, .end = 210}});
+  EXPECT_FALSE(same_bits(partly, expected));
+  EXPECT_TRUE(same_bits(both.run({next}, {{.from = 0, .to = 1, .begin = 0, .end = 210}}), expected))
+      << "also of tokens that the ring has lost";
+}
+
 /// What double loops make of the rows that tokens() has: an encoder's, with a bias.
 TYPED_TEST(CachedTexts, AnEncoderSeesAllOfItsSourceUnderABias) {
   constexpr int64_t kLength = 70;

@@ -148,6 +148,21 @@ TYPED_TEST(CachedAttentionBlock, SharesKeysLooksBackAWindowAndCapsScoresAsTheHos
     }
 }
 
+TYPED_TEST(CachedAttentionBlock, OfARingStoresMovesAndSeesAsTheHostDoes) {
+  const std::vector<ChunkRow> rows = {{.text = 1, .position = 470},
+                                      {.text = 0, .position = 127},
+                                      {.text = 2, .position = 256},
+                                      {.text = 2, .position = 257}};
+  for (const int64_t window : {1, 50, 124}) {
+    CachedAttentionExtents of = extents_of(CachedKeys::past);
+    of.window = window;
+    of.is_ring = true;
+    SCOPED_TRACE(::testing::Message() << "window " << window);
+    expect_twin<TypeParam>({of, rows, {{.from = 0, .to = 1, .begin = 3, .end = 470}}});
+    expect_twin<TypeParam>({of, rows, {{.from = 0, .to = 1, .begin = 400, .end = 470}}});
+  }
+}
+
 TYPED_TEST(CachedAttentionBlock, SeesAsManyKeysAsASourceHas) {
   expect_twin<TypeParam>({extents_of(CachedKeys::source),
                           {{.text = 7, .position = 3, .source = 1, .source_keys = 66},
