@@ -55,6 +55,8 @@ struct CommandLine {
   std::string scratch = ".";        ///< doctor: folder to test writing in
   bool card = false;                ///< doctor: only the name that plan --machine knows
   std::optional<std::string> nvme;  ///< doctor, calibrate: folder whose disk is measured
+  int64_t nodes = 0;                ///< doctor --slurm, whose file is `input`; 0: none
+  int64_t gpus = 0;                 ///< likewise; of a node
   std::string prompt, prompt_file;  ///< generate, like all members up to `seed`
   std::string lines;                ///< file with a source or prompt a line; texts go to `output`
   bool chat = false;
@@ -96,6 +98,10 @@ int dry_run(CommandLine line);
 /// sent, time, and if it fits. Needs no peers, data or device. Throws Error(kDoesNotFit) if it does
 /// not fit, naming the cheapest change that would.
 int plan(const CommandLine& line);
+
+/// Prints the #SBATCH lines of a job for the input file on line.nodes nodes with line.gpus ranks
+/// each. Needs no peers. Throws Error(kDoesNotFit) as plan() does.
+int slurm_job(CommandLine line);
 
 /// Shows the data of an input file for --ranks ranks: files, formats, counts and the fingerprint.
 /// --steps adds the samples of those steps, read as the trainer reads them. --decode adds their

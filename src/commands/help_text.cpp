@@ -31,6 +31,8 @@ constexpr const char* kCommands =
       --scratch FOLDER     where to try writing (the current folder)
       --nvme FOLDER        measure its disk and recommend [aio]
       --card               only the NAME of plan --machine for this node's GPUs, or host
+      --slurm INPUT --nodes M --gpus G   only the #SBATCH lines of a job of M x G ranks, on
+                           --machine NAME or this one
       --json               as one JSON object
   zeroapp calibrate, mpirun -n 2 zeroapp calibrate    measure a machine for plan --machine FILE
       --nvme FOLDER        its disk too
