@@ -34,8 +34,8 @@ int64_t node_bytes(const PlanReport& report, const SlurmJob& job) {
 }  // namespace
 
 int64_t warning_seconds(const PlanReport& report, int64_t nodes) {
-  const double save = saved_bytes(*report.build) / double(nodes) /
-                      report.machine.disk_write_bandwidth;
+  const double save =
+      saved_bytes(*report.build) / double(nodes) / report.machine.disk_write_bandwidth;
   const double seconds = kLate + 2 * (report.forecast.step_seconds + save);
   return int64_t(std::ceil(seconds / double(kRounding))) * kRounding;
 }

@@ -55,8 +55,6 @@ struct CommandLine {
   std::string scratch = ".";        ///< doctor: folder to test writing in
   bool card = false;                ///< doctor: only the name that plan --machine knows
   std::optional<std::string> nvme;  ///< doctor, calibrate: folder whose disk is measured
-  int64_t nodes = 0;                ///< doctor --slurm, whose file is `input`; 0: none
-  int64_t gpus = 0;                 ///< likewise; of a node
   std::string prompt, prompt_file;  ///< generate, like all members up to `seed`
   std::string lines;                ///< file with a source or prompt a line; texts go to `output`
   bool chat = false;
@@ -76,6 +74,8 @@ struct CommandLine {
   bool leave_out_unsupported = false;  ///< import-deepspeed, like the members below
   bool hf_defaults = false;
   std::vector<std::string> launch_line;  ///< words after "--"
+  int64_t nodes = 0;                     ///< doctor --slurm, whose file is `input`; 0: none
+  int64_t gpus = 0;                      ///< likewise; of a node
 };
 
 /// Reads the words after the program's name. Throws Error(kUsage) for an unknown option, a missing

@@ -76,7 +76,9 @@ void check_slurm_options(const CommandLine& line) {
   }
   if (!line.input.empty() && (line.card || line.json || line.nvme)) {
     refuse(Exit::kUsage, "command line: --slurm: prints nothing but #SBATCH lines; leave out ",
-           line.card ? "--card" : line.json ? "--json" : "--nvme");
+           line.card   ? "--card"
+           : line.json ? "--json"
+                       : "--nvme");
   }
 }
 

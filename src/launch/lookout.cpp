@@ -124,7 +124,8 @@ void Lookout::join_hang(int64_t moved) {
     left_note_ = false;
   }
   const HangNotes* const notes = notes_;
-  if (!notes || left_note_ || now - moved_at_ < patience / 2 || now - looked_at_ < kNextLook) return;
+  const bool moves = now - moved_at_ < patience / 2;
+  if (!notes || left_note_ || moves || now - looked_at_ < kNextLook) return;
   looked_at_ = now;
   const std::vector<Word> seen = words();
   const auto first = std::ranges::find_if(

@@ -243,8 +243,7 @@ StateHashes hashes_of(const SummaryParts& parts) {
   if (!parts.hashes_state) return {};
   const state::StateView view = parts.engine.view();
   const launch::Peers& peers = parts.session.peers();
-  StateHashes hashes{.sha256 = {},
-                     .xxh3 = state::state_xxh3(view, peers, parts.session.threads())};
+  StateHashes hashes{.sha256 = {}, .xxh3 = state::state_xxh3(view, peers, parts.session.threads())};
   if (!is_in_a_hurry(parts)) hashes.sha256 = state::state_sha256(view, peers);
   return hashes;
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The job scripts as they stand under Debian's Slurm on four virtual nodes, with a small model: jobs
-that end, are stopped in every way that Slurm knows, and lose a rank or a node. Each ends with its
+"""The job scripts as they stand under Debian's Slurm on four virtual nodes, with a small model:
+jobs that end, are stopped in every way that Slurm knows, and lose a rank or a node. Each ends with its
 status and state, goes on from the step saved last, and ends with the bytes of four ranks on one
 node. SCENES=all in the environment runs all scenes, SCENES=NAME,NAME these."""
 import json
@@ -152,7 +152,8 @@ class Job:
             self.check(word in self.log(), f"tells {word!r}")
         self.check("unexpectedly disconnected" not in self.log(), "leaves out Open MPI's notice")
         self.require_restarts(0)
-        self.require_rest(step)
+        # The lines of steps behind the saved one stay until they are taken again.
+        self.require_rest(step + 5)
 
     def require_rest(self, step, *ends):
         """Takes two steps more; scancel then ends it with the bytes of a run without a stop."""

@@ -33,7 +33,7 @@ class Lookout {
   static constexpr double kPatienceSeconds = 30;
   static constexpr double kTimesPatience = 10;
 
-  /// Prints a text and ends all ranks; the second text is the node at fault, or "". Does not return.
+  /// Prints a text and ends all ranks. The second text is the node at fault, or "". Never returns.
   using EndAll = std::function<void(const std::string&, const std::string&)>;
   Lookout(const Peers& peers, EndAll end_all);
   ~Lookout();
@@ -114,13 +114,13 @@ class Lookout {
   mutable std::mutex plan_mutex_;
   const plan::Plan* plan_ = nullptr;
   const std::unique_ptr<MovedBytes> bytes_;
+  std::unique_ptr<Watchdog> watchdog_;
   std::unique_ptr<const HangNotes> owned_notes_;
   std::atomic<const HangNotes*> notes_{nullptr};
   int64_t moved_ = 0;  ///< as of moved_at_, like it of the watching thread alone
   std::chrono::steady_clock::time_point moved_at_ = std::chrono::steady_clock::now();
   std::chrono::steady_clock::time_point looked_at_{};  ///< for notes of others
   bool left_note_ = false;
-  std::unique_ptr<Watchdog> watchdog_;
 };
 
 /// Makes a watchdog that ends all ranks if nothing finishes for `seconds`, unless the lookout is
