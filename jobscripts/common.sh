@@ -130,7 +130,8 @@ run_ranks() {
     head -n 1)
   if [ -n "$node" ]; then go_on_without "$node" "${@:3}"; fi
   if "$1" --help 2> /dev/null | grep '^  zeroapp why ' > /dev/null; then "$1" why "$run" || true; fi
-  if [ "$status" -eq 85 ]; then scontrol requeue "$SLURM_JOB_ID"; fi
+  # Slurm itself requeues a job that it preempts.
+  if [ "$status" -eq 85 ]; then scontrol requeue "$SLURM_JOB_ID" || true; fi
   exit "$status"
 }
 
