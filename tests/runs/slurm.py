@@ -28,6 +28,7 @@ TINY = {"model.name": "", "model.layers": 2, "model.width": 64, "model.heads": 2
 PATIENCE_SECONDS = 120
 END_SECONDS = 10
 SMALL = ("--nodes=4", "--ntasks-per-node=1")
+PAIRS = ("--nodes=2", "--ntasks-per-node=2")
 
 
 def words_of(settings):
@@ -236,15 +237,15 @@ def suspend(cluster):
 
 
 def rank_killed(cluster):
-    job = Job(cluster, "rank_killed")
+    job = Job(cluster, "rank_killed", PAIRS)
     job.wait_for_step(6)
     process, node = job.ranks()[2]
     os.kill(process, signal.SIGKILL)
-    job.require_restart(f"host {node}", "rank 2")
+    job.require_restart(f"host {node} step", "] rank 2 has died ")
 
 
 def rank_stopped(cluster):
-    job = Job(cluster, "rank_stopped", settings={"run.watchdog": 8})
+    job = Job(cluster, "rank_stopped", PAIRS, {"run.watchdog": 8})
     job.wait_for_step(6)
     process, node = job.ranks()[2]
     os.kill(process, signal.SIGSTOP)
