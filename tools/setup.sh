@@ -3,22 +3,24 @@
 # costs, then installs it: as root with apt-get, with sudo after one question, else it prints the
 # line to ask an administrator for and ends with status 2. Kokkos is built into .deps/kokkos unless
 # CMake finds one. With everything there it only looks, in less than two seconds.
-# usage: tools/setup.sh [--yes] [--text] [--pairs] [--style]
+# usage: tools/setup.sh [--yes] [--text] [--pairs] [--style] [--slurm]
 #   --yes    do not ask before using sudo      --text   also the packages with the text to train on
 #   --pairs  also those of two translations of it, and what makes pieces of them, if they can be had
 #   --style  also the formatter and the fuzzer that the tests use where they are there
+#   --slurm  also the batch system under which the tests run job scripts, if they are root's
 set -euo pipefail
 # shellcheck source=tools/common.sh
 . "$(dirname "$0")/common.sh"
 
-assume_yes=no want_text=no want_pairs=no want_style=no
+assume_yes=no want_text=no want_pairs=no want_style=no want_slurm=no
 for argument in "$@"; do
   case $argument in
     --yes) assume_yes=yes ;;
     --text) want_text=yes ;;
     --pairs) want_pairs=yes ;;
     --style) want_style=yes ;;
-    *) fail 2 "usage: tools/setup.sh [--yes] [--text] [--pairs] [--style]" ;;
+    --slurm) want_slurm=yes ;;
+    *) fail 2 "usage: tools/setup.sh [--yes] [--text] [--pairs] [--style] [--slurm]" ;;
   esac
 done
 compiler=${CXX:-c++}
@@ -68,6 +70,7 @@ has_fuzzer() {
   have clang++-14 &&
     compgen -G "$(clang++-14 -print-resource-dir)/lib/linux/libclang_rt.fuzzer-*" > /dev/null
 }
+has_slurm() { have slurmctld && have slurmd && have srun && have munged && have ip; }
 has_kokkos() {
   [ -d "$root/.deps/kokkos" ] && return 0
   has_compiler && has_cmake || return 1
@@ -110,6 +113,10 @@ fi
 if [ "$want_style" = yes ]; then
   parts+=("style|optional|35|clang-format-14|clang-format 14: without it the layout is not checked"
     "fuzzer|optional|12|clang-14 libclang-rt-14-dev|libFuzzer: without it fixed mutations stand in")
+fi
+
+if [ "$want_slurm" = yes ]; then
+  parts+=("slurm|optional|30|slurm-wlm munge iproute2|Slurm: without it no job script is run")
 fi
 
 required_packages=() optional_packages=() download_mb=0 report=()

@@ -23,6 +23,10 @@ int dry_run(CommandLine line);
 /// not fit, naming the cheapest change that would.
 int plan(const CommandLine& line);
 
+/// Prints the #SBATCH lines of a job for the input file on line.nodes nodes with line.gpus ranks
+/// each. Needs no peers. Throws Error(kDoesNotFit) as plan() does.
+int slurm_job(CommandLine line);
+
 /// Shows the data of an input file for --ranks ranks: files, formats, counts and the fingerprint.
 /// --steps adds the samples of those steps, read as the trainer reads them. --decode adds their
 /// text. --json prints one object of the counts or, with --steps, one a sample with all its tokens.

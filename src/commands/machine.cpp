@@ -62,7 +62,31 @@ void print_and_write(const machine::Measurements& made, const std::string& path)
 
 }  // namespace
 
+namespace {
+
+/// Refuses options of --slurm without it, and others with it.
+void check_slurm_options(const CommandLine& line) {
+  const bool of_slurm = line.nodes > 0 || line.gpus > 0 || !line.machine.empty();
+  if (line.input.empty() && of_slurm) {
+    refuse(Exit::kUsage, "command line: --nodes, --gpus and --machine belong to zeroapp doctor ",
+           "--slurm; write --slurm INPUT.toml");
+  }
+  if (!line.input.empty() && (line.nodes == 0 || line.gpus == 0)) {
+    refuse(Exit::kUsage, "command line: --slurm: the job has no size; write --nodes M --gpus G");
+  }
+  if (!line.input.empty() && (line.card || line.json || line.nvme)) {
+    refuse(Exit::kUsage, "command line: --slurm: prints nothing but #SBATCH lines; leave out ",
+           line.card   ? "--card"
+           : line.json ? "--json"
+                       : "--nvme");
+  }
+}
+
+}  // namespace
+
 int doctor(const CommandLine& line, int& argc, char**& argv) {
+  check_slurm_options(line);
+  if (!line.input.empty()) return slurm_job(line);
   if (line.card) {
     // Batch scripts call this before MPI is available, so MPI is not started.
     std::printf("%s\n", machine::card_name(drives_devices(), usable_devices(), device_trouble(),

@@ -7,6 +7,7 @@
 #include "zero/advise/cheapest_change.hpp"
 #include "zero/advise/machine_file.hpp"
 #include "zero/advise/placement.hpp"
+#include "zero/advise/slurm_lines.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
 #include "zero/comm/communicator.hpp"
@@ -187,13 +188,18 @@ std::string forms_text(const RunConfig& config) {
       "; bytes and time are those of ", to_text({longest_lengths(config)}), "\n");
 }
 
-}  // namespace
+/// A plan with all that it was made for.
+struct Prepared {
+  RunConfig config;
+  Target target;
+  setup::World world;
+  advise::MemoryLimit limit;
+  advise::Placement placement = {};
+};
 
-int plan(const CommandLine& line) {
-  train::StartModel start;
-  const ConfigInput input = read_settings(line, start);
-  const std::string unpinned = advise::vain_pin_memory(input, !is_host(line) || drives_devices());
-  if (!unpinned.empty()) warn(unpinned);
+/// Reads the input and chooses what it leaves open. Without `chooses` the placement is empty.
+Prepared prepare(const CommandLine& line, const ConfigInput& input, train::StartModel& start,
+                 bool chooses) {
   RunConfig config = input.config;
   Target target;
   input.locate([&] { target = target_of(line, config); });
@@ -202,15 +208,51 @@ int plan(const CommandLine& line) {
     train::count_texts(config, train::first_generation(config, start.opened.get()), world);
   });
   const advise::MemoryLimit limit = limit_of(line, config, target.machine);
+  Prepared made{.config = config, .target = target, .world = world, .limit = limit};
+  if (!chooses) return made;
+  input.locate([&] {
+    advise::resolve_largest(made.config, made.world, limit);
+    made.placement = advise::choose_placement(made.config, made.world, limit, target.machine);
+  });
+  return made;
+}
+
+}  // namespace
+
+int slurm_job(CommandLine line) {
+  line.ranks = line.nodes * line.gpus;
+  line.ranks_per_node = line.gpus;
+  if (line.ranks > comm::kMostRanks) {
+    refuse(Exit::kUsage, "command line: --nodes: ", line.nodes, " x ", line.gpus,
+           " ranks are too many; write at most ", comm::kMostRanks, " in all");
+  }
+  train::StartModel start;
+  const ConfigInput input = read_settings(line, start);
+  const Prepared made = prepare(line, input, start, true);
+  const advise::PlanReport report =
+      advise::report_plan(made.placement.build, made.target.machine, made.limit);
+  const advise::SlurmJob job{.nodes = line.nodes,
+                             .node_ranks = line.gpus,
+                             .threads = made.world.threads,
+                             .has_gpus = made.world.gpus};
+  std::fputs(advise::slurm_lines(report, job).c_str(), stdout);
+  std::fflush(stdout);
+  advise::refuse_unless_fits(report, made.config, made.world,
+                             {.most_ranks = int(line.ranks), .node_ranks = {}, .typed = {}});
+  return 0;
+}
+
+int plan(const CommandLine& line) {
+  train::StartModel start;
+  const ConfigInput input = read_settings(line, start);
+  const std::string unpinned = advise::vain_pin_memory(input, !is_host(line) || drives_devices());
+  if (!unpinned.empty()) warn(unpinned);
+  Prepared made = prepare(line, input, start, !line.max_batch);
+  auto& [config, target, world, limit, placement] = made;
   if (line.max_batch) {
     print_largest_batch(config, world, limit);
     return 0;
   }
-  advise::Placement placement;
-  input.locate([&] {
-    advise::resolve_largest(config, world, limit);
-    placement = advise::choose_placement(config, world, limit, target.machine);
-  });
   const setup::Build& build = placement.build;
   for (const std::string& warning : advise::plan_warnings(input, build.plan)) warn(warning);
   const advise::PlanReport report = advise::report_plan(build, target.machine, limit);

@@ -51,24 +51,56 @@ bool is_silent(const Word& word, double patience_seconds) {
   return word.died || word.silent_seconds > patience_seconds / 2;
 }
 
-std::string describe_hang(std::span<const Word> words, double patience_seconds) {
-  const auto silent = [&](const Word& word) { return is_silent(word, patience_seconds); };
-  const bool any = std::any_of(words.begin(), words.end(), silent);
-  std::string blamed, lines;
+namespace {
+
+/// Returns "rank 5", or over several nodes "rank 5 on n3".
+std::string name_of(const Word& word) {
+  return text("rank ", word.rank, word.host.empty() ? "" : " on " + word.host);
+}
+
+std::string last_op_of(const Word& word) { return "last op: " + word.last_op + step_of(word); }
+
+/// Returns what is wrong with ranks that are to blame; "" if none is.
+std::string blame(std::span<const Word> words, double patience_seconds,
+                  std::span<const std::string> silent_nodes) {
+  std::string silent, works;
   for (const Word& word : words) {
-    const std::string last = "last op: " + word.last_op + step_of(word);
-    std::string state = word.works ? "is at work" : "waits";
-    if (silent(word)) {
-      state = "says nothing";
-      blamed += text(blamed.empty() ? "" : "; ", "no word from rank ", word.rank, " for ",
-                     tenths(word.silent_seconds), "; its ", last);
-    } else if (!any && word.works) {
-      blamed += text(blamed.empty() ? "" : "; ", "rank ", word.rank, " lives, but its op does not ",
-                     "end; its ", last);
+    if (is_silent(word, patience_seconds)) {
+      silent += text(silent.empty() ? "" : "; ", "no word from ", name_of(word), " for ",
+                     tenths(word.silent_seconds), "; its ", last_op_of(word));
+    } else if (word.works) {
+      works += text(works.empty() ? "" : "; ", name_of(word), " lives, but its op does not ",
+                    "end; its ", last_op_of(word));
     }
-    lines += text("\n  rank ", word.rank, " ", state, ", ", last);
   }
+  for (const std::string& node : silent_nodes) {
+    silent += text(silent.empty() ? "" : "; ", "no word from node ", node);
+  }
+  return silent.empty() ? works : silent;
+}
+
+}  // namespace
+
+std::string describe_hang(std::span<const Word> words, double patience_seconds,
+                          std::span<const std::string> silent_nodes) {
+  std::string lines;
+  for (const Word& word : words) {
+    const bool silent = is_silent(word, patience_seconds);
+    const char* state = silent ? "says nothing" : word.works ? "is at work" : "waits";
+    lines += text("\n  ", name_of(word), " ", state, ", ", last_op_of(word));
+  }
+  const std::string blamed = blame(words, patience_seconds, silent_nodes);
   return (blamed.empty() ? "all ranks wait for each other" : blamed) + lines;
+}
+
+std::string blamed_node(std::span<const Word> words, double patience_seconds,
+                        std::span<const std::string> silent_nodes) {
+  const auto silent = std::ranges::find_if(
+      words, [&](const Word& word) { return is_silent(word, patience_seconds); });
+  if (silent != words.end()) return silent->host;
+  if (!silent_nodes.empty()) return silent_nodes[0];
+  const auto works = std::ranges::find_if(words, &Word::works);
+  return works == words.end() ? "" : works->host;
 }
 
 struct alignas(64) Board::Line {

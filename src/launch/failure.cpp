@@ -20,7 +20,8 @@ namespace {
 std::string record(const Failure& failure) {
   const nlohmann::ordered_json json = {{"error", error_id(failure)}, {"exit", int(failure.exit)},
                                        {"rank", failure.rank},       {"host", failure.host},
-                                       {"step", failure.step},       {"what", failure.what}};
+                                       {"blames", failure.blamed},   {"step", failure.step},
+                                       {"what", failure.what}};
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
@@ -57,6 +58,8 @@ std::string error_id(const Failure& failure) { return format("E%02d00", int(fail
 Failure failure_of(const std::exception_ptr& error) {
   try {
     std::rethrow_exception(error);
+  } catch (const NodeError& e) {
+    return {.exit = e.exit(), .what = e.what(), .host = {}, .blamed = e.node()};
   } catch (const Error& e) {
     return {.exit = e.exit(), .what = e.what(), .host = {}};
   } catch (const std::bad_alloc&) {

@@ -10,6 +10,7 @@
 #include <thread>
 #include <utility>
 
+#include "src/launch/hang_notes.hpp"
 #include "src/launch/process_life.hpp"
 #include "zero/launch/session.hpp"
 
@@ -24,6 +25,8 @@ constexpr milliseconds kGrace(200);
 /// Minimum and maximum time for which a rank waits until the launcher hears from the rank that ends
 /// all, and the interval of its looks.
 constexpr milliseconds kSoonestEnd(500), kLatestEnd(3500), kPause(100);
+/// The interval of looks for the notes of other nodes.
+constexpr milliseconds kNextLook(500);
 /// Ranks that fail together announce it within this time.
 constexpr milliseconds kTogether(100);
 /// Seconds. A rank speaks for others only if it gave a sign of life within half of this time.
@@ -45,7 +48,7 @@ std::string describe_death(const Word& dead, bool all_is_there) {
 
 }  // namespace
 
-Lookout::Lookout(const Peers& peers, std::function<void(const std::string&)> end_all)
+Lookout::Lookout(const Peers& peers, EndAll end_all)
     : rank_(peers.rank()),
       activity_(peers.activity()),
       end_all_(std::move(end_all)),
@@ -66,6 +69,12 @@ void Lookout::meet() {
   owned_->enter(milestone_);
   owned_->set_busy(busy_ > 0);
   board_ = owned_.get();
+}
+
+void Lookout::leave_notes_in(const std::string& folder, const Placement& placement) {
+  if (folder.empty() || sees_all()) return;
+  owned_notes_ = std::make_unique<HangNotes>(folder, placement);
+  notes_ = owned_notes_.get();
 }
 
 void Lookout::enter(Milestone milestone) {
@@ -99,7 +108,31 @@ int64_t Lookout::look() {
   board().beat(mine);
   if (board().another_gave_up()) follow_end();
   if (const std::optional<int> dead = board().dead_rank()) end_for_dead(*dead);
-  return board().moved();
+  const int64_t moved = board().moved();
+  join_hang(moved);
+  return moved;
+}
+
+/// Leaves a note if another node has, and if nothing moves here either: watchdogs of nodes do not
+/// fire at one time. Only the first living rank looks at the folder, which may be far away.
+void Lookout::join_hang(int64_t moved) {
+  const Clock::time_point now = Clock::now();
+  const std::chrono::duration<double> patience(timeout_seconds_ / kTimesPatience);
+  if (moved != moved_) {
+    moved_ = moved;
+    moved_at_ = now;
+    left_note_ = false;
+  }
+  const HangNotes* const notes = notes_;
+  const bool moves = now - moved_at_ < patience / 2;
+  if (!notes || left_note_ || moves || now - looked_at_ < kNextLook) return;
+  looked_at_ = now;
+  const std::vector<Word> seen = words();
+  const auto first = std::ranges::find_if(
+      seen, [&](const Word& word) { return !is_silent(word, patience.count()); });
+  if (first == seen.end() || first->rank != rank_ || !notes->any()) return;
+  notes->leave(seen);
+  left_note_ = true;
 }
 
 /// Returns this rank's core time while it works, in hundredths of the timeout. This thread itself
@@ -121,8 +154,8 @@ std::string Lookout::place() const {
   return waits_at ? waits_at : name_of(milestone_);
 }
 
-void Lookout::end(const std::string& what) const {
-  end_all_(what);
+void Lookout::end(const std::string& what, const std::string& blamed) const {
+  end_all_(what, blamed);
   for (;;) pause();
 }
 
@@ -131,7 +164,15 @@ void Lookout::give_up(const std::string& at, double patience) {
   if (!board_) end(what);
   const std::vector<Word> seen = words();
   let_first_report(seen, patience);
-  if (!sees_all()) {
+  std::string blamed;
+  const HangNotes* const notes = notes_;
+  if (notes) {
+    notes->leave(seen);
+    const Hang hang = notes->cause(patience);
+    what = hang.what;
+    blamed = hang.blamed;
+    what.insert(std::min(what.find('\n'), what.size()), text(" - rank ", rank_, " is at ", at));
+  } else if (!sees_all()) {
     // Gives one rank of each node time to report its place before any rank ends all.
     std::fprintf(stderr, "zeroapp: rank %d hangs at %s\n", rank_, at.c_str());
     std::this_thread::sleep_for(kSoonestEnd);
@@ -139,7 +180,7 @@ void Lookout::give_up(const std::string& at, double patience) {
     what = describe_hang(seen, patience);
     what.insert(what.find('\n'), text(" - rank ", rank_, " is at ", at));
   }
-  end(what);
+  end(what, blamed);
 }
 
 void Lookout::end_for_dead(int dead) {
@@ -148,8 +189,11 @@ void Lookout::end_for_dead(int dead) {
   const std::vector<Word> seen = words();
   let_first_report(seen, kPatienceOnDeath);
   const auto found = std::ranges::find(seen, dead, &Word::rank);
+  char host[256] = "";
+  gethostname(host, sizeof host - 1);
   end(found == seen.end() ? text("rank ", dead, " has died")
-                          : describe_death(*found, milestone() == Milestone::end));
+                          : describe_death(*found, milestone() == Milestone::end),
+      host);
 }
 
 /// Lets the first living rank report. The others follow its end.

@@ -10,6 +10,7 @@
 #include <sstream>
 #include <thread>
 
+#include "src/launch/hang_notes.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
 #include "zero/comm/mpi_world.hpp"
@@ -86,9 +87,10 @@ Session::Session(int& argc, char**& argv) : host_(host_name()) {
     first.arm();
     peers_ = std::make_unique<Peers>();
   }
-  lookout_ = std::make_unique<Lookout>(*peers_, [this](const std::string& what) {
-    end_all(std::make_exception_ptr(Error(Exit::kHang, what)));
-  });
+  lookout_ = std::make_unique<Lookout>(*peers_,
+                                       [this](const std::string& what, const std::string& blamed) {
+                                         end_all(std::make_exception_ptr(NodeError(what, blamed)));
+                                       });
   lookout_->meet();
   count_sharers();
 }
@@ -200,9 +202,18 @@ void Session::start_threads(int64_t wanted, bool share_device) {
   on_every_rank([&] { kernel_threads_.emplace(threads_); });
 }
 
+void Session::record_failures_in(const std::string& folder) {
+  folder_ = folder;
+  const std::vector<std::string> hosts = peers_->share(host_);
+  const auto now = std::chrono::system_clock::now().time_since_epoch().count();
+  const std::string launch = peers_->share(text(host_, " ", getpid(), " ", now)).front();
+  lookout_->leave_notes_in(folder, {.hosts = hosts, .launch = launch});
+}
+
 Failure Session::complete(Failure failure) const {
   failure.rank = rank_;
   failure.host = host_;
+  if (failure.exit == Exit::kDevice) failure.blamed = host_;
   failure.step = step_;
   const size_t first_line = std::min(failure.what.find('\n'), failure.what.size());
   if (lookout_->milestone() == Milestone::end) failure.what.insert(first_line, kAllIsThere);

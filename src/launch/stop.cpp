@@ -24,12 +24,12 @@
 namespace zero::launch {
 namespace {
 
-constexpr int kSignals[] = {SIGINT, SIGTERM, SIGUSR1};
+constexpr int kSignals[] = {SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
 constexpr int64_t kEchoNs = 200'000'000;
 
 // A handler may touch only lock-free words, and another signal may interrupt it.
-std::atomic<int64_t> first_ns{0};
-std::atomic<int> received_signal{0};
+std::atomic<int64_t> first_ns{0};  // of the first SIGINT or SIGTERM, which a second one follows
+std::atomic<int> first_number{0}, received_signal{0};
 static_assert(std::atomic<int64_t>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
 
 int64_t now_ns() {
@@ -38,23 +38,32 @@ int64_t now_ns() {
   return int64_t(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
 }
 
+bool only_asks(int number) { return number == SIGUSR1 || number == SIGUSR2; }
+
 /// True if the signal may be a copy of the first. A scheduler may send it to all processes of a
 /// job, and the launcher among them passes it on.
 bool is_echo(int number, int64_t now) {
-  const int first = received_signal;
+  const int first = first_number;
   return (first == 0 || first == number) && now - first_ns < kEchoNs;
 }
 
-extern "C" void on_signal(int number) {
-  const int reason = errno;
+/// Ends the process by the default action if a user or a scheduler insists on its end.
+void count_insisting(int number) {
   const int64_t now = now_ns();
   int64_t none = 0;
   if (first_ns.compare_exchange_strong(none, now)) {
-    received_signal = number;
+    first_number = number;
   } else if (!is_echo(number, now)) {
     std::signal(number, SIG_DFL);
     std::raise(number);
   }
+}
+
+extern "C" void on_signal(int number) {
+  const int reason = errno;
+  int none = 0;
+  received_signal.compare_exchange_strong(none, number);
+  if (!only_asks(number)) count_insisting(number);
   errno = reason;
 }
 
@@ -78,7 +87,7 @@ bool install(void (*handler)(int)) {
 
 StopSignal::StopSignal() {
   first_ns = 0;
-  received_signal = 0;
+  first_number = received_signal = 0;
   if (!install(on_signal)) {
     throw Error(Exit::kInternal, text("signals that end a run: sigaction: ", std::strerror(errno)));
   }

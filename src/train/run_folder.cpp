@@ -22,9 +22,9 @@ namespace fs = std::filesystem;
 
 /// All that a run writes into its folder except the lock. Other files are never moved.
 constexpr const char* kOutputs[] = {
-    "metrics.jsonl", "summary.json", "launches.jsonl", "effective.toml",    "trace.json",
-    "error.json",    "sample.txt",   "model",          "evaluations.jsonl", "generated",
-    "tensorboard",   "csv_monitor",  "monitor"};
+    "metrics.jsonl", "summary.json",      "launches.jsonl", "effective.toml", "trace.json",
+    "error.json",    "hangs",             "sample.txt",     "model",          "evaluations.jsonl",
+    "generated",     "tensorboard",       "csv_monitor",    "monitor"};
 
 [[noreturn]] void refuse_path(const std::string& path, int reason) {
   refuse(Exit::kIo, "run.output: ", path, ": ", std::strerror(reason),
@@ -108,7 +108,11 @@ void RunFolder::remove(const char* name) const {
 }
 
 // launches.jsonl keeps the ends of launches.
-void RunFolder::forget_error() { remove("error.json"); }
+void RunFolder::forget_error() {
+  remove("error.json");
+  std::error_code left;  // Notes of another launch are not read.
+  fs::remove_all(path_ + "/hangs", left);
+}
 
 void RunFolder::go_on() {
   // A summary is true only of an end, which is yet to come.

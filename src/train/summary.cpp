@@ -233,12 +233,19 @@ struct StateHashes {
   Json sha256, xxh3;
 };
 
+/// True if a signal has ended the run, whose sender may kill all ranks seconds later. One rank
+/// hashes all of the state by SHA-256, which takes longer than a save.
+bool is_in_a_hurry(const SummaryParts& parts) {
+  return parts.outcome.stopped_by.starts_with("SIG");
+}
+
 StateHashes hashes_of(const SummaryParts& parts) {
   if (!parts.hashes_state) return {};
   const state::StateView view = parts.engine.view();
   const launch::Peers& peers = parts.session.peers();
-  return {.sha256 = state::state_sha256(view, peers),
-          .xxh3 = state::state_xxh3(view, peers, parts.session.threads())};
+  StateHashes hashes{.sha256 = {}, .xxh3 = state::state_xxh3(view, peers, parts.session.threads())};
+  if (!is_in_a_hurry(parts)) hashes.sha256 = state::state_sha256(view, peers);
+  return hashes;
 }
 
 }  // namespace
@@ -307,6 +314,10 @@ std::string summary_json(const SummaryParts& parts) {
   json["eval_loss"] = nullptr;
   if (parts.outcome.evaluation) add_evaluation(json, *parts.outcome.evaluation);
   json["state_sha256"] = hashes.sha256;
+  if (parts.hashes_state && is_in_a_hurry(parts)) {
+    json["state_sha256_left_out"] =
+        text("it takes long, and the sender of ", parts.outcome.stopped_by, " may not wait");
+  }
   json["state_xxh3"] = hashes.xxh3;
   json["memory"] = memory_json(parts, ranks);
   json["sent"] = traffic_json(parts);

@@ -51,7 +51,8 @@ struct SummaryParts {
 
 /// Returns the text of summary.json on rank 0, "" elsewhere. It holds planned and allocated bytes,
 /// device bytes used before them, peak PSS, and traffic to peers and disks beside its forecast. It
-/// also holds lane times and bytes, region times, state_sha256 and state_xxh3. steps, updates and
+/// also holds lane times and bytes, region times, state_sha256 and state_xxh3. After a signal
+/// state_sha256 is null, and state_sha256_left_out says why. steps, updates and
 /// train_seconds cover all launches together, the rest covers this one. Collective.
 std::string summary_json(const SummaryParts& parts);
 

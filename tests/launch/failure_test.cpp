@@ -36,6 +36,13 @@ TEST(Failure, KeepsTheStatusOfAnErrorAndGivesOthersOne) {
   EXPECT_EQ(exit_of(7), Exit::kInternal);
 }
 
+TEST(Failure, KeepsTheNodeAtFault) {
+  const Failure failure = failure_of(std::make_exception_ptr(NodeError("it hangs", "n3")));
+  EXPECT_EQ(failure.exit, Exit::kHang);
+  EXPECT_EQ(failure.what, "it hangs");
+  EXPECT_EQ(failure.blamed, "n3");
+}
+
 TEST(Failure, LeavesOutTheNameThatALibraryGivesAnException) {
   const auto words_of = [](const char* words) {
     return failure_of(std::make_exception_ptr(std::runtime_error(words))).what;
@@ -61,12 +68,14 @@ TEST(Failure, OnlyTheFirstOneInAFolderIsPrinted) {
   const std::string folder = ::testing::TempDir() + "zeroapp-failure";
   std::filesystem::remove_all(folder);
   std::filesystem::create_directory(folder);
-  const Failure failure{.exit = Exit::kIo, .what = "a \"quoted\" reason", .rank = 1, .host = "h"};
+  const Failure failure{
+      .exit = Exit::kIo, .what = "a \"quoted\" reason", .rank = 1, .host = "h", .blamed = "n2"};
   EXPECT_TRUE(claim_error_record(folder, failure));
   EXPECT_FALSE(claim_error_record(folder, failure));
   std::ifstream file(folder + "/error.json");
   const std::string record{std::istreambuf_iterator<char>(file), {}};
   EXPECT_NE(record.find("\"a \\\"quoted\\\" reason\""), std::string::npos) << record;
+  EXPECT_NE(record.find("\"blames\": \"n2\""), std::string::npos) << record;
 }
 
 TEST(Failure, ARecordThatCannotBeWrittenIsAWarning) {

@@ -78,6 +78,15 @@ TEST(StopSignal, TheSameOneAtOnceIsOne) {
   }
 }
 
+TEST(StopSignal, RequestsCountAsNoSecondOne) {
+  const StopSignal signals;
+  for (const int number : {SIGUSR1, SIGTERM, SIGUSR1, SIGUSR2}) {
+    std::this_thread::sleep_for(250ms);
+    send(number);
+    EXPECT_EQ(awaited(), SIGUSR1);
+  }
+}
+
 bool blocks(int number) {
   sigset_t blocked;
   pthread_sigmask(SIG_BLOCK, nullptr, &blocked);
@@ -89,7 +98,7 @@ bool blocks(int number) {
 TEST(StopSignal, InterruptsNoThreadThatComputes) {
   {
     const StopSignal signals;
-    for (const int number : {SIGINT, SIGTERM, SIGUSR1}) {
+    for (const int number : {SIGINT, SIGTERM, SIGUSR1, SIGUSR2}) {
       EXPECT_TRUE(blocks(number));
       std::thread([number] { EXPECT_TRUE(blocks(number)); }).join();
     }

@@ -135,6 +135,51 @@ def job_goes_on_without_a_broken_node(script, tools, env):
     srun.write_text(whole)
 
 
+# What a launch prints, by its number, and its status: saved steps, the last line, the status.
+LOST_PEER = """--------------------------------------------------------------------------
+An MPI communication peer process has unexpectedly disconnected.  This
+  Local host: n1
+"""
+LAUNCHES = """#!/bin/sh
+echo . >> {count}
+case $(wc -l < {count}) in
+  1) exit 139 ;;
+  2) echo "zeroapp 0.1: 4 ranks"; echo "saved step 5"; echo "{notice}" >&2
+     echo "zeroapp: error E1000 [rank 0 host n1 step 7] no word from node n2" >&2; exit 137 ;;
+  3) echo "zeroapp 0.1: 4 ranks"; echo "saved step {saved}"
+     echo "zeroapp: error E0500 [rank 0 host n1 step 9] the disk is full" >&2; exit 5 ;;
+  *) echo "placed: $*"; echo "zeroapp 0.1: 4 ranks"; echo "finished" ;;
+esac
+"""
+
+
+def job_starts_again_while_it_gets_on(program, script, tools, env):
+    """After a start that dies, a lost node and a full disk; not if the last launch saved no later
+    step than the one before, and not more often than ZEROAPP_RESTARTS."""
+    srun, count = tools / "srun", program.folder / "count"
+    whole = srun.read_text()
+    run = pathlib.Path(env["SLURM_SUBMIT_DIR"]) / "runs/broken"
+    run.mkdir(parents=True, exist_ok=True)
+    (run / "error.json").write_text('{\n  "blames": "n2",\n}\n')
+    spare = {"ZEROAPP_SPARE_NODES": "1", "SLURM_JOB_NUM_NODES": "5", "SLURM_NTASKS": "20"}
+    for saved, more, starts, status in ((9, spare, 4, 0), (5, {}, 3, 5),
+                                        (9, {"ZEROAPP_RESTARTS": "1"}, 2, 10)):
+        srun.write_text(LAUNCHES.format(count=count, notice=LOST_PEER, saved=saved))
+        count.unlink(missing_ok=True)
+        ran = subprocess.run(["bash", str(script), "run.output=runs/broken"], capture_output=True,
+                             text=True, env=dict(env, SLURM_JOB_ID="7", **more), check=False)
+        what = f"{script.name}, step {saved} saved, {more}: {ran.stdout} {ran.stderr}"
+        begun = count.read_text().count(".")
+        check(begun == starts and ran.returncode == status, f"{begun} starts, {ran.returncode}: "
+              f"{what}")
+        check("unexpectedly" not in ran.stderr and "Local host" not in ran.stderr,
+              f"leaves out Open MPI's notice: {what}")
+        if more is spare:
+            check("placed: --mpi=pmix --nodes=4 --ntasks=16 --exclude=n2 " in ran.stdout,
+                  f"leaves out the node at fault: {what}")
+    srun.write_text(whole)
+
+
 def job_scripts_take_the_card_of_their_node(program):
     """With a program that calls its card something, and a launcher that only tells."""
     tools = program.folder / "tools"
@@ -162,14 +207,41 @@ def job_scripts_take_the_card_of_their_node(program):
               f"{script.name} plans for its node: {said}")
         check(re.search(r"srun: --mpi=pmix .*run\.steps=5\n", said), f"and starts: {said}")
         job_goes_on_without_a_broken_node(script, tools, env)
+        job_starts_again_while_it_gets_on(program, script, tools, env)
     card = program.alone("doctor", "--card")
     check(card.status == 0 and card.out.strip(), "the program has a name for it", card)
     named = program.alone("plan", "tiny.toml", "--machine", card.out.strip())
     check(named.status == 0, "that plan knows", named)
 
 
+def doctor_writes_the_lines_of_a_job(program):
+    """With a signal that comes a minute, two steps and two saves before the end."""
+    told = program.alone("doctor", "--slurm", TEN, "--nodes", "4", "--gpus", "8", "--machine",
+                         "v100_32g")
+    check(told.status == 0, "for the cards of another machine", told)
+    lines = told.out.splitlines()
+    for line in ("--nodes=4", "--ntasks-per-node=8", "--gpus-per-node=8", "--gpu-bind=none",
+                 "--requeue"):
+        check(f"#SBATCH {line}" in lines, f"has {line}", told)
+    # Three fp32 numbers of 10 billion parameters, at 1.5 GB/s a node.
+    save = 12 * 10.1e9 / 4 / 1.5e9
+    warning = int(re.search(r"--signal=TERM@(\d+)", told.out).group(1))
+    check(60 + 2 * save < warning < 90 + 2.2 * save, f"{warning} s before its end", told)
+    check(re.search(r"--mem=\d+G\n", told.out), "memory", told)
+    mine = program.alone("doctor", "--slurm", "tiny.toml", "--nodes", "2", "--gpus", "2")
+    check(mine.status == 0 and "#SBATCH --cpus-per-task=1\n" in mine.out, "of this machine", mine)
+    check_refused(program.alone("doctor", "--nodes", "2"), 2, "--slurm INPUT.toml")
+    check_refused(program.alone("doctor", "--slurm", "tiny.toml"), 2, "--nodes M --gpus G")
+    check_refused(program.alone("doctor", "--slurm", "tiny.toml", "--nodes", "2", "--gpus", "2",
+                                "--json"), 2, "leave out --json")
+    large = program.alone("doctor", "--slurm", TEN, "--nodes", "1", "--gpus", "1", "--machine",
+                          "v100_32g")
+    check_refused(large, 6, "cheapest change that fits: ")
+
+
 def main():
     program = Program()
+    doctor_writes_the_lines_of_a_job(program)
     calibrate_measures_within_and_between_nodes(program)
     plan_goes_by_the_links_of_a_file(program)
     profiles_have_nodes(program)

@@ -79,6 +79,8 @@ def ends_at_a_step_boundary(program, number):
     check(steps == list(range(1, len(steps) + 1)), f"{name}: every step once: {steps}")
     check(result.summary["stopped"] and result.summary["steps"] == len(steps),
           f"{name}: the summary counts {len(steps)} steps: {result.summary['steps']}")
+    check(result.summary["state_sha256"] is None and result.summary["state_xxh3"]
+          and name in result.summary["state_sha256_left_out"], f"{name}: no time for SHA-256")
 
 
 def pause_stops_no_run(program):
@@ -164,7 +166,7 @@ def stopped_rank_is_a_hang(program, rank, env=None):
 
 def main():
     program = Program()
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1):
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2):
         ends_at_a_step_boundary(program, number)
     pause_stops_no_run(program)
     last_step_is_reached_all_the_same(program)

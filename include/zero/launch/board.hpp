@@ -24,7 +24,8 @@ struct Word {
   bool works = false;         ///< true in an op that needs no other rank
   bool died = false;
   int64_t step = 0;
-  std::string last_op;  ///< last op that it began, or its milestone if none
+  std::string last_op;    ///< last op that it began, or its milestone if none
+  std::string host = {};  ///< "" if all ranks share one node
 };
 
 /// True if a rank has died or gave no sign of life for half of the watchdog's patience. A slow rank
@@ -32,9 +33,13 @@ struct Word {
 bool is_silent(const Word& word, double patience_seconds);
 
 /// Returns the ranks to blame for a hang: "no word from rank 1 for 2.1 s; its last op: ...". Blames
-/// ranks without signs of life, else ranks in an op that needs no peer, else none. Adds a line per
-/// rank.
-std::string describe_hang(std::span<const Word> words, double patience_seconds);
+/// ranks without signs of life, else nodes without a word, else ranks in an op that needs no peer,
+/// else none. Adds a line per rank.
+std::string describe_hang(std::span<const Word> words, double patience_seconds,
+                          std::span<const std::string> silent_nodes = {});
+/// Returns the node that describe_hang() blames first; "" if none.
+std::string blamed_node(std::span<const Word> words, double patience_seconds,
+                        std::span<const std::string> silent_nodes);
 
 /// A board on which each rank writes its progress, for others to read even if the rank is stopped
 /// or dead. Each rank has a few cache lines in memory of the node, with relaxed stores. Ranks of

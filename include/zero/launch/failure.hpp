@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <exception>
 #include <string>
+#include <utility>
 
 #include "zero/base/error.hpp"
 
@@ -15,6 +16,19 @@ struct Failure {
   int rank = 0;
   std::string host;
   int64_t step = 0;  ///< 0: before the first step
+  /// Node at fault, without which a job may go on; "" if unknown.
+  std::string blamed = {};
+};
+
+/// A hang or a death, with the node at fault, or "".
+class NodeError : public Error {
+ public:
+  NodeError(const std::string& what, std::string node)
+      : Error(Exit::kHang, what), node_(std::move(node)) {}
+  const std::string& node() const { return node_; }
+
+ private:
+  std::string node_;
 };
 
 /// Returns the status and words of a caught exception. An Error stays as it is, refused memory and

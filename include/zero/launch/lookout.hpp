@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -17,7 +18,9 @@ namespace zero::launch {
 
 class Session;
 
+class HangNotes;
 class MovedBytes;
+struct Placement;
 
 /// A thread that watches this rank and the others of its node, from the return of MPI_Init to that
 /// of MPI_Finalize. Ten times a second it gives a sign of life and looks at the others. It ends all
@@ -30,8 +33,9 @@ class Lookout {
   static constexpr double kPatienceSeconds = 30;
   static constexpr double kTimesPatience = 10;
 
-  /// `end_all` prints its argument and ends all ranks. It does not return.
-  Lookout(const Peers& peers, std::function<void(const std::string&)> end_all);
+  /// Prints a text and ends all ranks. The second text is the node at fault, or "". Never returns.
+  using EndAll = std::function<void(const std::string&, const std::string&)>;
+  Lookout(const Peers& peers, EndAll end_all);
   ~Lookout();
   Lookout(const Lookout&) = delete;
   Lookout& operator=(const Lookout&) = delete;
@@ -41,6 +45,9 @@ class Lookout {
   Board& board() const { return *board_; }
   /// True if all ranks can see each other.
   bool sees_all() const { return board_ && board().shows_all(); }
+
+  /// Leaves notes on a hang in the run's folder, if not all ranks can see each other.
+  void leave_notes_in(const std::string& folder, const Placement& placement);
 
   void enter(Milestone milestone);
   Milestone milestone() const { return milestone_; }
@@ -88,15 +95,16 @@ class Lookout {
   int64_t worked();
   bool works() const;
   void end_for_dead(int dead);
+  void join_hang(int64_t moved);
   void let_first_report(std::span<const Word> words, double patience);
   void change_busy(int by);
   std::vector<Word> words() const;
   std::string place() const;
-  [[noreturn]] void end(const std::string& what) const;
+  [[noreturn]] void end(const std::string& what, const std::string& blamed = "") const;
 
   const int rank_;
   const std::shared_ptr<const Peers::Activity> activity_;
-  const std::function<void(const std::string&)> end_all_;
+  const EndAll end_all_;
   std::unique_ptr<Board> owned_;
   std::atomic<Board*> board_{nullptr};
   std::atomic<Milestone> milestone_{Milestone::start};
@@ -107,6 +115,12 @@ class Lookout {
   const plan::Plan* plan_ = nullptr;
   const std::unique_ptr<MovedBytes> bytes_;
   std::unique_ptr<Watchdog> watchdog_;
+  std::unique_ptr<const HangNotes> owned_notes_;
+  std::atomic<const HangNotes*> notes_{nullptr};
+  int64_t moved_ = 0;  ///< as of moved_at_, like it of the watching thread alone
+  std::chrono::steady_clock::time_point moved_at_ = std::chrono::steady_clock::now();
+  std::chrono::steady_clock::time_point looked_at_{};  ///< for notes of others
+  bool left_note_ = false;
 };
 
 /// Makes a watchdog that ends all ranks if nothing finishes for `seconds`, unless the lookout is

@@ -78,8 +78,8 @@ class Session {
   [[noreturn]] void end_all(const std::exception_ptr& error) noexcept;
 
   /// Sets the run's folder, which all ranks reach. Later failures write error.json there and their
-  /// end into launches.jsonl.
-  void record_failures_in(const std::string& folder) { folder_ = folder; }
+  /// end into launches.jsonl; over several nodes a hang leaves notes in hangs/. Collective.
+  void record_failures_in(const std::string& folder);
   /// Sets the step that a failure's line names.
   void set_step(int64_t step) { step_ = step; }
 

@@ -16,12 +16,13 @@
 
 namespace zero::launch {
 
-/// A listener for signals that end a run early. SIGINT, SIGTERM and SIGUSR1 ask the run to end at
-/// the next step boundary or, before the first step, at the next milestone. A second signal ends
-/// this process at once by its default action. A repetition within 200 ms does not count,
-/// because a launcher and a scheduler may both pass it on. SIGCONT asks for nothing: Open MPI's
-/// mpirun sends it ahead of the SIGTERM after Ctrl-C, and when a suspended job goes on. Only one
-/// may exist at a time.
+/// A listener for signals that end a run early. SIGINT, SIGTERM, SIGUSR1 and SIGUSR2 ask the run to
+/// end at the next step boundary or, before the first step, at the next milestone. A second SIGINT
+/// or SIGTERM ends this process at once by its default action. A repetition within 200 ms does not
+/// count, because a launcher and a scheduler may both pass it on. SIGUSR1 and SIGUSR2 count as no
+/// first or second one: batch systems send them ahead of SIGTERM, or twice. SIGCONT asks for
+/// nothing: Open MPI's mpirun sends it ahead of the SIGTERM after Ctrl-C, and when a suspended job
+/// goes on. Only one may exist at a time.
 ///
 /// A thread of its own takes the signals. They are blocked in the constructing thread and in
 /// threads that it starts later. A handler's frame lies below the stack pointer of the interrupted

@@ -77,6 +77,8 @@ struct CommandLine {
   bool leave_out_unsupported = false;  ///< import-deepspeed, like the members below
   bool hf_defaults = false;
   std::vector<std::string> launch_line;  ///< words after "--"
+  int64_t nodes = 0;                     ///< doctor --slurm, whose file is `input`; 0: none
+  int64_t gpus = 0;                      ///< likewise; of a node
 };
 
 /// Reads the words after the program's name. Throws Error(kUsage) for an unknown option, a missing

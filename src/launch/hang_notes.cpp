@@ -1,0 +1,100 @@
+#include "src/launch/hang_notes.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <system_error>
+#include <thread>
+
+#include "zero/base/error.hpp"
+#include "zero/io/files/own_file.hpp"
+
+namespace zero::launch {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+constexpr milliseconds kPatience(2000), kPause(50);
+/// Bytes, for a node of hundreds of ranks.
+constexpr int64_t kNoteBytesMax = int64_t(1) << 20;
+
+Json json_of(const Word& word) {
+  return {{"rank", word.rank},   {"silent_seconds", word.silent_seconds},
+          {"works", word.works}, {"died", word.died},
+          {"step", word.step},   {"last_op", word.last_op}};
+}
+
+Word word_of(const Json& json, const std::string& host) {
+  return {.rank = json.at("rank"),
+          .silent_seconds = json.at("silent_seconds"),
+          .works = json.at("works"),
+          .died = json.at("died"),
+          .step = json.at("step"),
+          .last_op = json.at("last_op"),
+          .host = host};
+}
+
+}  // namespace
+
+HangNotes::HangNotes(const std::string& folder, Placement placement)
+    : folder_(folder + "/hangs"), placement_(std::move(placement)) {
+  for (const std::string& host : placement_.hosts) {
+    if (std::ranges::find(nodes_, host) == nodes_.end()) nodes_.push_back(host);
+  }
+}
+
+bool HangNotes::any() const {
+  std::error_code none;
+  return std::filesystem::exists(folder_, none) &&
+         std::ranges::any_of(nodes_, [&](const auto& node) { return words_of(node).has_value(); });
+}
+
+void HangNotes::leave(std::span<const Word> words) const {
+  if (words.empty()) return;
+  Json ranks = Json::array();
+  for (const Word& word : words) ranks.push_back(json_of(word));
+  const Json note = {{"launch", placement_.launch}, {"ranks", ranks}};
+  const std::string& host = placement_.hosts.at(size_t(words[0].rank));
+  std::error_code none;
+  std::filesystem::create_directories(folder_, none);
+  try {
+    replace_own(folder_ + "/" + host + ".json",
+                note.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+  } catch (const Error& error) {
+    warn("the note on a hang could not be written: ", error.what());
+  }
+}
+
+std::optional<std::vector<Word>> HangNotes::words_of(const std::string& host) const try {
+  const Json note =
+      Json::parse(own_text(folder_ + "/" + host + ".json", kNoteBytesMax).value_or("{}"));
+  if (note.value("launch", "") != placement_.launch) return {};
+  std::vector<Word> words;
+  for (const Json& word : note.at("ranks")) words.push_back(word_of(word, host));
+  return words;
+} catch (const std::exception&) {
+  return {};  // damaged, or of another program
+}
+
+Hang HangNotes::cause(double patience_seconds) const {
+  const Clock::time_point end = Clock::now() + kPatience;
+  std::vector<Word> words;
+  std::vector<std::string> silent = nodes_;
+  for (;;) {
+    std::erase_if(silent, [&](const std::string& node) {
+      const auto found = words_of(node);
+      if (found) words.insert(words.end(), found->begin(), found->end());
+      return found.has_value();
+    });
+    if (silent.empty() || Clock::now() > end) break;
+    std::this_thread::sleep_for(kPause);
+  }
+  std::ranges::sort(words, {}, &Word::rank);
+  return {.what = describe_hang(words, patience_seconds, silent),
+          .blamed = blamed_node(words, patience_seconds, silent)};
+}
+
+}  // namespace zero::launch

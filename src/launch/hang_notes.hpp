@@ -1,0 +1,46 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "zero/launch/board.hpp"
+
+namespace zero::launch {
+
+/// The ranks of a launch: their hosts, and a text that no other launch has.
+struct Placement {
+  std::vector<std::string> hosts;  ///< by rank
+  std::string launch;
+};
+
+/// A cause of a hang over several nodes.
+struct Hang {
+  std::string what;    ///< as describe_hang() returns it, with nodes
+  std::string blamed;  ///< the node of the first blamed rank; "" if none is blamed
+};
+
+/// The notes on a hang in a run's folder, hangs/<host>.json, of which each node leaves one. Ranks
+/// of other nodes cannot be seen otherwise. A failed write counts as a node without a note.
+class HangNotes {
+ public:
+  HangNotes(const std::string& folder, Placement placement);
+
+  /// True if a node has left a note in this launch.
+  bool any() const;
+  /// Leaves the note of the host of `words`, which are of one node.
+  void leave(std::span<const Word> words) const;
+  /// Waits 2 s at most until all nodes have left a note, and returns the cause. Blames ranks
+  /// without signs of life, else nodes without a note, else ranks in an op that needs no peer.
+  Hang cause(double patience_seconds) const;
+
+ private:
+  std::optional<std::vector<Word>> words_of(const std::string& host) const;
+
+  std::string folder_;
+  Placement placement_;
+  std::vector<std::string> nodes_;  ///< distinct hosts, in rank order
+};
+
+}  // namespace zero::launch

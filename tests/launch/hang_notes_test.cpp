@@ -1,0 +1,83 @@
+// Ranks: 1
+#include "src/launch/hang_notes.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+
+namespace zero::launch {
+namespace {
+
+constexpr double kPatience = 4;
+
+Word waits(int rank, double silent_seconds = 0.1) {
+  return {.rank = rank, .silent_seconds = silent_seconds, .step = 12, .last_op = "sum of h.3"};
+}
+
+class HangNotesTest : public ::testing::Test {
+ protected:
+  ~HangNotesTest() override { std::filesystem::remove_all(folder_); }
+
+  HangNotes notes(const std::string& launch = "this") const {
+    return {folder_, {.hosts = {"n1", "n1", "n2", "n2"}, .launch = launch}};
+  }
+
+  std::string folder_ = ::testing::TempDir() + "hang_notes";
+};
+
+TEST_F(HangNotesTest, NameTheRankAndItsNodeThatAnotherNodeCannotSee) {
+  notes().leave(std::vector{waits(0), waits(1)});
+  notes().leave(std::vector{waits(2), waits(3, 4.1)});
+  const Hang hang = notes().cause(kPatience);
+  EXPECT_EQ(hang.what,
+            "no word from rank 3 on n2 for 4.1 s; its last op: sum of h.3, step 12\n"
+            "  rank 0 on n1 waits, last op: sum of h.3, step 12\n"
+            "  rank 1 on n1 waits, last op: sum of h.3, step 12\n"
+            "  rank 2 on n2 waits, last op: sum of h.3, step 12\n"
+            "  rank 3 on n2 says nothing, last op: sum of h.3, step 12");
+  EXPECT_EQ(hang.blamed, "n2");
+}
+
+TEST_F(HangNotesTest, NameANodeThatLeavesNoneWithinTwoSeconds) {
+  notes().leave(std::vector{waits(0), waits(1)});
+  const auto begun = std::chrono::steady_clock::now();
+  const Hang hang = notes().cause(kPatience);
+  const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begun;
+  EXPECT_GE(passed.count(), 2);
+  EXPECT_LT(passed.count(), 3);
+  EXPECT_TRUE(hang.what.starts_with("no word from node n2\n")) << hang.what;
+  EXPECT_EQ(hang.blamed, "n2");
+}
+
+TEST_F(HangNotesTest, BlameARankAtWorkOnlyIfAllNodesAndRanksSpeak) {
+  Word works = waits(1);
+  works.works = true;
+  notes().leave(std::vector{waits(0), works});
+  notes().leave(std::vector{waits(2), waits(3)});
+  const Hang hang = notes().cause(kPatience);
+  EXPECT_TRUE(hang.what.starts_with("rank 1 on n1 lives, but its op does not end")) << hang.what;
+  EXPECT_EQ(hang.blamed, "n1");
+}
+
+TEST_F(HangNotesTest, BlameNobodyIfAllWait) {
+  notes().leave(std::vector{waits(0), waits(1)});
+  notes().leave(std::vector{waits(2), waits(3)});
+  const Hang hang = notes().cause(kPatience);
+  EXPECT_TRUE(hang.what.starts_with("all ranks wait for each other")) << hang.what;
+  EXPECT_EQ(hang.blamed, "");
+}
+
+TEST_F(HangNotesTest, OfAnotherLaunchOrDamagedAreNone) {
+  EXPECT_FALSE(notes().any());
+  notes("earlier").leave(std::vector{waits(0)});
+  EXPECT_FALSE(notes().any());
+  std::ofstream(folder_ + "/hangs/n1.json") << "{\"launch\": \"this\", \"ranks\": [{}]}";
+  EXPECT_FALSE(notes().any());
+  notes().leave(std::vector{waits(2)});
+  EXPECT_TRUE(notes().any());
+}
+
+}  // namespace
+}  // namespace zero::launch
