@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "io/data/data_file.hpp"
+
 namespace zero {
 
 enum class DocumentForm : uint8_t { text, completion, ids };
@@ -51,6 +53,12 @@ class DocumentFile {
 /// the fields of no form or of several. Throws as open_field_file().
 std::unique_ptr<DocumentFile> open_document_file(const std::string& path,
                                                  const DocumentFields& fields);
+
+/// Opens a range of a file of JSON lines, whatever its name. The form is that of the file's first
+/// line. A range may have no documents. Throws as open_document_file().
+std::unique_ptr<DocumentFile> open_document_lines(const std::string& path,
+                                                  const DocumentFields& fields,
+                                                  const LineRange& range);
 
 /// The advice if a file of documents is missing or empty.
 inline constexpr const char* kDocumentFileAdvice =

@@ -74,7 +74,9 @@ Exit make(Context& context, Values& values) {
   values.comms = planned.comms;
   values.build = planned.made;
   if (const auto end = stopped(context, planned.config)) return status_of(planned.config, 0, *end);
-  Sized& sized = values.sized.emplace(context, std::move(planned));
+  DataOptions read_by = prepare_data(context, planned);
+  if (const auto end = stopped(context, planned.config)) return status_of(planned.config, 0, *end);
+  Sized& sized = values.sized.emplace(context, std::move(planned), std::move(read_by));
   if (const auto end = stopped(context, sized.config)) return status_of(sized.config, 0, *end);
   Opened& opened = values.opened.emplace(context, sized);
   Started& started = values.started.emplace(context, std::move(sized), opened);

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <thread>
 
 #include "zero/config/schedule.hpp"
 #include "zero/io/data/dataset.hpp"
@@ -31,6 +33,38 @@ struct BatchLoader {
 
   kernels::StepInputs inputs(int64_t step) const;
   void load(state::Engine& engine, int rank, int64_t step) const;
+};
+
+/// A loader that reads the rows of the next step on a thread of its own, while a step computes. It
+/// takes the memory of a step's rows once. A step allocates nothing.
+class ReadAhead {
+ public:
+  /// REQUIRES: `loader` and `engine` outlive it.
+  ReadAhead(const BatchLoader& loader, state::Engine& engine, int rank);
+  /// Blocks until a read that has begun ends.
+  ~ReadAhead();
+  ReadAhead(const ReadAhead&) = delete;
+  ReadAhead& operator=(const ReadAhead&) = delete;
+
+  /// Loads the rows of a step into the plan's training graph. Blocks until they are read, and reads
+  /// them itself if they are not those that begin() was given. Throws what reading throws.
+  void load(int64_t step);
+  /// Starts to read the rows of a step. Its errors come from load(). REQUIRES: a load() came since
+  /// the last begin().
+  void begin(int64_t step);
+
+ private:
+  struct State;
+
+  void work();
+  void read(int64_t step);
+  bool wait_for(int64_t step);
+
+  const BatchLoader& loader_;
+  state::Engine& engine_;
+  int rank_;
+  std::unique_ptr<State> state_;
+  std::thread thread_;
 };
 
 }  // namespace zero::train
