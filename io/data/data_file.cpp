@@ -185,8 +185,7 @@ std::string_view RecordFile::read(int64_t record, std::string& room) const {
 }
 
 std::string RecordFile::place(int64_t record) const {
-  const int64_t line =
-      lines_.empty() ? range_.lines_before + record + 1 : lines_[size_t(record)];
+  const int64_t line = lines_.empty() ? range_.lines_before + record + 1 : lines_[size_t(record)];
   return text(path(), ": line ", line);
 }
 

@@ -8,6 +8,7 @@
 #include "io/data/data_file.hpp"
 #include "io/data/field_file.hpp"
 #include "io/data/id_lists.hpp"
+#include "io/data/parquet_file.hpp"
 #include "zero/base/path.hpp"
 #include "zero/base/text.hpp"
 
@@ -199,6 +200,11 @@ std::unique_ptr<DocumentFile> open_lines(const std::string& path, const Document
 
 }  // namespace
 
+DocumentForm form_of_documents(const std::vector<std::string>& names, const DocumentFields& fields,
+                               const std::string& place) {
+  return FormChoice(names, fields).form(place);
+}
+
 std::unique_ptr<DocumentFile> open_document_lines(const std::string& path,
                                                   const DocumentFields& fields,
                                                   const LineRange& range) {
@@ -209,7 +215,7 @@ std::unique_ptr<DocumentFile> open_document_file(const std::string& path,
                                                  const DocumentFields& fields) {
   if (names_json(path)) return open_lines(path, fields, {});
   if (names_fields(path)) return std::make_unique<FieldDocuments>(path, fields);
-  if (path.ends_with(".parquet")) require_records_kind("PAR1", path);
+  if (names_parquet(path)) return open_parquet_documents(path, fields, {});
   if (is_there(path)) require_records_kind(first_bytes(InputFile(path)), path);
   refuse(Exit::kInput, path, ": its name says no format of documents; ", kDocumentFileAdvice);
 }

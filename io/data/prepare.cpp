@@ -17,6 +17,7 @@
 #include "io/data/data_paths.hpp"
 #include "io/data/document_part.hpp"
 #include "io/data/field_file.hpp"
+#include "io/data/parquet_file.hpp"
 #include "io/data/prepared_documents.hpp"
 #include "io/data/text_stretch.hpp"
 #include "io/data/zstd_file.hpp"
@@ -30,10 +31,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int64_t kMostParts = 250;                // of a file, each an open file of a run
-constexpr int64_t kCutRoom = int64_t(1) << 20;     // bytes in which a text has a cut
-constexpr int64_t kMostSource = 1 << 12;           // bytes of the file that describes the files
-constexpr const char* kUnpacked = "unpacked-";     // begins the names of unpacked files
+constexpr int64_t kMostParts = 250;             // of a file, each an open file of a run
+constexpr int64_t kCutRoom = int64_t(1) << 20;  // bytes in which a text has a cut
+constexpr int64_t kMostSource = 1 << 12;        // bytes of the file that describes the files
+constexpr const char* kUnpacked = "unpacked-";  // begins the names of unpacked files
 constexpr const char* kNeedsSpace = "make room, or unpack the file elsewhere";
 constexpr const char* kAdvice = "write the path of a text, or of a token file made of it";
 
@@ -53,8 +54,7 @@ uint64_t stamp_of(const std::string& path) {
   Xxh3 hash;
   const int64_t step = std::max(file.bytes() / kSamples, kSampleBytes);
   for (int64_t at = 0; at < file.bytes(); at += step) {
-    const auto sample =
-        std::span(room).first(size_t(std::min(kSampleBytes, file.bytes() - at)));
+    const auto sample = std::span(room).first(size_t(std::min(kSampleBytes, file.bytes() - at)));
     file.read(at, sample);
     hash.add(sample);
   }
@@ -64,7 +64,8 @@ uint64_t stamp_of(const std::string& path) {
 
 bool is_packed(const std::string& path) { return path.ends_with(".zst"); }
 
-/// Records of a file that make a part: bytes of a text or of JSON lines, or records of a table.
+/// Records of a file that make a part: bytes of a text or of JSON lines, records of a table, or row
+/// groups of Parquet.
 struct Stretch {
   const RawFile* file;
   int64_t begin = 0, end = 0;
@@ -90,6 +91,7 @@ struct SetMaker::State {
   void take_runs_folder() const;
   void unpack(const RawFile& file) const;
   void add_stretches(const RawFile& file);
+  void add_groups(const RawFile& file, int64_t part_bytes);
   std::unique_ptr<DocumentSource> open(const Stretch& stretch, int64_t lines_before) const;
   bool make(size_t number) const;
   bool make(size_t number, int64_t lines_before) const;
@@ -109,8 +111,8 @@ std::string SetMaker::State::source_text() const {
   for (const RawFile& file : order.files)
     files += text(file.path, '\n', stamp_of(file.path), '\n', file.is_text, '\n');
   if (rules) {
-    for (const std::string& field : {rules->fields.text, rules->fields.prompt,
-                                     rules->fields.completion}) {
+    for (const std::string& field :
+         {rules->fields.text, rules->fields.prompt, rules->fields.completion}) {
       words += text('\n', field.size(), ' ', field);
     }
     words += text('\n', rules->end, ' ', rules->special_tokens);
@@ -142,8 +144,8 @@ void SetMaker::State::take_runs_folder() const {
   std::error_code error;
   fs::create_directories(order.folder, error);
   if (error) {
-    refuse(Exit::kIo, "run.output: ", order.folder, ": could not be made: ",
-           path_advice(error.value()));
+    refuse(Exit::kIo, "run.output: ", order.folder,
+           ": could not be made: ", path_advice(error.value()));
   }
 }
 
@@ -171,6 +173,7 @@ void SetMaker::State::add_stretches(const RawFile& file) {
   const std::string path = readable(file);
   const int64_t bytes = InputFile(path).bytes();
   const int64_t part = std::max(order.part_bytes, bytes / kMostParts + 1);
+  if (names_parquet(path)) return add_groups(file, part);
   std::shared_ptr<const DocumentFile> table;
   int64_t step = part, size = bytes;
   if (!file.is_text && !names_json(file.path)) {
@@ -187,6 +190,18 @@ void SetMaker::State::add_stretches(const RawFile& file) {
   }
 }
 
+void SetMaker::State::add_groups(const RawFile& file, int64_t part_bytes) {
+  const std::vector<int64_t> groups = parquet_group_bytes(file.path);
+  int64_t bytes = 0, begin = 0;
+  for (size_t i = 0; i < groups.size(); ++i) {
+    bytes += groups[i];
+    if (bytes < part_bytes && i + 1 < groups.size()) continue;
+    stretches.push_back({.file = &file, .begin = begin, .end = int64_t(i) + 1});
+    begin = int64_t(i) + 1;
+    bytes = 0;
+  }
+}
+
 std::unique_ptr<DocumentSource> SetMaker::State::open(const Stretch& stretch,
                                                       int64_t lines_before) const {
   const std::string path = readable(*stretch.file);
@@ -198,8 +213,12 @@ std::unique_ptr<DocumentSource> SetMaker::State::open(const Stretch& stretch,
     return std::make_unique<TextStretch>(file, tokenizer, cut(stretch.begin), cut(stretch.end));
   }
   if (stretch.table) return encoded_documents(stretch.table, *rules, tokenizer);
-  LineRange range{
-      .begin = stretch.begin, .lines_before = lines_before, .name = stretch.file->path};
+  if (names_parquet(path)) {
+    const GroupRange groups{.begin = int(stretch.begin), .end = int(stretch.end)};
+    return encoded_documents(open_parquet_documents(path, rules->fields, groups), *rules,
+                             tokenizer);
+  }
+  LineRange range{.begin = stretch.begin, .lines_before = lines_before, .name = stretch.file->path};
   if (!stretch.is_last) range.end = stretch.end;
   return encoded_documents(open_document_lines(path, rules->fields, range), *rules, tokenizer);
 }
@@ -211,7 +230,7 @@ bool SetMaker::State::make(size_t number) const {
   try {
     return make(number, 0);
   } catch (const Error& error) {
-    const bool are_lines = !stretch.table && !stretch.file->is_text;
+    const bool are_lines = names_json(stretch.file->path) && !stretch.file->is_text;
     if (error.exit() != Exit::kInput || !are_lines || stretch.begin == 0) throw;
     make(number, lines_before(readable(*stretch.file), stretch.begin - 1) + 1);
     throw;
@@ -245,6 +264,10 @@ bool SetMaker::State::make(size_t number, int64_t lines_before) const {
 }
 
 bool SetMaker::State::has_texts(const RawFile& file) const {
+  if (names_parquet(file.path)) {
+    const auto none = open_parquet_documents(file.path, rules->fields, {.begin = 0, .end = 0});
+    return none->form() != DocumentForm::ids;
+  }
   if (file.is_text || !names_json(file.path)) return true;
   const LineRange head{.begin = 0, .end = 1, .name = file.path};
   const auto first = open_document_lines(readable(file), rules->fields, head);
@@ -284,10 +307,10 @@ void SetMaker::begin() {
     state_->take_runs_folder();
   else
     state_->take_users_folder();
-  state_->lock = LockFile(order.folder + "/LOCK",
-                          {.what = order.folder,
-                           .remedy = order.is_of_run ? "write another run.output"
-                                                     : "write another name"});
+  state_->lock =
+      LockFile(order.folder + "/LOCK",
+               {.what = order.folder,
+                .remedy = order.is_of_run ? "write another run.output" : "write another name"});
   if (!order.is_of_run) return;
   // Without its list a set is not whole, until the parts are those of these files and rules.
   fs::remove(prepared_list(order.folder));

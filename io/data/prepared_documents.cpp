@@ -16,7 +16,8 @@
 namespace zero {
 namespace {
 
-constexpr std::string_view kEnding = ".documents", kTextEnding = ".encoded", kFirstLine = "zeroapp documents 1";
+constexpr std::string_view kEnding = ".documents", kTextEnding = ".encoded",
+                           kFirstLine = "zeroapp documents 1";
 constexpr const char* kAdvice = "prepare it anew: zeroapp data --prepare";
 constexpr int64_t kMostList = 1 << 12;              // bytes
 constexpr int64_t kMostChecked = int64_t(1) << 30;  // bytes of ids that are all checked

@@ -5,6 +5,7 @@
 #include "io/data/data_file.hpp"
 #include "io/data/data_paths.hpp"
 #include "io/data/field_file.hpp"
+#include "io/data/parquet_file.hpp"
 #include "io/data/prepared_documents.hpp"
 #include "io/data/token_source.hpp"
 #include "zero/base/path.hpp"
@@ -26,7 +27,7 @@ class Finder {
   bool is_raw(const std::string& path, RawFile& file) const {
     if (path == "synthetic" || look_at(path).kind != PathKind::file) return false;
     file = {.path = path};
-    if (has_documents_ && names_fields(path)) return true;
+    if (has_documents_ && (names_fields(path) || names_parquet(path))) return true;
     file.is_text = true;
     return has_texts_ && is_text_to_encode({.path = path, .tokenizer = data_.tokenizer});
   }
@@ -54,10 +55,9 @@ class PartSets {
 
   void add(const RawFile& file, const DataOptions& options, RunSets& sets) {
     const std::string stem = std::filesystem::path(file.path).stem().string();
-    const std::string set = text(folder_, format("/%05zu-", count_++), stem,
-                                 file.is_text ? ".encoded" : ".documents");
-    sets.orders.push_back(
-        {.options = options, .folder = set, .files = {file}, .is_of_run = true});
+    const std::string set =
+        text(folder_, format("/%05zu-", count_++), stem, file.is_text ? ".encoded" : ".documents");
+    sets.orders.push_back({.options = options, .folder = set, .files = {file}, .is_of_run = true});
     last_ = set;
   }
   bool is_empty() const { return count_ == 0; }
@@ -95,7 +95,8 @@ void replace(std::string& part, const std::vector<std::string>& files, const Rep
   std::vector<RawFile> raw;
   for (const std::string& file : files) {
     RawFile one;
-    if (!how.finder.is_raw(file, one) || (!raw.empty() && raw.front().is_text != one.is_text)) return;
+    if (!how.finder.is_raw(file, one) || (!raw.empty() && raw.front().is_text != one.is_text))
+      return;
     raw.push_back(one);
   }
   PartSets made(part, how.folder);

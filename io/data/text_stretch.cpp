@@ -8,8 +8,8 @@
 namespace zero {
 namespace {
 
-constexpr int64_t kSide = 1 << 12;   // bytes on either side of a cut that are tried
-constexpr int kMostTrials = 64;      // ends of lines that are tried
+constexpr int64_t kSide = 1 << 12;    // bytes on either side of a cut that are tried
+constexpr int kMostTrials = 64;       // ends of lines that are tried
 constexpr uint8_t kContinues = 0x80;  // the upper two bits of a byte inside a UTF-8 character
 
 std::string read_text(const DataFile& file, int64_t begin, int64_t end) {

@@ -1,10 +1,11 @@
+#include "zero/io/data/prepare.hpp"
+
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "src/commands/command_settings.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
-#include "zero/io/data/prepare.hpp"
 #include "zero/launch/session.hpp"
 #include "zero/setup/build.hpp"
 #include "zero/train/prepare_data.hpp"
@@ -48,8 +49,8 @@ int prepare(const CommandLine& line, int& argc, char**& argv) {
       const ConfigInput input = read_settings(line, start, session.is_first());
       input.locate([&] {
         const DataOptions options = setup::data_options(input.config);
-        maker = std::make_unique<SetMaker>(SetOrder{
-            .options = options, .folder = line.prepare, .files = files_of_set(options)});
+        maker = std::make_unique<SetMaker>(
+            SetOrder{.options = options, .folder = line.prepare, .files = files_of_set(options)});
       });
     });
     const std::optional<Preparation> done = train::make_set(session, *maker);

@@ -62,11 +62,11 @@ void fill(state::Engine& engine, Rows& rows, size_t columns, const Fill& fill_al
           size_t column = 0) {
   if (column == columns) return fill_all();
   const plan::InputBuffer& input = *rows.inputs[column];
-  engine.executor().buffers().fill<std::byte>(
-      input.buffer, bytes_of(engine.plan(), input), [&](std::span<std::byte> all) {
-        rows.memory[column] = all;
-        fill(engine, rows, columns, fill_all, column + 1);
-      });
+  engine.executor().buffers().fill<std::byte>(input.buffer, bytes_of(engine.plan(), input),
+                                              [&](std::span<std::byte> all) {
+                                                rows.memory[column] = all;
+                                                fill(engine, rows, columns, fill_all, column + 1);
+                                              });
 }
 
 }  // namespace
@@ -170,8 +170,7 @@ void ReadAhead::read(int64_t step) {
   const int64_t consumed = loader_.before(step).samples;
   for (int64_t j = 0; j < request.micro_batches; ++j) {
     const int64_t first = first_position(loader_.batch, request.ranks, consumed, j, rank_);
-    state_->forms[size_t(j)] =
-        read_rows(loader_.data, state_->rows, j, first, loader_.batch.micro);
+    state_->forms[size_t(j)] = read_rows(loader_.data, state_->rows, j, first, loader_.batch.micro);
   }
 }
 

@@ -43,9 +43,9 @@ std::string words_of(SetState state, const SetOrder& order) {
 }
 
 std::string words_of(const Preparation& done) {
-  std::string words = text("data        ", counted(done.tokens, "token"), " of ",
-                           counted(done.documents, "document"), " in ",
-                           counted(done.parts, "part"));
+  std::string words =
+      text("data        ", counted(done.tokens, "token"), " of ",
+           counted(done.documents, "document"), " in ", counted(done.parts, "part"));
   if (done.kept > 0) words += text(", of which ", done.kept, " were there");
   if (done.empty > 0) words += text("; ", counted(done.empty, "document"), " without a token");
   if (done.merged > 0) {

@@ -78,8 +78,8 @@ class SetMaker {
   std::unique_ptr<State> state_;
 };
 
-/// Returns the files of data.train for a set that a user asks for. Throws Error(kUsage) for prepared
-/// sets and for parts with weights.
+/// Returns the files of data.train for a set that a user asks for. Throws Error(kUsage) for
+/// prepared sets and for parts with weights.
 std::vector<RawFile> files_of_set(const DataOptions& options);
 
 /// Makes a user's set of the documents of data.train, in this process alone, on `threads` threads.
