@@ -104,10 +104,10 @@ TEST(ParquetFile, IsRefusedForOtherColumnsAndDamage) {
 TEST(ParquetFile, IsPreparedByGroups) {
   if (!has_parquet()) GTEST_SKIP() << "no Arrow";
   const TokenizerFolder place("parquet");
-  DataOptions options{.data = {.train = golden("text.parquet"), .sequence_length = 8},
-                      .seed = 1,
-                      .vocab_size = 256,
-                      .packs = true};
+  DataConfig data;
+  data.train = golden("text.parquet");
+  data.sequence_length = 8;
+  DataOptions options{.data = data, .seed = 1, .vocab_size = 256, .packs = true};
   const std::string set = place.path() + "/a.documents";
   EXPECT_EQ(prepare_documents(options, set, 2, 1).parts, 3);
   const DataSets own = document_data().open(options);
