@@ -19,6 +19,7 @@
 #include "zero/setup/build.hpp"
 #include "zero/stored/stored_model.hpp"
 #include "zero/train/evaluator.hpp"
+#include "zero/train/prepare_data.hpp"
 
 namespace zero::commands {
 namespace {
@@ -239,7 +240,7 @@ int eval(const CommandLine& line, int& argc, char**& argv) {
         .ranks = session.ranks(), .threads = session.threads(), .gpus = drives_devices()};
     place(session, world, line, model);
     session.on_every_rank([&] {
-      model.data = setup::open_data(model.config);
+      model.data = train::open_as_run(model.config);
       require_classes(model);
       setup::group_samples(model.config, world, model.build, model.data);
     });

@@ -2,11 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <condition_variable>
-#include <exception>
-#include <mutex>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "zero/base/error.hpp"
@@ -98,104 +94,52 @@ kernels::StepInputs BatchLoader::inputs(int64_t step) const {
 }
 
 void BatchLoader::load(state::Engine& engine, int rank, int64_t step) const {
-  ReadAhead(*this, engine, rank).load(step);
+  StepLoader(*this, engine, rank).load(step);
 }
 
-/// What the thread and its owner share.
-struct ReadAhead::State {
-  std::mutex mutex;
-  std::condition_variable changed;
-  int64_t wanted = 0;  ///< step that the thread reads or has read; 0 = none
-  bool is_read = false, is_over = false;
-  std::exception_ptr error = {};
+struct StepLoader::Room {
   Rows rows;
   EachColumn<std::vector<std::byte>> memory{};
   std::vector<size_t> forms;  ///< [micro-batches]
 };
 
-ReadAhead::ReadAhead(const BatchLoader& loader, state::Engine& engine, int rank)
-    : loader_(loader), engine_(engine), rank_(rank), state_(std::make_unique<State>()) {
+StepLoader::StepLoader(const BatchLoader& loader, state::Engine& engine, int rank)
+    : loader_(loader),
+      engine_(engine),
+      rank_(rank),
+      room_(std::make_unique<Room>()),
+      ahead_([this](int64_t step) { read(step); }) {
   const plan::Plan& plan = engine.plan();
-  state_->rows = rows_of(plan, 0, loader.data);
+  room_->rows = rows_of(plan, 0, loader.data);
   for (size_t i = 0; i < loader.data.columns().size(); ++i) {
-    state_->memory[i].resize(size_t(bytes_of(plan, *state_->rows.inputs[i])));
-    state_->rows.memory[i] = state_->memory[i];
+    room_->memory[i].resize(size_t(bytes_of(plan, *room_->rows.inputs[i])));
+    room_->rows.memory[i] = room_->memory[i];
   }
-  state_->forms.resize(size_t(plan.request.micro_batches));
+  room_->forms.resize(size_t(plan.request.micro_batches));
 }
 
-ReadAhead::~ReadAhead() {
-  if (!thread_.joinable()) return;
-  {
-    const std::lock_guard lock(state_->mutex);
-    state_->is_over = true;
-  }
-  state_->changed.notify_all();
-  thread_.join();
-}
+StepLoader::~StepLoader() = default;
 
-void ReadAhead::begin(int64_t step) {
-  {
-    const std::lock_guard lock(state_->mutex);
-    state_->wanted = step;
-    state_->is_read = false;
-  }
-  if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
-  state_->changed.notify_all();
-}
-
-void ReadAhead::work() {
-  State& state = *state_;
-  std::unique_lock lock(state.mutex);
-  for (;;) {
-    state.changed.wait(lock, [&] { return state.is_over || (state.wanted > 0 && !state.is_read); });
-    if (state.is_over) return;
-    const int64_t step = state.wanted;
-    lock.unlock();
-    std::exception_ptr error;
-    try {
-      read(step);
-    } catch (...) {
-      error = std::current_exception();
-    }
-    lock.lock();
-    state.error = error;
-    state.is_read = true;
-    state.changed.notify_all();
-  }
-}
-
-void ReadAhead::read(int64_t step) {
+void StepLoader::read(int64_t step) {
   const plan::Request& request = engine_.plan().request;
   const int64_t consumed = loader_.before(step).samples;
   for (int64_t j = 0; j < request.micro_batches; ++j) {
     const int64_t first = first_position(loader_.batch, request.ranks, consumed, j, rank_);
-    state_->forms[size_t(j)] = read_rows(loader_.data, state_->rows, j, first, loader_.batch.micro);
+    room_->forms[size_t(j)] = read_rows(loader_.data, room_->rows, j, first, loader_.batch.micro);
   }
 }
 
-/// Waits until the thread has read a step. False if it reads another one.
-bool ReadAhead::wait_for(int64_t step) {
-  std::unique_lock lock(state_->mutex);
-  if (state_->wanted == 0) return false;
-  state_->changed.wait(lock, [&] { return state_->is_read; });
-  const bool is_wanted = state_->wanted == step;
-  state_->wanted = 0;
-  if (is_wanted && state_->error) std::rethrow_exception(std::exchange(state_->error, {}));
-  return is_wanted;
-}
-
-void ReadAhead::load(int64_t step) {
-  if (!wait_for(step)) read(step);
+void StepLoader::load(int64_t step) {
+  if (!ahead_.finish(step)) read(step);
   const size_t columns = loader_.data.columns().size();
-  Rows rows = state_->rows;
+  Rows rows = room_->rows;
   fill(engine_, rows, columns, [&] {
     for (size_t i = 0; i < columns; ++i)
-      std::ranges::copy(state_->memory[i], rows.memory[i].begin());
+      std::ranges::copy(room_->memory[i], rows.memory[i].begin());
   });
   if (loader_.data.form_lengths().empty()) return;
-  for (size_t j = 0; j < state_->forms.size(); ++j)
-    engine_.executor().choose_form(0, int64_t(j), state_->forms[j]);
+  for (size_t j = 0; j < room_->forms.size(); ++j)
+    engine_.executor().choose_form(0, int64_t(j), room_->forms[j]);
 }
 
 }  // namespace zero::train

@@ -1,5 +1,6 @@
 #include "zero/train/prepare_data.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "src/train/chain.hpp"
@@ -55,6 +56,12 @@ std::string words_of(const Preparation& done) {
   return words + "\n";
 }
 
+const DataKind& kind_of(const RunConfig& config) { return *model::objective_for(config).data; }
+
+RunSets sets_of(const RunConfig& config) {
+  return sets_of_run(kind_of(config), setup::data_options(config), config.run.output + "/prepared");
+}
+
 /// Makes a set unless it is there. False if a signal came meanwhile.
 bool make_once(Context& context, const Planned& planned, const SetOrder& order, int64_t& found) {
   launch::Session& session = context.session;
@@ -100,12 +107,7 @@ DataOptions prepare_data(Context& context, const Planned& planned) {
   const RunConfig& config = planned.config;
   context.enter(launch::Milestone::data);
   RunSets sets;
-  context.session.on_every_rank([&] {
-    planned.settings.locate([&] {
-      sets = sets_of_run(*model::objective_for(config).data, setup::data_options(config),
-                         config.run.output + "/prepared");
-    });
-  });
+  context.session.on_every_rank([&] { planned.settings.locate([&] { sets = sets_of(config); }); });
   int64_t found = 0;
   for (const SetOrder& order : sets.orders)
     if (!make_once(context, planned, order, found)) break;
@@ -114,6 +116,15 @@ DataOptions prepare_data(Context& context, const Planned& planned) {
                      config.run.output, "/prepared\n"));
   }
   return sets.options;
+}
+
+DataSets open_as_run(const RunConfig& config) {
+  const RunSets sets = sets_of(config);
+  const auto is_whole = [](const SetOrder& order) {
+    return SetMaker(order).state() == SetState::whole;
+  };
+  const bool are_whole = std::ranges::all_of(sets.orders, is_whole);
+  return kind_of(config).open(are_whole ? sets.options : setup::data_options(config));
 }
 
 }  // namespace zero::train

@@ -113,7 +113,7 @@ class Trainer {
 
   Parts parts_;
   BatchLoader loader_;
-  ReadAhead ahead_;
+  StepLoader rows_;
   std::optional<Evaluator> evaluator_;  ///< empty without validation data
   std::optional<StepRecord> pending_;   ///< gradients await the next decision
   Clock::time_point begun_{};           ///< start of the pending attempt

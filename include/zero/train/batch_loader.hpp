@@ -2,11 +2,11 @@
 
 #include <cstdint>
 #include <memory>
-#include <thread>
 
 #include "zero/config/schedule.hpp"
 #include "zero/io/data/dataset.hpp"
 #include "zero/state/engine.hpp"
+#include "zero/train/read_ahead.hpp"
 
 namespace zero::train {
 
@@ -35,36 +35,30 @@ struct BatchLoader {
   void load(state::Engine& engine, int rank, int64_t step) const;
 };
 
-/// A loader that reads the rows of the next step on a thread of its own, while a step computes. It
-/// takes the memory of a step's rows once. A step allocates nothing.
-class ReadAhead {
+/// A loader of the rows of steps, which it reads while the step before computes. Takes the memory
+/// of a step's rows once. A step allocates nothing.
+class StepLoader {
  public:
   /// REQUIRES: `loader` and `engine` outlive it.
-  ReadAhead(const BatchLoader& loader, state::Engine& engine, int rank);
-  /// Blocks until a read that has begun ends.
-  ~ReadAhead();
-  ReadAhead(const ReadAhead&) = delete;
-  ReadAhead& operator=(const ReadAhead&) = delete;
+  StepLoader(const BatchLoader& loader, state::Engine& engine, int rank);
+  ~StepLoader();
 
   /// Loads the rows of a step into the plan's training graph. Blocks until they are read, and reads
-  /// them itself if they are not those that begin() was given. Throws what reading throws.
+  /// them itself if they are not those of begin(). Throws what reading throws.
   void load(int64_t step);
-  /// Starts to read the rows of a step. Its errors come from load(). REQUIRES: a load() came since
-  /// the last begin().
-  void begin(int64_t step);
+  /// Begins to read the rows of a step for the next load().
+  void begin(int64_t step) { ahead_.begin(step); }
 
  private:
-  struct State;
+  struct Room;
 
-  void work();
   void read(int64_t step);
-  bool wait_for(int64_t step);
 
   const BatchLoader& loader_;
   state::Engine& engine_;
   int rank_;
-  std::unique_ptr<State> state_;
-  std::thread thread_;
+  std::unique_ptr<Room> room_;
+  ReadAhead ahead_;  ///< ends first
 };
 
 }  // namespace zero::train
