@@ -1,6 +1,6 @@
 # What must be there (MPI, Kokkos, threads, HDF5, xxHash, OpenSSL), what may be (oneDNN, liburing,
-# hwloc, SentencePiece, zstd, Arrow). A missing optional part costs one line here and a plain twin file,
-# never the build.
+# hwloc, SentencePiece, zstd, Arrow). A missing optional part costs one line here and a plain twin
+# file, never the build.
 
 include(CheckCXXSourceCompiles)
 find_package(Threads REQUIRED)

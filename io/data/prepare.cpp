@@ -19,7 +19,7 @@
 #include "io/data/field_file.hpp"
 #include "io/data/parquet_file.hpp"
 #include "io/data/prepared_documents.hpp"
-#include "io/data/text_stretch.hpp"
+#include "io/data/set_stretches.hpp"
 #include "io/data/zstd_file.hpp"
 #include "zero/base/path.hpp"
 #include "zero/io/files/lock_file.hpp"
@@ -31,12 +31,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int64_t kMostParts = 250;             // of a file, each an open file of a run
-constexpr int64_t kCutRoom = int64_t(1) << 20;  // bytes in which a text has a cut
 constexpr int64_t kMostSource = 1 << 12;        // bytes of the file that describes the files
 constexpr const char* kUnpacked = "unpacked-";  // begins the names of unpacked files
 constexpr const char* kNeedsSpace = "make room, or unpack the file elsewhere";
-constexpr const char* kAdvice = "write the path of a text, or of a token file made of it";
 
 uint64_t hash_of(std::string_view words) {
   return number_of(xxh3_of(std::as_bytes(std::span(words))));
@@ -64,15 +61,6 @@ uint64_t stamp_of(const std::string& path) {
 
 bool is_packed(const std::string& path) { return path.ends_with(".zst"); }
 
-/// Records of a file that make a part: bytes of a text or of JSON lines, records of a table, or row
-/// groups of Parquet.
-struct Stretch {
-  const RawFile* file;
-  int64_t begin = 0, end = 0;
-  bool is_last = false;
-  std::shared_ptr<const DocumentFile> table = nullptr;
-};
-
 }  // namespace
 
 struct SetMaker::State {
@@ -90,9 +78,6 @@ struct SetMaker::State {
   void take_users_folder() const;
   void take_runs_folder() const;
   void unpack(const RawFile& file) const;
-  void add_stretches(const RawFile& file);
-  void add_groups(const RawFile& file, int64_t part_bytes);
-  std::unique_ptr<DocumentSource> open(const Stretch& stretch, int64_t lines_before) const;
   bool make(size_t number) const;
   bool make(size_t number, int64_t lines_before) const;
   bool has_texts(const RawFile& file) const;
@@ -169,60 +154,6 @@ void SetMaker::State::unpack(const RawFile& file) const {
   out.publish();
 }
 
-void SetMaker::State::add_stretches(const RawFile& file) {
-  const std::string path = readable(file);
-  const int64_t bytes = InputFile(path).bytes();
-  const int64_t part = std::max(order.part_bytes, bytes / kMostParts + 1);
-  if (names_parquet(path)) return add_groups(file, part);
-  std::shared_ptr<const DocumentFile> table;
-  int64_t step = part, size = bytes;
-  if (!file.is_text && !names_json(file.path)) {
-    table = open_document_file(path, rules->fields);
-    size = table->documents();
-    step = std::max<int64_t>(part / std::max<int64_t>(bytes / size, 1), 1);
-  }
-  for (int64_t begin = 0; begin < size; begin += step) {
-    stretches.push_back({.file = &file,
-                         .begin = begin,
-                         .end = std::min(size, begin + step),
-                         .is_last = begin + step >= size,
-                         .table = table});
-  }
-}
-
-void SetMaker::State::add_groups(const RawFile& file, int64_t part_bytes) {
-  const std::vector<int64_t> groups = parquet_group_bytes(file.path);
-  int64_t bytes = 0, begin = 0;
-  for (size_t i = 0; i < groups.size(); ++i) {
-    bytes += groups[i];
-    if (bytes < part_bytes && i + 1 < groups.size()) continue;
-    stretches.push_back({.file = &file, .begin = begin, .end = int64_t(i) + 1});
-    begin = int64_t(i) + 1;
-    bytes = 0;
-  }
-}
-
-std::unique_ptr<DocumentSource> SetMaker::State::open(const Stretch& stretch,
-                                                      int64_t lines_before) const {
-  const std::string path = readable(*stretch.file);
-  if (stretch.file->is_text) {
-    const DataFile file(path, kAdvice);
-    const auto cut = [&](int64_t from) {
-      return from == 0 ? 0 : next_text_cut(file, *tokenizer, from, kCutRoom);
-    };
-    return std::make_unique<TextStretch>(file, tokenizer, cut(stretch.begin), cut(stretch.end));
-  }
-  if (stretch.table) return encoded_documents(stretch.table, *rules, tokenizer);
-  if (names_parquet(path)) {
-    const GroupRange groups{.begin = int(stretch.begin), .end = int(stretch.end)};
-    return encoded_documents(open_parquet_documents(path, rules->fields, groups), *rules,
-                             tokenizer);
-  }
-  LineRange range{.begin = stretch.begin, .lines_before = lines_before, .name = stretch.file->path};
-  if (!stretch.is_last) range.end = stretch.end;
-  return encoded_documents(open_document_lines(path, rules->fields, range), *rules, tokenizer);
-}
-
 /// Makes a part. Returns true if it was there. Counts the lines in front of the stretch only if one
 /// of its own is damaged.
 bool SetMaker::State::make(size_t number) const {
@@ -230,9 +161,9 @@ bool SetMaker::State::make(size_t number) const {
   try {
     return make(number, 0);
   } catch (const Error& error) {
-    const bool are_lines = names_json(stretch.file->path) && !stretch.file->is_text;
-    if (error.exit() != Exit::kInput || !are_lines || stretch.begin == 0) throw;
-    make(number, lines_before(readable(*stretch.file), stretch.begin - 1) + 1);
+    if (error.exit() != Exit::kInput || stretch.unit != Stretch::Unit::lines || stretch.begin == 0)
+      throw;
+    make(number, lines_before(stretch.path, stretch.begin - 1) + 1);
     throw;
   }
 }
@@ -240,7 +171,7 @@ bool SetMaker::State::make(size_t number) const {
 bool SetMaker::State::make(size_t number, int64_t lines_before) const {
   const Stretch& stretch = stretches[number];
   const std::string path = prepared_part(order.folder, int64_t(number));
-  const auto source = open(stretch, lines_before);
+  const auto source = open_stretch(stretch, {rules ? &*rules : nullptr, tokenizer}, lines_before);
   const int64_t first = stretch.table ? stretch.begin : 0;
   const int64_t count = stretch.table ? stretch.end - stretch.begin : source->items();
   const std::string place = stretch.table ? text(' ', first, ' ', count) : "";
@@ -327,7 +258,11 @@ void SetMaker::unpack(const SetShare& share) {
 
 int64_t SetMaker::make(const SetShare& share) {
   state_->stretches.clear();
-  for (const RawFile& file : state_->order.files) state_->add_stretches(file);
+  const DocumentRules* const rules = state_->rules ? &*state_->rules : nullptr;
+  for (const RawFile& file : state_->order.files) {
+    add_stretches(file, state_->readable(file), {rules, state_->tokenizer},
+                  state_->order.part_bytes, state_->stretches);
+  }
   const size_t parts = state_->stretches.size();
   std::atomic<size_t> next = size_t(share.rank);
   std::atomic<int64_t> kept = 0;

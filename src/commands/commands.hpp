@@ -100,13 +100,9 @@ int plan(const CommandLine& line);
 /// Shows the data of an input file for --ranks ranks: files, formats, counts and the fingerprint.
 /// --steps adds the samples of those steps, read as the trainer reads them. --decode adds their
 /// text. --json prints one object of the counts or, with --steps, one a sample with all its tokens.
+/// --prepare writes the documents of data.train as a prepared set instead.
 /// Needs no peers. Throws Error(kInput) for damaged data, as training would.
 int data(const CommandLine& line);
-
-/// Writes the documents of data.train as a prepared set, with the ranks that the launcher started.
-/// Their number changes no byte. Goes on in a folder that killed ranks left. Throws Error(kUsage)
-/// and Error(kInput) as SetMaker, or launch::Ended if a failure was printed already.
-int prepare(const CommandLine& line, int& argc, char**& argv);
 
 /// Examines all that training needs outside of the program, on every rank that the launcher
 /// started. Rank 0 prints one table (with --json, one object): good findings, costs of speed or

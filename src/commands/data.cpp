@@ -13,9 +13,9 @@
 #include "zero/io/text/tokenizer.hpp"
 #include "zero/save/checkpointer.hpp"
 #include "zero/save/stored_checkpoints.hpp"
+#include "zero/setup/prepare_data.hpp"
 #include "zero/train/banner.hpp"
 #include "zero/train/batch_loader.hpp"
-#include "zero/train/prepare_data.hpp"
 
 namespace zero::commands {
 namespace {
@@ -118,7 +118,7 @@ View::View(const CommandLine& line) : line_(line) {
   std::string warning;
   input.locate([&] {
     batch_ = resolve_batch(config_, line.ranks);
-    data_ = train::open_as_run(config_);
+    data_ = setup::open_as_run(config_);
     setup::order_by_length(config_, batch_, data_);
     warning = resolve_steps(config_, train().samples(), batch_.train, done_);
   });

@@ -17,9 +17,9 @@
 #include "zero/launch/session.hpp"
 #include "zero/model/objective.hpp"
 #include "zero/setup/build.hpp"
+#include "zero/setup/prepare_data.hpp"
 #include "zero/stored/stored_model.hpp"
 #include "zero/train/evaluator.hpp"
-#include "zero/train/prepare_data.hpp"
 
 namespace zero::commands {
 namespace {
@@ -240,7 +240,7 @@ int eval(const CommandLine& line, int& argc, char**& argv) {
         .ranks = session.ranks(), .threads = session.threads(), .gpus = drives_devices()};
     place(session, world, line, model);
     session.on_every_rank([&] {
-      model.data = train::open_as_run(model.config);
+      model.data = setup::open_as_run(model.config);
       require_classes(model);
       setup::group_samples(model.config, world, model.build, model.data);
     });

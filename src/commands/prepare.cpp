@@ -1,3 +1,5 @@
+#include "src/commands/prepare.hpp"
+
 #include "zero/io/data/prepare.hpp"
 
 #include <cstdio>
@@ -8,7 +10,7 @@
 #include "zero/base/text.hpp"
 #include "zero/launch/session.hpp"
 #include "zero/setup/build.hpp"
-#include "zero/train/prepare_data.hpp"
+#include "zero/setup/prepare_data.hpp"
 
 namespace zero::commands {
 namespace {
@@ -53,7 +55,7 @@ int prepare(const CommandLine& line, int& argc, char**& argv) {
             SetOrder{.options = options, .folder = line.prepare, .files = files_of_set(options)});
       });
     });
-    const std::optional<Preparation> done = train::make_set(session, *maker);
+    const std::optional<Preparation> done = setup::make_set(session, *maker);
     session.on_every_rank([&] {
       if (!session.is_first() || !done) return;
       tell(line, *done);

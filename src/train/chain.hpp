@@ -82,13 +82,9 @@ struct Planned {
   void place(const setup::World& world, const plan::Machine& machine);
 };
 
-/// Makes prepared sets of raw files above 64 MiB, unless they are there, and says so. Returns
-/// options by which the run reads them. Returns early if a signal has asked a rank to end.
-DataOptions prepare_data(Context& context, const Planned& planned);
-
 /// 4. The samples, checked to be alike on every rank, and the plan with forms and steps for them.
 struct Sized : Planned {
-  /// `read_by` is as prepare_data() returned it.
+  /// `read_by` is as setup::prepare_data() returned it.
   Sized(Context& context, Planned planned, DataOptions read_by);
 
   /// Throws Ended, kInput, if files were written to or replaced by other data, because a checkpoint

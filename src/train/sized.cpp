@@ -29,7 +29,6 @@ std::string fingerprint_now(const DataKind& kind, const DataOptions& read_by) {
 
 Sized::Sized(Context& context, Planned planned, DataOptions options)
     : Planned(std::move(planned)), read_by(std::move(options)) {
-  context.enter(launch::Milestone::data);
   const DataKind& kind = kind_of(config);
   watch.emplace(kind.files(read_by));
   launch::Session& session = context.session;

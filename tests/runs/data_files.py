@@ -86,7 +86,7 @@ def keeps_shares(program):
     for i, (name, (weight, count)) in enumerate(weights.items()):
         own = [row for row in rows if begins[i] <= row < begins[i + 1]]
         share = len(own) / len(rows)
-        check(abs(share - weight / 10) <= 0.001 * weight / 10, f"part {name} has a share of {share}")
+        check(abs(share - weight / 10) <= 0.001 * weight / 10, f"{name} has a share of {share}")
         times = collections.Counter(own).values()
         check(len(times) == count and max(times) - min(times) <= 1,
               f"{len(times)} of {count} rows of {name} come {min(times)} to {max(times)} times")
@@ -119,7 +119,7 @@ def kill_when(program, line, is_time):
 
 
 def moments(folder):
-    """Conditions on a set in the making: nothing yet, a part begun, parts there, all but the list."""
+    """Conditions on a set in the making, from nothing to all but its list."""
     def has(count):
         return len(list(folder.glob("0000[0-9]"))) >= count
     return {"its folder": folder.exists,
@@ -143,7 +143,8 @@ def survives_kills(program):
     for name, is_time in moments(folder).items():
         ranks = 1 + 2 * (kills % 2)
         line = program.launch_line(ranks) if ranks > 1 else [str(program.zeroapp)]
-        killed = kill_when(program, [*line, "data", "files.toml", "--prepare", folder.name], is_time)
+        line += ["data", "files.toml", "--prepare", folder.name]
+        killed = kill_when(program, line, is_time)
         check(killed and not (folder / "list").exists(), f"killed at {name}, there is no set")
         refused = program.alone("data", "files.toml", f"data.train={folder.name}")
         check_refused(refused, 3, "is no whole prepared set")

@@ -5,8 +5,8 @@
 
 #include "zero/config/schedule.hpp"
 #include "zero/io/data/dataset.hpp"
+#include "zero/run/read_ahead.hpp"
 #include "zero/state/engine.hpp"
-#include "zero/train/read_ahead.hpp"
 
 namespace zero::train {
 
@@ -58,7 +58,7 @@ class StepLoader {
   state::Engine& engine_;
   int rank_;
   std::unique_ptr<Room> room_;
-  ReadAhead ahead_;  ///< ends first
+  run::ReadAhead ahead_;  ///< ends first
 };
 
 }  // namespace zero::train

@@ -1,5 +1,5 @@
 // Ranks: 1
-#include "zero/train/read_ahead.hpp"
+#include "zero/run/read_ahead.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <vector>
 
-namespace zero::train {
+namespace zero::run {
 namespace {
 
 TEST(ReadAhead, ReadsForAStepOnAThreadOfItsOwn) {
@@ -57,4 +57,4 @@ TEST(ReadAhead, ThrowsAsReadingDoesWhereTheStepIsUsed) {
 }
 
 }  // namespace
-}  // namespace zero::train
+}  // namespace zero::run

@@ -1,15 +1,14 @@
-#include "zero/train/prepare_data.hpp"
+#include "zero/setup/prepare_data.hpp"
 
 #include <algorithm>
 #include <utility>
 
-#include "src/train/chain.hpp"
 #include "zero/base/text.hpp"
 #include "zero/launch/stop.hpp"
 #include "zero/model/objective.hpp"
 #include "zero/setup/build.hpp"
 
-namespace zero::train {
+namespace zero::setup {
 namespace {
 
 bool is_over() { return launch::StopSignal::received() != 0; }
@@ -59,24 +58,24 @@ std::string words_of(const Preparation& done) {
 const DataKind& kind_of(const RunConfig& config) { return *model::objective_for(config).data; }
 
 RunSets sets_of(const RunConfig& config) {
-  return sets_of_run(kind_of(config), setup::data_options(config), config.run.output + "/prepared");
+  return sets_of_run(kind_of(config), data_options(config), config.run.output + "/prepared");
 }
 
 /// Makes a set unless it is there. False if a signal came meanwhile.
-bool make_once(Context& context, const Planned& planned, const SetOrder& order, int64_t& found) {
-  launch::Session& session = context.session;
+bool make_once(launch::Session& session, const DataOrder& data, const SetOrder& order,
+               int64_t& found) {
   std::unique_ptr<SetMaker> maker;
   SetState state = SetState::missing;
   session.on_every_rank([&] {
-    planned.settings.locate([&] { maker = std::make_unique<SetMaker>(order); });
+    data.settings.locate([&] { maker = std::make_unique<SetMaker>(order); });
     if (session.is_first()) state = maker->state();
   });
   state = SetState(session.peers().largest(session.is_first() ? int64_t(state) : 0));
   found += state == SetState::whole;
   if (state == SetState::whole) return true;
-  context.say(words_of(state, order));
+  data.say(words_of(state, order));
   const std::optional<Preparation> done = make_set(session, *maker);
-  if (done) context.say(words_of(*done));
+  if (done) data.say(words_of(*done));
   return done.has_value();
 }
 
@@ -103,17 +102,15 @@ std::optional<Preparation> make_set(launch::Session& session, SetMaker& maker) {
   return done;
 }
 
-DataOptions prepare_data(Context& context, const Planned& planned) {
-  const RunConfig& config = planned.config;
-  context.enter(launch::Milestone::data);
+DataOptions prepare_data(launch::Session& session, const DataOrder& data) {
   RunSets sets;
-  context.session.on_every_rank([&] { planned.settings.locate([&] { sets = sets_of(config); }); });
+  session.on_every_rank([&] { data.settings.locate([&] { sets = sets_of(data.config); }); });
   int64_t found = 0;
   for (const SetOrder& order : sets.orders)
-    if (!make_once(context, planned, order, found)) break;
+    if (!make_once(session, data, order, found)) break;
   if (found > 0) {
-    context.say(text("data        ", counted(found, "prepared set"), " of an earlier launch in ",
-                     config.run.output, "/prepared\n"));
+    data.say(text("data        ", counted(found, "prepared set"), " of an earlier launch in ",
+                  data.config.run.output, "/prepared\n"));
   }
   return sets.options;
 }
@@ -124,7 +121,7 @@ DataSets open_as_run(const RunConfig& config) {
     return SetMaker(order).state() == SetState::whole;
   };
   const bool are_whole = std::ranges::all_of(sets.orders, is_whole);
-  return kind_of(config).open(are_whole ? sets.options : setup::data_options(config));
+  return are_whole ? kind_of(config).open(sets.options) : open_data(config);
 }
 
-}  // namespace zero::train
+}  // namespace zero::setup

@@ -1,8 +1,8 @@
-#include "zero/train/read_ahead.hpp"
+#include "zero/run/read_ahead.hpp"
 
 #include <utility>
 
-namespace zero::train {
+namespace zero::run {
 
 ReadAhead::~ReadAhead() {
   if (!thread_.joinable()) return;
@@ -53,4 +53,4 @@ void ReadAhead::work() {
   }
 }
 
-}  // namespace zero::train
+}  // namespace zero::run

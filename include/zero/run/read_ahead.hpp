@@ -8,7 +8,7 @@
 #include <thread>
 #include <utility>
 
-namespace zero::train {
+namespace zero::run {
 
 /// A thread that reads for the next step while this one computes.
 class ReadAhead {
@@ -39,4 +39,4 @@ class ReadAhead {
   std::thread thread_;
 };
 
-}  // namespace zero::train
+}  // namespace zero::run
