@@ -1,6 +1,6 @@
 # What must be there (MPI, Kokkos, threads, HDF5, xxHash, OpenSSL), what may be (oneDNN, liburing,
-# hwloc, SentencePiece, zstd). A missing optional part costs one line here and a plain twin file,
-# never the build.
+# hwloc, SentencePiece, zstd, Arrow). A missing optional part costs one line here and a plain twin
+# file, never the build.
 
 include(CheckCXXSourceCompiles)
 find_package(Threads REQUIRED)
@@ -108,3 +108,20 @@ zero_find_part(SENTENCEPIECE "libsentencepiece.a;sentencepiece" sentencepiece_pr
                "SentencePiece not found (Debian: libsentencepiece-dev): no spiece.model is read")
 zero_find_part(ZSTD "libzstd.a;zstd" zstd.h
                "zstd not found (Debian: libzstd-dev): no .jsonl.zst is read")
+
+# Debian has no Arrow. The Python package pyarrow holds its libraries and headers.
+if(NOT DEFINED ZERO_PYARROW AND Python3_FOUND)
+  execute_process(COMMAND ${Python3_EXECUTABLE} -c "import pyarrow; print(pyarrow.__path__[0])"
+                  OUTPUT_VARIABLE folder OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+  set(ZERO_PYARROW "${folder}" CACHE PATH "Folder of the Python package pyarrow; OFF: none")
+endif()
+file(GLOB ZERO_PARQUET_LIBRARY ${ZERO_PYARROW}/libparquet.so.* ${ZERO_PYARROW}/libarrow.so.*)
+set(ZERO_PARQUET_INCLUDE ${ZERO_PYARROW}/include)
+list(LENGTH ZERO_PARQUET_LIBRARY parts)
+if(ZERO_PYARROW AND parts EQUAL 2 AND EXISTS ${ZERO_PARQUET_INCLUDE}/parquet/arrow/reader.h)
+  set(ZERO_PARQUET ON)
+else()
+  set(ZERO_PARQUET OFF)
+  set(ZERO_PARQUET_LIBRARY "")
+  message(STATUS "Arrow not found (pip install pyarrow; cmake -DZERO_PYARROW=FOLDER): no Parquet")
+endif()

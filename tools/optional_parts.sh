@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # What a missing optional part costs: one line while configuring, and speed. Builds without oneDNN,
-# liburing, hwloc and SentencePiece, and for a debugger, and runs the tests of what these choose.
+# liburing, hwloc, SentencePiece and Arrow, and for a debugger, and runs the tests of what these
+# choose.
 # usage: tools/optional_parts.sh
 set -euo pipefail
 # shellcheck source=tools/common.sh
 . "$(dirname "$0")/common.sh"
 
 tests='^(device/near_cores|kernels/(product|attention|classifier)|run/executor|support/naive'
-tests+='|io/(aio|tiers)/.*|io/text/.*tokenizer)\.np'
+tests+='|io/(aio|tiers)/.*|io/text/.*tokenizer|io/data/parquet_file)\.np'
 
 # build_and_test FOLDER CMAKE-ARGUMENTS...
 build_and_test() {
@@ -21,10 +22,10 @@ build_and_test() {
 
 use_ccache
 use_ninja
-phase "without oneDNN, liburing, hwloc and SentencePiece"
+phase "without oneDNN, liburing, hwloc, SentencePiece and Arrow"
 build_and_test plain -DZERO_DNNL_LIBRARY=OFF -DZERO_URING_LIBRARY=OFF -DZERO_HWLOC_LIBRARY=OFF \
-  -DZERO_SENTENCEPIECE_LIBRARY=OFF
-for part in oneDNN liburing hwloc SentencePiece; do
+  -DZERO_SENTENCEPIECE_LIBRARY=OFF -DZERO_PYARROW=OFF
+for part in oneDNN liburing hwloc SentencePiece Arrow; do
   lines=$(grep -c "$part not found" "$root/build/plain/configure.log" || true)
   [ "$lines" -eq 1 ] || fail 1 "$lines lines, and not one, say that $part is missing"
 done

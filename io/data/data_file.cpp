@@ -21,8 +21,11 @@ constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 /// A scanner of a text, byte by byte, that finds the ends of lines and records.
 class Scanner {
  public:
-  Scanner(const std::string& path, RecordEnd end)
-      : path_(path), knows_quotes_(end == RecordEnd::quoted_line) {}
+  Scanner(const std::string& path, RecordEnd end, int64_t lines_before)
+      : path_(path),
+        knows_quotes_(end == RecordEnd::quoted_line),
+        line_(lines_before + 1),
+        first_line_(line_) {}
 
   /// True if a record ends with this byte.
   bool ends_record(uint8_t byte) {
@@ -55,7 +58,7 @@ class Scanner {
   const std::string& path_;
   bool knows_quotes_, in_quotes_ = false;
   Utf8Checker utf8_;
-  int64_t line_ = 1, first_line_ = 1, bytes_ = 0;  // lines and bytes of the record
+  int64_t line_, first_line_, bytes_ = 0;  // lines and bytes of the record
 };
 
 }  // namespace
@@ -79,6 +82,19 @@ void DataFile::copy_of_content(int64_t offset, std::span<uint8_t> out) const {
   std::copy_n(content_->begin() + offset, out.size(), out.begin());
 }
 
+int64_t lines_before(const std::string& path, int64_t offset) {
+  const InputFile file(path);
+  std::vector<char> room(size_t(std::min(kPieceBytes, file.bytes())));
+  int64_t lines = 0;
+  for (int64_t at = 0; at < offset; at += int64_t(room.size())) {
+    const auto piece =
+        std::span(room).first(size_t(std::min<int64_t>(int64_t(room.size()), offset - at)));
+    file.read(at, std::as_writable_bytes(piece));
+    lines += std::ranges::count(piece, '\n');
+  }
+  return lines;
+}
+
 uint64_t number_of(const Xxh3Digest& digest) {
   uint64_t number = 0;
   for (size_t i = 0; i < sizeof number; ++i) number = number << 8 | digest[i];
@@ -86,11 +102,31 @@ uint64_t number_of(const Xxh3Digest& digest) {
 }
 
 RecordFile::RecordFile(const std::string& path, std::string advice, RecordEnd end)
-    : file_(DataFile::unpacked(path, std::move(advice))) {
+    : RecordFile(path, std::move(advice), end, {}) {}
+
+RecordFile::RecordFile(const std::string& path, std::string advice, const LineRange& range)
+    : RecordFile(path, std::move(advice), RecordEnd::line, range) {}
+
+RecordFile::RecordFile(const std::string& path, std::string advice, RecordEnd end,
+                       const LineRange& range)
+    : file_(DataFile::unpacked(path, std::move(advice))), range_(range) {
   file_.require_records();
   find_records(end);
   blank_at_end_ =
       begins_.end() - 1 - std::lower_bound(begins_.begin(), begins_.end() - 1, end_of_text(end));
+}
+
+/// Returns the offset of the first line of the range, or the file's size.
+int64_t RecordFile::first_line_begin() const {
+  if (range_.begin == 0) return 0;
+  std::string room(size_t(std::min(kPieceBytes, file_.bytes())), '\0');
+  for (int64_t at = range_.begin - 1; at < file_.bytes(); at += int64_t(room.size())) {
+    room.resize(size_t(std::min<int64_t>(int64_t(room.size()), file_.bytes() - at)));
+    file_.read(at, {reinterpret_cast<uint8_t*>(room.data()), room.size()});
+    const size_t end = room.find('\n');
+    if (end != room.npos) return at + int64_t(end) + 1;
+  }
+  return file_.bytes();
 }
 
 /// Returns the offset after the last byte that is not blank.
@@ -109,27 +145,31 @@ int64_t RecordFile::end_of_text(RecordEnd end) const {
 
 void RecordFile::find_records(RecordEnd end) {
   std::vector<uint8_t> room(size_t(std::min(kPieceBytes, file_.bytes())));
-  Scanner scanner(path(), end);
+  Scanner scanner(path(), end, range_.lines_before);
   Xxh3 hash;
-  begins_ = {0};
+  const int64_t begin = first_line_begin();
+  begins_ = {begin};
   const bool has_lines = end == RecordEnd::quoted_line;
   if (has_lines) lines_ = {1};
-  for (int64_t at = 0; at < file_.bytes(); at += int64_t(room.size())) {
+  for (int64_t at = begin; at < file_.bytes() && begins_.back() < range_.end;
+       at += int64_t(room.size())) {
     const auto piece =
         std::span(room).first(size_t(std::min<int64_t>(int64_t(room.size()), file_.bytes() - at)));
     file_.read(at, piece);
-    hash.add(std::as_bytes(piece));
     const std::string_view front(reinterpret_cast<const char*>(piece.data()), piece.size());
     if (at == 0 && front.starts_with(kByteOrderMark)) begins_[0] = int64_t(kByteOrderMark.size());
-    for (size_t i = 0; i < piece.size(); ++i) {
-      if (!scanner.ends_record(piece[i])) continue;
-      begins_.push_back(at + int64_t(i) + 1);
+    size_t i = 0;
+    while (i < piece.size() && begins_.back() < range_.end) {
+      if (!scanner.ends_record(piece[i++])) continue;
+      begins_.push_back(at + int64_t(i));
       if (has_lines) lines_.push_back(scanner.line());
     }
+    hash.add(std::as_bytes(piece.first(i)));
   }
   scanner.finish();
-  if (begins_.back() < file_.bytes()) begins_.push_back(file_.bytes());
-  if (records() == 0) refuse(Exit::kInput, path(), ": holds a byte order mark and no record");
+  if (begins_.back() < std::min(range_.end, file_.bytes())) begins_.push_back(file_.bytes());
+  if (records() == 0 && range_.begin == 0)
+    refuse(Exit::kInput, path(), ": holds a byte order mark and no record");
   fingerprint_ = number_of(hash.digest());
 }
 
@@ -145,7 +185,8 @@ std::string_view RecordFile::read(int64_t record, std::string& room) const {
 }
 
 std::string RecordFile::place(int64_t record) const {
-  return text(path(), ": line ", lines_.empty() ? record + 1 : lines_[size_t(record)]);
+  const int64_t line = lines_.empty() ? range_.lines_before + record + 1 : lines_[size_t(record)];
+  return text(path(), ": line ", line);
 }
 
 }  // namespace zero

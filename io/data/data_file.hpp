@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -73,10 +74,10 @@ class DataFile {
   std::optional<std::string> content_ = {};  ///< of a file that was unpacked
 };
 
-/// A check of a file's UTF-8 from its first byte on, over several pieces.
+/// A check of a file's UTF-8 from byte `first` on, over several pieces.
 class TextCheck {
  public:
-  explicit TextCheck(const DataFile& file) : file_(file) {}
+  explicit TextCheck(const DataFile& file, int64_t first = 0) : file_(file), seen_(first) {}
 
   /// Throws Error(kInput) at an invalid character.
   void add(std::span<const uint8_t> bytes) {
@@ -99,7 +100,7 @@ class TextCheck {
 
   const DataFile& file_;
   Utf8Checker utf8_;
-  int64_t seen_ = 0;
+  int64_t seen_;
 };
 
 /// The end of a record of a text.
@@ -107,6 +108,15 @@ enum class RecordEnd {
   line,         ///< end of a line; tabs are blanks
   quoted_line,  ///< end of a line, unless between two double quotes
   tabbed_line,  ///< end of a line whose fields tabs separate
+};
+
+/// A part of a text of lines: those whose first bytes are in [begin, end).
+struct LineRange {
+  int64_t begin = 0, end = std::numeric_limits<int64_t>::max();
+  int64_t lines_before = 0;  ///< lines in front of `begin`, for messages
+  std::string name = {};     ///< path of the file for messages; "": its own
+
+  bool is_whole() const { return begin == 0 && end == std::numeric_limits<int64_t>::max(); }
 };
 
 /// A UTF-8 text of records, mostly one a line. Keeps the start of each, 8 bytes a record, and
@@ -119,8 +129,12 @@ class RecordFile {
   /// Reads the whole file. Throws Error(kInput) naming file and line if it is not UTF-8 or a record
   /// has more than kMostBytes. Throws as DataFile if it cannot be opened.
   RecordFile(const std::string& path, std::string advice, RecordEnd end);
+  /// Reads the lines of a range, which may have none.
+  RecordFile(const std::string& path, std::string advice, const LineRange& range);
 
-  const std::string& path() const { return file_.path(); }
+  const std::string& path() const { return range_.name.empty() ? file_.path() : range_.name; }
+  /// True if the file is read from its first line to its last.
+  bool is_whole() const { return range_.is_whole(); }
   int64_t records() const { return int64_t(begins_.size()) - 1; }
   /// Returns the count of last records that are blank.
   int64_t blank_at_end() const { return blank_at_end_; }
@@ -142,15 +156,22 @@ class RecordFile {
   uint64_t fingerprint() const { return fingerprint_; }
 
  private:
+  RecordFile(const std::string& path, std::string advice, RecordEnd end, const LineRange& range);
+
+  int64_t first_line_begin() const;
   void find_records(RecordEnd end);
   int64_t end_of_text(RecordEnd end) const;
 
   DataFile file_;
+  LineRange range_;
   std::vector<int64_t> begins_;  ///< [records + 1] start of each; ends with the file's length
   std::vector<int64_t> lines_;   ///< [records] first line of each; empty if records are lines
   int64_t blank_at_end_ = 0;
   uint64_t fingerprint_ = 0;
 };
+
+/// Returns the count of ends of lines in front of an offset.
+int64_t lines_before(const std::string& path, int64_t offset);
 
 /// Returns the first 64 bits of a digest.
 uint64_t number_of(const Xxh3Digest& digest);

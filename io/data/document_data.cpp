@@ -7,6 +7,7 @@
 #include "io/data/field_file.hpp"
 #include "io/data/id_file.hpp"
 #include "io/data/mixed_samples.hpp"
+#include "io/data/parquet_file.hpp"
 #include "io/data/prepared_documents.hpp"
 #include "io/data/token_data.hpp"
 #include "io/data/two_texts.hpp"
@@ -20,7 +21,7 @@ namespace {
 constexpr const char *kTrain = "data.train", *kPacking = "data.packing";
 
 bool names_documents(const std::string& path) {
-  return names_fields(path) || names_prepared(path) || path.ends_with(".parquet");
+  return names_fields(path) || names_prepared(path) || names_parquet(path);
 }
 
 /// True if a file of records is read.

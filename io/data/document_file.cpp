@@ -8,6 +8,7 @@
 #include "io/data/data_file.hpp"
 #include "io/data/field_file.hpp"
 #include "io/data/id_lists.hpp"
+#include "io/data/parquet_file.hpp"
 #include "zero/base/path.hpp"
 #include "zero/base/text.hpp"
 
@@ -139,10 +140,9 @@ class FieldDocuments : public DocumentFile {
 /// A reader of documents that are ids already.
 class IdDocuments : public DocumentFile {
  public:
-  explicit IdDocuments(std::shared_ptr<const RecordFile> lines) : lines_(std::move(lines)) {
-    const std::string name = place(0);
-    has_labels_ = lists_of(0, name).has_labels();
-  }
+  /// `head` has the first line of the file.
+  IdDocuments(std::shared_ptr<const RecordFile> lines, const RecordFile& head)
+      : lines_(std::move(lines)), has_labels_(lists_of(head, 0, head.place(0)).has_labels()) {}
 
   DocumentForm form() const override { return DocumentForm::ids; }
   std::string format() const override { return "JSON lines of ids"; }
@@ -150,7 +150,7 @@ class IdDocuments : public DocumentFile {
   int64_t blank_lines() const override { return lines_->blank_at_end(); }
   Document read(int64_t document) const override {
     const std::string name = place(document);
-    IdLists lists = lists_of(document, name);
+    IdLists lists = lists_of(*lines_, document, name);
     if (lists.has_labels() != has_labels_) {
       refuse(Exit::kInput, name, has_labels_ ? ": has no" : ": has",
              " \"labels\", unlike the first ", "record of the file; write records of one form");
@@ -162,10 +162,10 @@ class IdDocuments : public DocumentFile {
 
  private:
   /// Reads a record. `name` must outlive the lists.
-  IdLists lists_of(int64_t document, const std::string& name) const {
+  static IdLists lists_of(const RecordFile& file, int64_t document, const std::string& name) {
     std::string room;
-    const std::string_view line = lines_->read(document, room);
-    require_object(*lines_, document, line);
+    const std::string_view line = file.read(document, room);
+    require_object(file, document, line);
     IdLists lists(name);
     read_json(line, name, kLineLimits, lists);
     lists.finish();
@@ -176,27 +176,46 @@ class IdDocuments : public DocumentFile {
   bool has_labels_ = false;
 };
 
-std::unique_ptr<DocumentFile> open_lines(const std::string& path, const DocumentFields& fields) {
-  const auto lines = std::make_shared<RecordFile>(path, kDocumentFileAdvice, RecordEnd::line);
-  if (lines->records() == lines->blank_at_end())
+/// Returns the file's first line, from which the form of all is read.
+std::shared_ptr<const RecordFile> head_of(const std::string& path, const LineRange& range) {
+  const LineRange first{.begin = 0, .end = 1, .name = range.name};
+  return std::make_shared<RecordFile>(path, kDocumentFileAdvice, first);
+}
+
+std::unique_ptr<DocumentFile> open_lines(const std::string& path, const DocumentFields& fields,
+                                         const LineRange& range) {
+  const auto lines = std::make_shared<RecordFile>(path, kDocumentFileAdvice, range);
+  if (range.is_whole() && lines->records() == lines->blank_at_end())
     lines->damaged(0, "holds blank lines alone; ", kDocumentFileAdvice);
+  const std::shared_ptr<const RecordFile> head = range.begin == 0 ? lines : head_of(path, range);
   std::string room;
-  const std::string_view line = lines->read(0, room);
-  require_object(*lines, 0, line);
+  const std::string_view line = head->read(0, room);
+  require_object(*head, 0, line);
   Names names;
-  read_json(line, lines->place(0), kLineLimits, names);
-  const DocumentForm form = FormChoice(names.all(), fields).form(lines->place(0));
-  if (form == DocumentForm::ids) return std::make_unique<IdDocuments>(lines);
+  read_json(line, head->place(0), kLineLimits, names);
+  const DocumentForm form = FormChoice(names.all(), fields).form(head->place(0));
+  if (form == DocumentForm::ids) return std::make_unique<IdDocuments>(lines, *head);
   return std::make_unique<FieldDocuments>(lines, fields, form);
 }
 
 }  // namespace
 
+DocumentForm form_of_documents(const std::vector<std::string>& names, const DocumentFields& fields,
+                               const std::string& place) {
+  return FormChoice(names, fields).form(place);
+}
+
+std::unique_ptr<DocumentFile> open_document_lines(const std::string& path,
+                                                  const DocumentFields& fields,
+                                                  const LineRange& range) {
+  return open_lines(path, fields, range);
+}
+
 std::unique_ptr<DocumentFile> open_document_file(const std::string& path,
                                                  const DocumentFields& fields) {
-  if (names_json(path)) return open_lines(path, fields);
+  if (names_json(path)) return open_lines(path, fields, {});
   if (names_fields(path)) return std::make_unique<FieldDocuments>(path, fields);
-  if (path.ends_with(".parquet")) require_records_kind("PAR1", path);
+  if (names_parquet(path)) return open_parquet_documents(path, fields, {});
   if (is_there(path)) require_records_kind(first_bytes(InputFile(path)), path);
   refuse(Exit::kInput, path, ": its name says no format of documents; ", kDocumentFileAdvice);
 }

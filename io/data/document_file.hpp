@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "io/data/data_file.hpp"
+
 namespace zero {
 
 enum class DocumentForm : uint8_t { text, completion, ids };
@@ -47,13 +49,24 @@ class DocumentFile {
   virtual uint64_t fingerprint() const = 0;
 };
 
+/// Returns the form of records with fields of these names. `place` is that of the names, for
+/// messages. Throws Error(kInput) for the fields of no form, and of several.
+DocumentForm form_of_documents(const std::vector<std::string>& names, const DocumentFields& fields,
+                               const std::string& place);
+
 /// Opens a file of documents. Throws Error(kInput) for an unknown name, and if the first record has
 /// the fields of no form or of several. Throws as open_field_file().
 std::unique_ptr<DocumentFile> open_document_file(const std::string& path,
                                                  const DocumentFields& fields);
 
+/// Opens a range of a file of JSON lines, whatever its name. The form is that of the file's first
+/// line. A range may have no documents. Throws as open_document_file().
+std::unique_ptr<DocumentFile> open_document_lines(const std::string& path,
+                                                  const DocumentFields& fields,
+                                                  const LineRange& range);
+
 /// The advice if a file of documents is missing or empty.
 inline constexpr const char* kDocumentFileAdvice =
-    "write the path of a file of documents: .jsonl, .csv or .tsv";
+    "write the path of a file of documents: .jsonl, .csv, .tsv or .parquet";
 
 }  // namespace zero

@@ -191,8 +191,9 @@ class JsonFields : public FieldFile {
   JsonFields(std::shared_ptr<const RecordFile> lines, const FieldChoice& choose,
              const FieldWords& words)
       : file_(std::move(lines)), words_(words) {
-    if (JsonFields::records() == 0) file_->damaged(0, "holds blank lines alone; ", words.advice);
-    fields_ = choose(names(), JsonFields::place(0));
+    const bool is_empty = JsonFields::records() == 0;
+    if (is_empty && file_->is_whole()) file_->damaged(0, "holds blank lines alone; ", words.advice);
+    fields_ = choose(is_empty ? std::vector<std::string>() : names(), JsonFields::place(0));
     // Read a single line at once: if it holds a list of all records, the user learns that first.
     if (JsonFields::records() == 1) JsonFields::read(0);
   }

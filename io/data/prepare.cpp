@@ -3,252 +3,352 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
-#include <cstring>
 #include <exception>
 #include <filesystem>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <utility>
 
 #include "io/data/data_file.hpp"
 #include "io/data/data_paths.hpp"
+#include "io/data/document_part.hpp"
+#include "io/data/field_file.hpp"
+#include "io/data/parquet_file.hpp"
 #include "io/data/prepared_documents.hpp"
+#include "io/data/set_stretches.hpp"
+#include "io/data/zstd_file.hpp"
 #include "zero/base/path.hpp"
 #include "zero/io/files/lock_file.hpp"
 #include "zero/io/files/output_file.hpp"
+#include "zero/io/files/own_file.hpp"
 
 namespace zero {
 namespace {
 
-constexpr int64_t kMostDocuments = 1 << 16;        // of a part
-constexpr int64_t kPartBytes = int64_t(64) << 20;  // of a part's texts, about
-constexpr int64_t kMostParts = 400;                // of a file, each an open file of a run
+namespace fs = std::filesystem;
 
-/// Documents of a file that make a part.
-struct Stretch {
-  std::shared_ptr<const DocumentFile> file;
-  int64_t first = 0, count = 0;
+constexpr int64_t kMostSource = 1 << 12;        // bytes of the file that describes the files
+constexpr const char* kUnpacked = "unpacked-";  // begins the names of unpacked files
+constexpr const char* kNeedsSpace = "make room, or unpack the file elsewhere";
+
+uint64_t hash_of(std::string_view words) {
+  return number_of(xxh3_of(std::as_bytes(std::span(words))));
+}
+
+std::string hex(uint64_t number) { return format("%016llx", (unsigned long long)number); }
+
+/// Returns a number for what a file holds now, by its size, its time and some of its bytes.
+uint64_t stamp_of(const std::string& path) {
+  constexpr int64_t kSamples = 64, kSampleBytes = 4096;
+  const InputFile file(path);
+  struct stat status {};
+  if (stat(path.c_str(), &status) != 0) refuse(Exit::kInput, path, ": ", path_advice(errno));
+  std::array<std::byte, kSampleBytes> room;
+  Xxh3 hash;
+  const int64_t step = std::max(file.bytes() / kSamples, kSampleBytes);
+  for (int64_t at = 0; at < file.bytes(); at += step) {
+    const auto sample = std::span(room).first(size_t(std::min(kSampleBytes, file.bytes() - at)));
+    file.read(at, sample);
+    hash.add(sample);
+  }
+  return hash_of(text(file.bytes(), ' ', status.st_mtim.tv_sec, ' ', status.st_mtim.tv_nsec, ' ',
+                      number_of(hash.digest())));
+}
+
+bool is_packed(const std::string& path) { return path.ends_with(".zst"); }
+
+}  // namespace
+
+struct SetMaker::State {
+  explicit State(SetOrder ordered)
+      : order(std::move(ordered)), tokenizer(open_tokenizer(order.options.data.tokenizer)) {
+    const auto is_text = [](const RawFile& file) { return file.is_text; };
+    if (!std::ranges::all_of(order.files, is_text))
+      rules = document_rules(order.options, *tokenizer);
+  }
+
+  bool is_wide() const { return order.options.vocab_size > 65536; }
+  std::string source_path() const { return order.folder + "/source"; }
+  std::string source_text() const;
+  std::string readable(const RawFile& file) const;
+  void take_users_folder() const;
+  void take_runs_folder() const;
+  void unpack(const RawFile& file) const;
+  bool make(size_t number) const;
+  bool make(size_t number, int64_t lines_before) const;
+  bool has_texts(const RawFile& file) const;
+  void clear(size_t parts) const;
+
+  SetOrder order;
+  std::shared_ptr<const Tokenizer> tokenizer;
+  std::optional<DocumentRules> rules;  ///< none for texts alone
+  LockFile lock;
+  std::vector<Stretch> stretches;
 };
 
-int64_t bytes_of_file(const std::string& path) { return InputFile(path).bytes(); }
-
-/// Cuts a file in stretches of some size of text.
-void add_stretches(const std::string& path, const std::shared_ptr<const DocumentFile>& file,
-                   std::vector<Stretch>& all) {
-  const int64_t documents = file->documents();
-  const int64_t mean = std::max<int64_t>(bytes_of_file(path) / documents, 1);
-  const int64_t by_bytes = std::clamp<int64_t>(kPartBytes / mean, 1, kMostDocuments);
-  const int64_t count = std::max(by_bytes, documents / kMostParts + 1);
-  for (int64_t first = 0; first < documents; first += count)
-    all.push_back({file, first, std::min(count, documents - first)});
-}
-
-template <class T>
-std::span<const std::byte> bytes_of(const std::vector<T>& values) {
-  return std::as_bytes(std::span(values));
-}
-
-uint64_t hash_of(std::span<const std::byte> bytes) { return number_of(xxh3_of(bytes)); }
-
-/// Returns ids and bits as a part holds them.
-std::vector<std::byte> body_of(const DocumentSource& source, int64_t tokens, int64_t id_bytes) {
-  constexpr int64_t kBits = 64;
-  std::vector<int32_t> ids(static_cast<size_t>(tokens)), targets(static_cast<size_t>(tokens));
-  source.read(0, ids);
-  source.read_targets(0, targets);
-  std::vector<uint64_t> bits(size_t((tokens + kBits - 1) / kBits));
-  std::vector<std::byte> body(size_t(tokens * id_bytes) + bits.size() * sizeof(uint64_t));
-  for (size_t i = 0; i < ids.size(); ++i) {
-    const uint32_t id = uint32_t(ids[i]);
-    memcpy(body.data() + i * size_t(id_bytes), &id, size_t(id_bytes));
-    bits[i / kBits] |= uint64_t(targets[i] >= 0) << (i % kBits);
-  }
-  const auto raw = bytes_of(bits);
-  std::ranges::copy(raw, body.end() - ptrdiff_t(raw.size()));
-  return body;
-}
-
-/// Writes the documents of a source as a part. Returns its header.
-PartHeader write_part(const std::string& path, const DocumentSource& source, int64_t documents,
-                      uint64_t rules, int64_t vocab_size) {
-  const int64_t tokens = source.begin(documents);
-  const DocumentSource::Counts counts = source.counts();
-  PartHeader header{.magic = kPartMagic,
-                    .version = 1,
-                    .rules = rules,
-                    .id_bytes = vocab_size > 65536 ? 4u : 2u,
-                    .documents = uint64_t(documents),
-                    .tokens = uint64_t(tokens),
-                    .vocabulary = uint64_t(source.vocab_size()),
-                    .empty = uint64_t(counts.empty),
-                    .merged = uint64_t(counts.merged)};
-  std::vector<std::byte> index(size_t(8 * (documents + 1) + 4 * documents));
-  for (int64_t i = 0; i <= documents; ++i) {
-    const int64_t begin = source.begin(i);
-    memcpy(index.data() + 8 * i, &begin, 8);
-    if (i == documents) break;
-    const int32_t targets = int32_t(source.targets(i, source.length(i)));
-    memcpy(index.data() + 8 * (documents + 1) + 4 * i, &targets, 4);
-  }
-  const std::vector<std::byte> body = body_of(source, tokens, int64_t(header.id_bytes));
-  std::vector<uint64_t> digests;
-  for (size_t at = 0; at < body.size(); at += size_t(kDigestBytes))
-    digests.push_back(
-        hash_of(std::span(body).subspan(at, std::min(size_t(kDigestBytes), body.size() - at))));
-  header.index_digest = hash_of(index);
-  header.block_digest = hash_of(bytes_of(digests));
-  header.header_digest = digest_of(header);
-  OutputFile file(path);
-  file.write(std::as_bytes(std::span(&header, 1)));
-  file.write(index);
-  file.write(body);
-  file.write(bytes_of(digests));
-  file.publish();
-  return header;
-}
-
-/// A folder in which a set is made.
-class Preparer {
- public:
-  Preparer(const DataOptions& options, const std::string& folder)
-      : folder_(folder),
-        tokenizer_(open_tokenizer(options.data.tokenizer)),
-        rules_(document_rules(options, *tokenizer_)) {
-    take_folder();
-    bool has_texts = false;
-    for (const DataPath& path : data_paths(options.data)) {
-      require_records(path);
-      const std::shared_ptr<const DocumentFile> file = open_document_file(path.path, rules_.fields);
-      has_texts |= file->form() != DocumentForm::ids;
-      add_stretches(path.path, file, stretches_);
+/// Returns two lines, of the files and of the rules by which they become ids.
+std::string SetMaker::State::source_text() const {
+  std::string files, words = text(tokenizer->fingerprint(), ' ', is_wide());
+  for (const RawFile& file : order.files)
+    files += text(file.path, '\n', stamp_of(file.path), '\n', file.is_text, '\n');
+  if (rules) {
+    for (const std::string& field :
+         {rules->fields.text, rules->fields.prompt, rules->fields.completion}) {
+      words += text('\n', field.size(), ' ', field);
     }
-    headers_.resize(stretches_.size());
-    if (has_texts) list_.tokenizer = tokenizer_->fingerprint();
+    words += text('\n', rules->end, ' ', rules->special_tokens);
   }
+  return text("files ", hex(hash_of(files)), "\nrules ", hex(hash_of(words)), '\n');
+}
 
-  Preparation run(int threads) {
-    encode(threads);
-    write_list();
-    Preparation done{.documents = list_.documents,
-                     .tokens = list_.tokens,
-                     .parts = list_.parts,
-                     .kept = kept_,
-                     .empty = list_.empty,
-                     .merged = list_.merged};
-    return done;
+/// Returns the path of a file, or of what it was unpacked to.
+std::string SetMaker::State::readable(const RawFile& file) const {
+  if (!is_packed(file.path)) return file.path;
+  return text(order.folder, '/', kUnpacked, hex(stamp_of(file.path)));
+}
+
+void SetMaker::State::take_users_folder() const {
+  const std::string& folder = order.folder;
+  if (!names_prepared(folder)) {
+    refuse(Exit::kUsage, "command line: --prepare: ", folder, ": the name of a set ends in ",
+           ".documents, by which data.train knows it; write ", folder, ".documents");
   }
+  if (is_taken(prepared_list(folder))) {
+    refuse(Exit::kUsage, "command line: --prepare: ", folder, ": is a whole set; remove it, or ",
+           "write another name");
+  }
+  if (mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST)
+    refuse(Exit::kIo, folder, ": could not be made: ", path_advice(errno));
+}
 
- private:
-  static void require_records(const DataPath& path) {
+void SetMaker::State::take_runs_folder() const {
+  std::error_code error;
+  fs::create_directories(order.folder, error);
+  if (error) {
+    refuse(Exit::kIo, "run.output: ", order.folder,
+           ": could not be made: ", path_advice(error.value()));
+  }
+}
+
+/// A file that another process wrote to meanwhile has another stamp, and so another name.
+void SetMaker::State::unpack(const RawFile& file) const {
+  const std::string path = readable(file);
+  if (is_there(path)) return;
+  for (const std::string& left : left_files(path)) fs::remove(left);
+  OutputFile out(path);
+  int64_t bytes = 0;
+  try {
+    unpack_zstd(InputFile(file.path), [&](std::span<const std::byte> piece) {
+      out.write(piece);
+      bytes += int64_t(piece.size());
+    });
+  } catch (const Error& error) {
+    if (error.exit() != Exit::kIo) throw;
+    refuse(Exit::kIo, error.what(), "; ", kNeedsSpace);
+  }
+  if (bytes == 0) refuse(Exit::kInput, file.path, ": holds nothing; ", kDocumentFileAdvice);
+  out.publish();
+}
+
+/// Makes a part. Returns true if it was there. Counts the lines in front of the stretch only if one
+/// of its own is damaged.
+bool SetMaker::State::make(size_t number) const {
+  const Stretch& stretch = stretches[number];
+  try {
+    return make(number, 0);
+  } catch (const Error& error) {
+    if (error.exit() != Exit::kInput || stretch.unit != Stretch::Unit::lines || stretch.begin == 0)
+      throw;
+    make(number, lines_before(stretch.path, stretch.begin - 1) + 1);
+    throw;
+  }
+}
+
+bool SetMaker::State::make(size_t number, int64_t lines_before) const {
+  const Stretch& stretch = stretches[number];
+  const std::string path = prepared_part(order.folder, int64_t(number));
+  const auto source = open_stretch(stretch, {rules ? &*rules : nullptr, tokenizer}, lines_before);
+  const int64_t first = stretch.table ? stretch.begin : 0;
+  const int64_t count = stretch.table ? stretch.end - stretch.begin : source->items();
+  const std::string place = stretch.table ? text(' ', first, ' ', count) : "";
+  const uint64_t content = hash_of(text(source->fingerprint(), place, ' ', is_wide()));
+  if (is_there(path)) {
+    const std::optional<PartHeader> header = whole_part(path);
+    if (header && header->rules == content) return true;
+    if (!order.is_of_run) {
+      refuse(Exit::kInput, path, ": is of other data or rules than these; remove ", order.folder,
+             ", or write another name");
+    }
+    fs::remove(path);
+  }
+  for (const std::string& left : left_files(path)) fs::remove(left);
+  source->add(first, count);
+  write_part(path, {.documents = *source,
+                    .count = count,
+                    .rules = content,
+                    .vocab_size = order.options.vocab_size});
+  return false;
+}
+
+bool SetMaker::State::has_texts(const RawFile& file) const {
+  if (names_parquet(file.path)) {
+    const auto none = open_parquet_documents(file.path, rules->fields, {.begin = 0, .end = 0});
+    return none->form() != DocumentForm::ids;
+  }
+  if (file.is_text || !names_json(file.path)) return true;
+  const LineRange head{.begin = 0, .end = 1, .name = file.path};
+  const auto first = open_document_lines(readable(file), rules->fields, head);
+  return first->form() != DocumentForm::ids;
+}
+
+/// Removes unpacked files, and parts of an earlier set that had more.
+void SetMaker::State::clear(size_t parts) const {
+  std::vector<fs::path> vain;
+  for (const fs::directory_entry& entry : fs::directory_iterator(order.folder)) {
+    const std::string name = entry.path().filename().string();
+    const bool is_number = name.find_first_not_of("0123456789") == name.npos;
+    if (name.starts_with(kUnpacked) || (is_number && std::stoull(name) >= parts))
+      vain.push_back(entry.path());
+  }
+  for (const fs::path& path : vain) fs::remove(path);
+}
+
+SetMaker::SetMaker(SetOrder order) : state_(std::make_unique<State>(std::move(order))) {}
+SetMaker::~SetMaker() = default;
+
+SetState SetMaker::state() const {
+  const std::string& folder = state_->order.folder;
+  if (!is_there(prepared_list(folder)) || !is_there(state_->source_path()))
+    return SetState::missing;
+  const std::string then = read_whole(state_->source_path(), kMostSource);
+  const std::string now = state_->source_text();
+  if (then == now) return SetState::whole;
+  const auto rules = [](const std::string& text) { return text.substr(text.find("rules ")); };
+  const bool is_text = then.find("rules ") != then.npos;
+  return is_text && rules(then) == rules(now) ? SetState::of_other_files : SetState::of_other_rules;
+}
+
+void SetMaker::begin() {
+  const SetOrder& order = state_->order;
+  if (order.is_of_run)
+    state_->take_runs_folder();
+  else
+    state_->take_users_folder();
+  state_->lock =
+      LockFile(order.folder + "/LOCK",
+               {.what = order.folder,
+                .remedy = order.is_of_run ? "write another run.output" : "write another name"});
+  if (!order.is_of_run) return;
+  // Without its list a set is not whole, until the parts are those of these files and rules.
+  fs::remove(prepared_list(order.folder));
+  replace_own(state_->source_path(), state_->source_text());
+}
+
+void SetMaker::unpack(const SetShare& share) {
+  int number = 0;
+  for (const RawFile& file : state_->order.files) {
+    if (!is_packed(file.path) || number++ % share.ranks != share.rank) continue;
+    if (!share.is_over || !share.is_over()) state_->unpack(file);
+  }
+}
+
+int64_t SetMaker::make(const SetShare& share) {
+  state_->stretches.clear();
+  const DocumentRules* const rules = state_->rules ? &*state_->rules : nullptr;
+  for (const RawFile& file : state_->order.files) {
+    add_stretches(file, state_->readable(file), {rules, state_->tokenizer},
+                  state_->order.part_bytes, state_->stretches);
+  }
+  const size_t parts = state_->stretches.size();
+  std::atomic<size_t> next = size_t(share.rank);
+  std::atomic<int64_t> kept = 0;
+  std::mutex mutex;
+  std::exception_ptr error;
+  const auto work = [&] {
+    while (!share.is_over || !share.is_over()) {
+      const size_t part = next.fetch_add(size_t(share.ranks));
+      if (part >= parts) return;
+      try {
+        kept += state_->make(part);
+      } catch (...) {
+        const std::lock_guard lock(mutex);
+        if (!error) error = std::current_exception();
+        next = parts;
+      }
+    }
+  };
+  {
+    std::vector<std::jthread> others;
+    for (int i = 1; i < std::min(share.threads, int(parts)); ++i) others.emplace_back(work);
+    work();
+  }
+  if (error) std::rethrow_exception(error);
+  return kept;
+}
+
+Preparation SetMaker::finish() {
+  const std::string& folder = state_->order.folder;
+  PreparedList list{.parts = int64_t(state_->stretches.size())};
+  if (state_->rules) {
+    list.end = state_->rules->end;
+    list.special_tokens = state_->rules->special_tokens;
+  }
+  if (std::ranges::any_of(state_->order.files,
+                          [&](const RawFile& file) { return state_->has_texts(file); })) {
+    list.tokenizer = state_->tokenizer->fingerprint();
+  }
+  for (int64_t part = 0; part < list.parts; ++part) {
+    const std::string path = prepared_part(folder, part);
+    const std::optional<PartHeader> header = whole_part(path);
+    if (!header) refuse(Exit::kInput, path, ": was changed or removed meanwhile; start again");
+    list.add(*header);
+  }
+  if (list.tokens == 0) {
+    refuse(Exit::kInput, folder, ": the files hold no token; write documents with a text");
+  }
+  if (state_->order.is_of_run) state_->clear(state_->stretches.size());
+  OutputFile file(prepared_list(folder));
+  file.write(to_text(list));
+  file.publish();
+  if (!state_->order.is_of_run) state_->clear(state_->stretches.size());
+  return {.documents = list.documents,
+          .tokens = list.tokens,
+          .parts = list.parts,
+          .empty = list.empty,
+          .merged = list.merged};
+}
+
+std::vector<RawFile> files_of_set(const DataOptions& options) {
+  std::vector<RawFile> files;
+  for (const DataPath& path : data_paths(options.data)) {
     if (path.weight > 0) {
       refuse(Exit::kUsage, "command line: --prepare: a set has no weights; prepare each part of ",
              "data.train, and mix the sets");
     }
-    if (!names_prepared(path.path)) return;
-    refuse(Exit::kUsage, "command line: --prepare: ", path.path, " is a prepared set already");
+    if (names_prepared(path.path))
+      refuse(Exit::kUsage, "command line: --prepare: ", path.path, " is a prepared set already");
+    files.push_back({.path = path.path});
   }
-  void take_folder() {
-    if (!names_prepared(folder_)) {
-      refuse(Exit::kUsage, "command line: --prepare: ", folder_, ": the name of a set ends in ",
-             ".documents, by which data.train knows it; write ", folder_, ".documents");
-    }
-    if (is_taken(prepared_list(folder_))) {
-      refuse(Exit::kUsage, "command line: --prepare: ", folder_, ": is a whole set; remove it, or ",
-             "write another name");
-    }
-    if (mkdir(folder_.c_str(), 0777) != 0 && errno != EEXIST)
-      refuse(Exit::kIo, folder_, ": could not be made: ", path_advice(errno));
-    lock_ = LockFile(folder_ + "/LOCK", {.what = folder_, .remedy = "write another name"});
-  }
+  return files;
+}
 
-  uint64_t rules_of_stretch(const Stretch& stretch, const DocumentSource& source) const {
-    const std::string said = text(source.fingerprint(), ' ', stretch.first, ' ', stretch.count, ' ',
-                                  rules_.vocab_size > 65536);
-    return hash_of(std::as_bytes(std::span(said)));
-  }
-
-  /// Makes a part, or keeps the one that is there.
-  void make(size_t number) {
-    const Stretch& stretch = stretches_[number];
-    const std::string path = prepared_part(folder_, int64_t(number));
-    const auto source = encoded_documents(stretch.file, rules_, tokenizer_);
-    const uint64_t rules = rules_of_stretch(stretch, *source);
-    if (is_there(path)) {
-      const DataFile file(path, "remove it");
-      if (file.bytes() >= int64_t(sizeof(PartHeader)))
-        headers_[number] = file.number<PartHeader>(0);
-      if (headers_[number].rules == rules &&
-          headers_[number].header_digest == digest_of(headers_[number])) {
-        ++kept_;
-        return;
-      }
-      refuse(Exit::kInput, path, ": is of other data or rules than these; remove ", folder_,
-             ", or write another name");
-    }
-    for (const std::string& left : left_files(path)) std::filesystem::remove(left);
-    source->add(stretch.first, stretch.count);
-    headers_[number] = write_part(path, *source, stretch.count, rules, rules_.vocab_size);
-  }
-
-  void encode(int threads) {
-    std::atomic<size_t> next = 0;
-    std::mutex mutex;
-    std::exception_ptr error;
-    const auto work = [&] {
-      for (size_t part = next++; part < stretches_.size(); part = next++) {
-        try {
-          make(part);
-        } catch (...) {
-          const std::lock_guard lock(mutex);
-          if (!error) error = std::current_exception();
-          next = stretches_.size();
-        }
-      }
-    };
-    {
-      std::vector<std::jthread> others;
-      for (int i = 1; i < std::min(threads, int(stretches_.size())); ++i) others.emplace_back(work);
-      work();
-    }
-    if (error) std::rethrow_exception(error);
-  }
-
-  void write_list() {
-    list_.parts = int64_t(headers_.size());
-    list_.end = rules_.end;
-    list_.special_tokens = rules_.special_tokens;
-    for (const PartHeader& header : headers_) {
-      list_.documents += int64_t(header.documents);
-      list_.tokens += int64_t(header.tokens);
-      list_.vocabulary = std::max(list_.vocabulary, int64_t(header.vocabulary));
-      list_.empty += int64_t(header.empty);
-      list_.merged += int64_t(header.merged);
-      list_.digest = (list_.digest * 0x9E3779B97F4A7C15u) ^ header.header_digest;
-    }
-    if (list_.tokens == 0) {
-      refuse(Exit::kInput, folder_, ": the files hold no token; write documents with a text");
-    }
-    OutputFile file(prepared_list(folder_));
-    file.write(to_text(list_));
-    file.publish();
-  }
-
-  std::string folder_;
-  std::shared_ptr<const Tokenizer> tokenizer_;
-  DocumentRules rules_;
-  LockFile lock_;
-  std::vector<Stretch> stretches_;
-  std::vector<PartHeader> headers_;  ///< [stretches]
-  std::atomic<int64_t> kept_ = 0;
-  PreparedList list_;
-};
-
-}  // namespace
-
-Preparation prepare_documents(const DataOptions& options, const std::string& folder, int threads) {
-  return Preparer(options, folder).run(threads);
+Preparation prepare_documents(const DataOptions& options, const std::string& folder, int threads,
+                              int64_t part_bytes) {
+  SetMaker maker({.options = options,
+                  .folder = folder,
+                  .files = files_of_set(options),
+                  .part_bytes = part_bytes});
+  const SetShare all{.threads = threads};
+  maker.begin();
+  maker.unpack(all);
+  const int64_t kept = maker.make(all);
+  Preparation done = maker.finish();
+  done.kept = kept;
+  return done;
 }
 
 }  // namespace zero

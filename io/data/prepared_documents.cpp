@@ -9,12 +9,15 @@
 #include <utility>
 
 #include "io/data/data_file.hpp"
+#include "io/data/document_part.hpp"
+#include "io/data/token_source.hpp"
 #include "zero/base/path.hpp"
 
 namespace zero {
 namespace {
 
-constexpr std::string_view kEnding = ".documents", kFirstLine = "zeroapp documents 1";
+constexpr std::string_view kEnding = ".documents", kTextEnding = ".encoded",
+                           kFirstLine = "zeroapp documents 1";
 constexpr const char* kAdvice = "prepare it anew: zeroapp data --prepare";
 constexpr int64_t kMostList = 1 << 12;              // bytes
 constexpr int64_t kMostChecked = int64_t(1) << 30;  // bytes of ids that are all checked
@@ -244,6 +247,29 @@ class PreparedDocuments : public DocumentSource {
   std::vector<int32_t> targets_;       ///< [documents]
 };
 
+/// The stretches of a text in a prepared set, as its tokens in a row.
+class PreparedTokens : public TokenSource {
+ public:
+  PreparedTokens(const std::string& folder, const PreparedList& list)
+      : tokens_(list.tokens), stretches_(folder, list) {}
+
+  int64_t tokens() const override { return tokens_; }
+  int64_t vocab_size() const override { return stretches_.vocab_size(); }
+  std::string format() const override { return stretches_.format(); }
+  void read(int64_t first, std::span<int32_t> out) const override { stretches_.read(first, out); }
+  uint64_t fingerprint() const override { return stretches_.fingerprint(); }
+
+ private:
+  int64_t tokens_;
+  PreparedDocuments stretches_;
+};
+
+void require_vocabulary(const std::string& folder, const PreparedList& list, int64_t vocab_size) {
+  if (list.vocabulary <= vocab_size) return;
+  refuse(Exit::kInput, folder, ": has a vocabulary of ", list.vocabulary, ", the model one of ",
+         vocab_size, "; write model.vocab_size = ", list.vocabulary, " or more");
+}
+
 template <class Number>
 bool read_number(std::string_view word, Number& number, int base) {
   const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number, base);
@@ -252,7 +278,20 @@ bool read_number(std::string_view word, Number& number, int base) {
 
 }  // namespace
 
+std::optional<PartHeader> whole_part(const std::string& path) {
+  try {
+    return Part(path).header();
+  } catch (const Error& error) {
+    if (error.exit() != Exit::kInput) throw;
+    return std::nullopt;
+  }
+}
+
 bool names_prepared(const std::string& path) { return without_slash(path).ends_with(kEnding); }
+
+bool names_prepared_text(const std::string& path) {
+  return without_slash(path).ends_with(kTextEnding);
+}
 
 std::string prepared_list(const std::string& folder) { return without_slash(folder) + "/list"; }
 
@@ -264,6 +303,15 @@ uint64_t digest_of(const PartHeader& header) {
   PartHeader others = header;
   others.header_digest = 0;
   return hash_of(std::as_bytes(std::span(&others, 1)));
+}
+
+void PreparedList::add(const PartHeader& part) {
+  documents += int64_t(part.documents);
+  tokens += int64_t(part.tokens);
+  vocabulary = std::max(vocabulary, int64_t(part.vocabulary));
+  empty += int64_t(part.empty);
+  merged += int64_t(part.merged);
+  digest = (digest * 0x9E3779B97F4A7C15u) ^ part.header_digest;
 }
 
 std::string to_text(const PreparedList& list) {
@@ -304,10 +352,7 @@ std::unique_ptr<DocumentSource> open_prepared_documents(const std::string& folde
                                                         const DocumentRules& rules,
                                                         const Tokenizer& tokenizer) {
   const PreparedList list = read_prepared_list(folder);
-  if (list.vocabulary > rules.vocab_size) {
-    refuse(Exit::kInput, folder, ": has a vocabulary of ", list.vocabulary, ", the model one of ",
-           rules.vocab_size, "; write model.vocab_size = ", list.vocabulary, " or more");
-  }
+  require_vocabulary(folder, list, rules.vocab_size);
   if (list.tokenizer != 0 && list.tokenizer != tokenizer.fingerprint()) {
     refuse_settings({"data.tokenizer", "data.train"}, folder,
                     " was prepared by another tokenizer; ", "write that one, or prepare it anew");
@@ -320,6 +365,12 @@ std::unique_ptr<DocumentSource> open_prepared_documents(const std::string& folde
                     "; write these, or prepare it anew");
   }
   return std::make_unique<PreparedDocuments>(without_slash(folder), list);
+}
+
+std::unique_ptr<TokenSource> open_prepared_text(const std::string& folder, int64_t vocab_size) {
+  const PreparedList list = read_prepared_list(folder);
+  require_vocabulary(folder, list, vocab_size);
+  return std::make_unique<PreparedTokens>(without_slash(folder), list);
 }
 
 }  // namespace zero

@@ -15,15 +15,20 @@
 #include <vector>
 
 #include "io/data/document_source.hpp"
+#include "io/data/token_source.hpp"
 
 namespace zero {
 
 /// True for the name of a prepared set.
 bool names_prepared(const std::string& path);
+/// True for the name of the prepared set of a text, X.encoded, whose documents are stretches of it.
+bool names_prepared_text(const std::string& path);
 /// Returns the path of a set's list.
 std::string prepared_list(const std::string& folder);
 /// Returns the path of a set's part.
 std::string prepared_part(const std::string& folder, int64_t part);
+
+struct PartHeader;
 
 /// The list of a prepared set.
 struct PreparedList {
@@ -33,6 +38,9 @@ struct PreparedList {
   int64_t special_tokens = 1;  ///< 0: names of special tokens were plain text
   uint64_t tokenizer = 0;      ///< fingerprint; 0: the files held ids
   uint64_t digest = 0;         ///< of all parts
+
+  /// Adds a part's counts, and its digest behind those before it.
+  void add(const PartHeader& part);
 };
 std::string to_text(const PreparedList& list);
 /// Reads the list of a set. Throws Error(kInput) if it is missing or damaged.
@@ -62,5 +70,8 @@ uint64_t digest_of(const PartHeader& header);
 std::unique_ptr<DocumentSource> open_prepared_documents(const std::string& folder,
                                                         const DocumentRules& rules,
                                                         const Tokenizer& tokenizer);
+
+/// Opens the prepared set of a text, which this run has made. Throws Error(kInput) as above.
+std::unique_ptr<TokenSource> open_prepared_text(const std::string& folder, int64_t vocab_size);
 
 }  // namespace zero

@@ -6,6 +6,7 @@
 
 #include "io/data/field_file.hpp"
 #include "io/data/id_file.hpp"
+#include "io/data/parquet_file.hpp"
 #include "io/data/synthetic.hpp"
 #include "io/data/token_source.hpp"
 #include "zero/base/error.hpp"
@@ -48,7 +49,7 @@ std::unique_ptr<Dataset> windows_of(const TokenSource& source,
 
 /// Returns a question to the user if a file of records was named as a text, else "".
 std::string doubt_of(const std::string& path, const TokenSource& source) {
-  if (!names_fields(path) && !path.ends_with(".parquet")) return "";
+  if (!names_fields(path) && !names_parquet(path)) return "";
   if (!source.format().starts_with("UTF-8 text")) return "";
   return text("is ", path, " a text? All of it is learnt, names of fields and quotes too; else ",
               "write its texts alone into a file");

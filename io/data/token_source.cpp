@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "io/data/id_file.hpp"
+#include "io/data/prepared_documents.hpp"
 #include "io/text/tokenizers.hpp"
 #include "zero/base/digests.hpp"
 #include "zero/base/path.hpp"
@@ -75,6 +76,8 @@ IdLayout binary_layout(const DataFile& file, int64_t vocab_size) {
 }
 
 std::unique_ptr<TokenSource> open_format(const TokenOptions& options) {
+  if (names_prepared_text(options.path) && is_there(prepared_list(options.path)))
+    return open_prepared_text(options.path, options.vocab_size);
   if (options.path.ends_with(".idx")) {
     refuse(Exit::kInput, options.path, ": is an index; write ", replaced(options.path, ".bin"));
   }
@@ -116,6 +119,16 @@ void EncodedText::read(int64_t first, std::span<int32_t> out) const {
   ZERO_REQUIRE(first >= 0 && count <= tokens() && first <= tokens() - count, "tokens ", first,
                " to ", first + count, " of ", tokens());
   std::copy_n(ids_.begin() + first, count, out.begin());
+}
+
+bool is_text_to_encode(const TokenOptions& options) {
+  const std::string& path = options.path;
+  if (options.tokenizer == "bytes" || path.ends_with(".bin") || path.ends_with(".idx") ||
+      look_at(path).kind != PathKind::file || InputFile(path).bytes() == 0) {
+    return false;
+  }
+  const DataFile file(path, "");
+  return !is_token_file(file) && !is_llmc_file(file);
 }
 
 std::unique_ptr<TokenSource> open_tokens(const TokenOptions& options) {

@@ -55,6 +55,9 @@ struct TokenOptions {
 /// Error(kIo) if the disk fails.
 std::unique_ptr<TokenSource> open_tokens(const TokenOptions& options);
 
+/// True for a text whose tokens are those of a tokenizer. False for a missing file.
+bool is_text_to_encode(const TokenOptions& options);
+
 /// The ids of a text, encoded once by a tokenizer and kept in memory.
 class EncodedText : public TokenSource {
  public:

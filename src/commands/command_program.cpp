@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "src/commands/commands.hpp"
+#include "src/commands/prepare.hpp"
 #include "zero/launch/console.hpp"
 #include "zero/launch/failure.hpp"
 #include "zero/launch/launch.hpp"
@@ -52,7 +53,8 @@ int run(int argc, char** argv, const model::Catalogue& catalogue) {
     return answer(("zeroapp " + version() + "\n").c_str());
   }
   if (line.command == Command::plan) return plan(line);
-  if (line.command == Command::data) return data(line);
+  const bool prepares = line.command == Command::data && !line.prepare.empty();
+  if (line.command == Command::data && !prepares) return data(line);
   if (line.command == Command::import_deepspeed) return import_deepspeed(line);
   if (const auto work = work_on_files(line.command)) {
     return launch::current_launch().task > 0 ? 0 : work(line);
@@ -61,6 +63,7 @@ int run(int argc, char** argv, const model::Catalogue& catalogue) {
 
   // 3. Train, evaluate or examine, in an environment that libraries read before they start.
   launch::prepare_environment(argv);
+  if (prepares) return prepare(line, argc, argv);
   if (line.command == Command::doctor) return doctor(line, argc, argv);
   if (line.command == Command::calibrate) return calibrate(line, argc, argv);
   if (line.command == Command::eval) return eval(line, argc, argv);

@@ -7,7 +7,8 @@
 namespace zero::commands {
 
 /// Reads the input file and the settings of a command line, with the numbers of the model that such
-/// a run begins with. `start` then holds that model. Prints warnings. Throws as read_config_file().
-ConfigInput read_settings(const CommandLine& line, train::StartModel& start);
+/// a run begins with. `start` then holds that model. Prints warnings unless another rank does.
+/// Throws as read_config_file().
+ConfigInput read_settings(const CommandLine& line, train::StartModel& start, bool warns = true);
 
 }  // namespace zero::commands

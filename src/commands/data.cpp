@@ -10,11 +10,10 @@
 #include "zero/base/text.hpp"
 #include "zero/config/schedule.hpp"
 #include "zero/io/data/data_source.hpp"
-#include "zero/io/data/prepare.hpp"
 #include "zero/io/text/tokenizer.hpp"
-#include "zero/launch/cores.hpp"
 #include "zero/save/checkpointer.hpp"
 #include "zero/save/stored_checkpoints.hpp"
+#include "zero/setup/prepare_data.hpp"
 #include "zero/state/batch_loader.hpp"
 #include "zero/train/banner.hpp"
 
@@ -119,7 +118,7 @@ View::View(const CommandLine& line) : line_(line) {
   std::string warning;
   input.locate([&] {
     batch_ = resolve_batch(config_, line.ranks);
-    data_ = setup::open_data(config_);
+    data_ = setup::open_as_run(config_);
     setup::order_by_length(config_, batch_, data_);
     warning = resolve_steps(config_, train().samples(), batch_.train, done_);
   });
@@ -264,44 +263,9 @@ void View::show_sample(const SamplePosition& at) const {
   }
 }
 
-/// Writes a prepared set.
-void prepare(const CommandLine& line) {
-  train::StartModel start;
-  const ConfigInput input = read_settings(line, start);
-  if (!line.steps.empty() || !line.from.empty() || line.decode) {
-    refuse(Exit::kUsage, "command line: --prepare: shows no samples; remove --steps, --from and ",
-           "--decode, and look at the set afterwards");
-  }
-  Preparation done;
-  input.locate([&] {
-    done = prepare_documents(setup::data_options(input.config), line.prepare,
-                             launch::allowed_cores().count());
-  });
-  if (line.json) {
-    const Json json = {{"set", line.prepare},  {"documents", done.documents}, {"ids", done.tokens},
-                       {"parts", done.parts},  {"kept", done.kept},           {"empty", done.empty},
-                       {"merged", done.merged}};
-    std::puts(json.dump(2).c_str());
-    return;
-  }
-  std::printf("%s: %s of %s, %s\n", line.prepare.c_str(), counted(done.tokens, "token").c_str(),
-              counted(done.documents, "document").c_str(), counted(done.parts, "part").c_str());
-  if (done.kept > 0) std::printf("%s kept from before\n", counted(done.kept, "part").c_str());
-  if (done.empty > 0) std::printf("%s without a token\n", counted(done.empty, "document").c_str());
-  if (done.merged > 0) {
-    std::printf("%s learnt with the prompt's last token, which reaches into it\n",
-                counted(done.merged, "completion").c_str());
-  }
-}
-
 }  // namespace
 
 int data(const CommandLine& line) {
-  if (!line.prepare.empty()) {
-    prepare(line);
-    if (std::fflush(stdout) != 0) refuse(Exit::kIo, "the console: could not be written");
-    return int(Exit::kFinished);
-  }
   std::optional<Steps> steps;
   if (!line.steps.empty()) steps = steps_of(line.steps);
   const View view(line);

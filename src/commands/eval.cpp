@@ -17,6 +17,7 @@
 #include "zero/launch/session.hpp"
 #include "zero/model/objective.hpp"
 #include "zero/setup/build.hpp"
+#include "zero/setup/prepare_data.hpp"
 #include "zero/state/text_scorer.hpp"
 #include "zero/stored/stored_model.hpp"
 #include "zero/train/evaluator.hpp"
@@ -278,7 +279,7 @@ int eval(const CommandLine& line, int& argc, char**& argv) {
         .ranks = session.ranks(), .threads = session.threads(), .gpus = drives_devices()};
     place(session, world, line, model);
     session.on_every_rank([&] {
-      model.data = setup::open_data(model.config);
+      model.data = setup::open_as_run(model.config);
       require_classes(model);
       setup::group_samples(model.config, world, model.build, model.data);
     });

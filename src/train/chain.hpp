@@ -86,12 +86,14 @@ struct Planned {
 
 /// 4. The samples, checked to be alike on every rank, and the plan with forms and steps for them.
 struct Sized : Planned {
-  Sized(Context& context, Planned planned);
+  /// `read_by` is as setup::prepare_data() returned it.
+  Sized(Context& context, Planned planned, DataOptions read_by);
 
   /// Throws Ended, kInput, if files were written to or replaced by other data, because a checkpoint
   /// states the data of its consumed samples.
   void require_same_data(Context& context, state::Engine& engine);
 
+  DataOptions read_by;  ///< options that open the samples
   DataSets sets;
   std::vector<ScoredSet> scored;  ///< of evaluation.choices and evaluation.documents
   std::string fingerprint;        ///< on the first rank of each node; on all ranks of a saved run

@@ -2,6 +2,7 @@
 
 #include "src/train/chain.hpp"
 #include "zero/launch/stop.hpp"
+#include "zero/setup/prepare_data.hpp"
 
 namespace zero::train {
 namespace {
@@ -74,7 +75,13 @@ Exit make(Context& context, Values& values) {
   values.comms = planned.comms;
   values.build = planned.made;
   if (const auto end = stopped(context, planned.config)) return status_of(planned.config, 0, *end);
-  Sized& sized = values.sized.emplace(context, std::move(planned));
+  context.enter(launch::Milestone::data);
+  DataOptions read_by = setup::prepare_data(
+      context.session, {.settings = planned.settings,
+                        .config = planned.config,
+                        .say = [&](const std::string& words) { context.say(words); }});
+  if (const auto end = stopped(context, planned.config)) return status_of(planned.config, 0, *end);
+  Sized& sized = values.sized.emplace(context, std::move(planned), std::move(read_by));
   if (const auto end = stopped(context, sized.config)) return status_of(sized.config, 0, *end);
   Opened& opened = values.opened.emplace(context, sized);
   Started& started = values.started.emplace(context, std::move(sized), opened);

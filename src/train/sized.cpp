@@ -5,6 +5,7 @@
 #include "zero/base/text.hpp"
 #include "zero/config/schedule.hpp"
 #include "zero/launch/session.hpp"
+#include "zero/model/objective.hpp"
 #include "zero/save/checkpoint_facts.hpp"
 #include "zero/setup/build.hpp"
 #include "zero/train/banner.hpp"
@@ -12,10 +13,12 @@
 namespace zero::train {
 namespace {
 
+const DataKind& kind_of(const RunConfig& config) { return *model::objective_for(config).data; }
+
 /// Returns the fingerprint of the files now, or the error text if they are no data.
-std::string fingerprint_now(const RunConfig& config) {
+std::string fingerprint_now(const DataKind& kind, const DataOptions& read_by) {
   try {
-    return text(setup::open_data(config).fingerprint());
+    return text(kind.open(read_by).fingerprint());
   } catch (const Error& error) {
     if (error.exit() != Exit::kInput) throw;
     return error.what();
@@ -24,11 +27,12 @@ std::string fingerprint_now(const RunConfig& config) {
 
 }  // namespace
 
-Sized::Sized(Context& context, Planned planned) : Planned(std::move(planned)) {
-  context.enter(launch::Milestone::data);
-  watch.emplace(setup::data_files(config));
+Sized::Sized(Context& context, Planned planned, DataOptions options)
+    : Planned(std::move(planned)), read_by(std::move(options)) {
+  const DataKind& kind = kind_of(config);
+  watch.emplace(kind.files(read_by));
   launch::Session& session = context.session;
-  session.on_every_rank([&] { sets = setup::open_data(config); });
+  session.on_every_rank([&] { sets = kind.open(read_by); });
   if (!sets.remark.empty()) samples_text = text("data        ", sets.remark, "\n");
   group_samples(context);
   open_scored(context);
@@ -100,7 +104,7 @@ void Sized::require_same_data(Context& context, state::Engine& engine) {
   engine.on_every_rank_at_disk("the data, which have changed", watch->bytes(), [&] {
     if (changed.empty()) return;
     watch->renew();
-    const std::string now = fingerprint_now(config);
+    const std::string now = fingerprint_now(kind_of(config), read_by);
     if (now != fingerprint) {
       refuse(Exit::kInput, changed, ": was replaced or written to while the run read from it: the ",
              "data had fingerprint ", save::fingerprint_text(fingerprint), ", now ",

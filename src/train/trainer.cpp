@@ -139,6 +139,7 @@ Trainer::Trainer(Parts parts)
               .batch = parts_.build.batch,
               .seed = uint64_t(parts_.config.run.seed),
               .done = parts_.done},
+      rows_(loader_, parts_.engine, parts_.session.rank()),
       saved_(parts_.done.steps) {
   if (!parts_.data.validation) return;
   evaluator_.emplace(EvaluationParts{.session = parts_.session,
@@ -208,8 +209,9 @@ void Trainer::attempt(int64_t step) {
   const run::PhaseSeconds before = parts_.engine.executor().phase_seconds();
   {
     const launch::Lookout::Busy reading(parts_.session.lookout());
-    loader_.load(parts_.engine, parts_.session.rank(), step);
+    rows_.load(step);
   }
+  if (step < last_step(parts_.config)) rows_.begin(step + 1);
   const kernels::StepInputs inputs = loader_.inputs(step);
   parts_.engine.run(plan::kStep, with_pending(inputs));
   if (pending_) settle(step);

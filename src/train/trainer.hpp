@@ -100,6 +100,7 @@ class Trainer {
 
   Parts parts_;
   state::BatchLoader loader_;
+  state::StepLoader rows_;
   std::optional<Evaluator> evaluator_;          ///< empty without validation data
   std::optional<monitor::StepRecord> pending_;  ///< gradients await the next decision
   Clock::time_point begun_{};                   ///< start of the pending attempt

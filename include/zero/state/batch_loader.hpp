@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 #include "zero/config/schedule.hpp"
 #include "zero/io/data/dataset.hpp"
+#include "zero/run/read_ahead.hpp"
 #include "zero/state/engine.hpp"
 
 namespace zero::state {
@@ -31,6 +33,32 @@ struct BatchLoader {
 
   kernels::StepInputs inputs(int64_t step) const;
   void load(Engine& engine, int rank, int64_t step) const;
+};
+
+/// A loader of the rows of steps, which it reads while the step before computes. Takes the memory
+/// of a step's rows once. A step allocates nothing.
+class StepLoader {
+ public:
+  /// REQUIRES: `loader` and `engine` outlive it.
+  StepLoader(const BatchLoader& loader, Engine& engine, int rank);
+  ~StepLoader();
+
+  /// Loads the rows of a step into the plan's training graph. Blocks until they are read, and reads
+  /// them itself if they are not those of begin(). Throws what reading throws.
+  void load(int64_t step);
+  /// Begins to read the rows of a step for the next load().
+  void begin(int64_t step) { ahead_.begin(step); }
+
+ private:
+  struct Room;
+
+  void read(int64_t step);
+
+  const BatchLoader& loader_;
+  Engine& engine_;
+  int rank_;
+  std::unique_ptr<Room> room_;
+  run::ReadAhead ahead_;  ///< ends first
 };
 
 }  // namespace zero::state

@@ -126,6 +126,28 @@ TEST(DocumentData, BeginsACompletionAtTheFirstTokenThatThePromptAloneLacks) {
               HasSubstr("600 is beyond the model's vocabulary"));
 }
 
+TEST(DocumentData, TakesNamesOfSpecialTokensForTheseOrForPlainText) {
+  const testing_support::BpeFolder folder({}, {"<e>", "<x>"});
+  folder.write("special_tokens_map.json", R"({"eos_token": "<e>", "pad_token": "<x>"})");
+  const TempFile file("a.jsonl", line("a<x>b") + line("c<e>"));
+  DataOptions options = options_of(file.path(), Packing::none, 8);
+  options.data.tokenizer = folder.path();
+  options.vocab_size = 600;
+  const DataSets tokens = document_data().open(options);
+  EXPECT_THAT(columns(*tokens.train, position_of(*tokens.train, 0))[0],
+              ElementsAre('a', 257, 'b', 256, 0, 0, 0, 0));
+  EXPECT_THAT(columns(*tokens.train, position_of(*tokens.train, 1))[0],
+              ElementsAre('c', 256, 0, 0, 0, 0, 0, 0))
+      << "a text that ends with the end token has one";
+  options.data.special_tokens = false;
+  const DataSets plain = document_data().open(options);
+  EXPECT_THAT(columns(*plain.train, position_of(*plain.train, 0))[0],
+              ElementsAre('a', '<', 'x', '>', 'b', 256, 0, 0));
+  EXPECT_THAT(columns(*plain.train, position_of(*plain.train, 1))[0],
+              ElementsAre('c', '<', 'e', '>', 256, 0, 0, 0));
+  EXPECT_NE(tokens.fingerprint(), plain.fingerprint());
+}
+
 TEST(DocumentData, TakesIdsAsTheyAre) {
   const TempFile file("a.jsonl", "{\"input_ids\": [9, 300, 7], \"labels\": [9, -100, 7]}\n");
   DataOptions options = options_of(file.path(), Packing::none, 4);

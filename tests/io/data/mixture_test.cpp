@@ -5,7 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
+#include <vector>
 
 #include "zero/base/error.hpp"
 
@@ -24,20 +26,34 @@ TEST(Mixture, KeepsItsSharesAfterAnyCountOfSamples) {
   }
 }
 
+/// Expects a permutation in each whole epoch of a part, no sample twice in the last, and no two
+/// epochs alike.
+void expect_epochs(const std::vector<int64_t>& drawn, int64_t samples) {
+  std::set<std::vector<int64_t>> epochs;
+  for (size_t first = 0; first < drawn.size(); first += size_t(samples)) {
+    const size_t count = std::min(size_t(samples), drawn.size() - first);
+    const auto begin = drawn.begin() + ptrdiff_t(first);
+    const std::set<int64_t> seen(begin, begin + ptrdiff_t(count));
+    ASSERT_EQ(seen.size(), count) << "a sample comes again in the epoch from " << first << " on";
+    ASSERT_GE(*seen.begin(), 0);
+    ASSERT_LT(*seen.rbegin(), samples);
+    ASSERT_TRUE(epochs.emplace(begin, begin + ptrdiff_t(count)).second) << first;
+  }
+}
+
 TEST(Mixture, TakesEachSampleOfAPartOnceBeforeItComesAgain) {
-  const Mixture mixture({{30, 1}, {10, 3}}, 1);
-  std::vector<int64_t> large, small;
-  for (int64_t n = 0; n < 120; ++n) {
+  // First, middle and last parts, with fewer and with more samples than they are asked for.
+  const std::vector<Mixture::Part> parts = {{30, 1}, {10, 3}, {1000, 2}, {17, 4}, {23, 1}};
+  const Mixture mixture(parts, 1);
+  std::vector<std::vector<int64_t>> drawn(parts.size());
+  for (int64_t n = 0; n < 1100; ++n) {
     const Mixture::Place place = mixture.at(n);
-    (place.part == 0 ? large : small).push_back(place.sample);
+    drawn[place.part].push_back(place.sample);
   }
-  ASSERT_EQ(large.size(), 30u);
-  EXPECT_EQ(std::set<int64_t>(large.begin(), large.end()).size(), 30u);
-  for (size_t epoch = 0; epoch < 9; ++epoch) {
-    const auto begin = small.begin() + ptrdiff_t(10 * epoch);
-    EXPECT_EQ(std::set<int64_t>(begin, begin + 10).size(), 10u);
+  for (size_t i = 0; i < parts.size(); ++i) {
+    EXPECT_NEAR(double(drawn[i].size()), parts[i].weight * 100, 4);
+    expect_epochs(drawn[i], parts[i].samples);
   }
-  EXPECT_FALSE(std::equal(small.begin(), small.begin() + 10, small.begin() + 10));
 }
 
 TEST(Mixture, IsAFunctionOfSeedAndPosition) {

@@ -19,6 +19,8 @@ using testing_support::refusal_of;
 using testing_support::TempFile;
 using testing_support::TokenizerFolder;
 
+constexpr int64_t kPart = 1 << 20;
+
 /// Records of several lengths, with a prompt of which nothing is learnt.
 std::string records(int count) {
   std::string lines;
@@ -81,9 +83,9 @@ class Place {
 TEST(PreparedDocuments, GiveTheSamplesOfTheirFiles) {
   const TempFile file("a.jsonl", records(70'000));
   const Place place;
-  const Preparation made = prepare_documents(options_of(file.path()), place.set(), 2);
+  const Preparation made = prepare_documents(options_of(file.path()), place.set(), 2, kPart);
   EXPECT_EQ(made.documents, 70'000);
-  EXPECT_EQ(made.parts, 2);
+  EXPECT_EQ(made.parts, 3);
   EXPECT_EQ(made.empty, 70'000 / 65 + 1);
   for (const Packing packing : {Packing::documents, Packing::none, Packing::stream}) {
     const DataSets own = document_data().open(options_of(file.path(), packing));
@@ -93,22 +95,22 @@ TEST(PreparedDocuments, GiveTheSamplesOfTheirFiles) {
     EXPECT_EQ(set.train_source->items(), 70'000);
   }
   const TokenizerFolder other("other");
-  prepare_documents(options_of(file.path()), other.path() + "/b.documents", 1);
+  prepare_documents(options_of(file.path()), other.path() + "/b.documents", 1, kPart);
   EXPECT_EQ(read_prepared_list(place.set()).digest,
             read_prepared_list(other.path() + "/b.documents").digest)
       << "at any number of threads";
 }
 
 TEST(PreparedDocuments, GoOnWhereAKilledProcessEnded) {
-  const TempFile file("a.jsonl", records(140'000));
+  const TempFile file("a.jsonl", records(70'000));
   const Place place;
-  prepare_documents(options_of(file.path()), place.set(), 1);
+  prepare_documents(options_of(file.path()), place.set(), 1, kPart);
   const uint64_t digest = read_prepared_list(place.set()).digest;
   std::filesystem::remove(place.file("list"));
   std::filesystem::remove(place.file("00001"));
   EXPECT_THAT(refusal_of(Exit::kInput, [&] { document_data().open(options_of(place.set())); }),
               HasSubstr("is no whole prepared set"));
-  const Preparation again = prepare_documents(options_of(file.path()), place.set(), 2);
+  const Preparation again = prepare_documents(options_of(file.path()), place.set(), 2, kPart);
   EXPECT_EQ(again.kept, 2);
   EXPECT_EQ(read_prepared_list(place.set()).digest, digest);
   EXPECT_THAT(
@@ -117,7 +119,7 @@ TEST(PreparedDocuments, GoOnWhereAKilledProcessEnded) {
   std::filesystem::remove(place.file("list"));
   DataOptions changed = options_of(file.path());
   changed.data.eos_id = 2;
-  EXPECT_THAT(refusal_of(Exit::kInput, [&] { prepare_documents(changed, place.set(), 1); }),
+  EXPECT_THAT(refusal_of(Exit::kInput, [&] { prepare_documents(changed, place.set(), 1, kPart); }),
               HasSubstr("is of other data or rules"));
 }
 

@@ -1,7 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "zero/io/data/data_kind.hpp"
 
@@ -14,11 +17,86 @@ struct Preparation {
   int64_t empty = 0, merged = 0;
 };
 
-/// Writes the documents of data.train as a prepared set (prepared_documents.hpp) in a new folder,
-/// whose name ends in ".documents". Goes on in a folder that a killed process left. Encodes on
-/// `threads` threads; the set does not depend on their number. Throws Error(kUsage) for another
-/// name, an existing set, and parts with weights; Error(kInput) as document_data().open(), and for
-/// a folder with parts of other data or rules; Error(kIo) if the disk fails.
-Preparation prepare_documents(const DataOptions& options, const std::string& folder, int threads);
+/// A file of documents, or a text that a tokenizer encodes.
+struct RawFile {
+  std::string path;
+  bool is_text = false;
+
+  bool operator==(const RawFile&) const = default;
+};
+
+/// One of the processes that make a set together. All see one folder.
+struct SetShare {
+  int rank = 0, ranks = 1;
+  int threads = 1;
+  /// True if the process is asked to end. It then makes no further part. Empty: never.
+  std::function<bool()> is_over = {};
+};
+
+struct SetOrder {
+  DataOptions options;
+  std::string folder;
+  std::vector<RawFile> files;
+  /// The set is a run's own, which keeps equal parts and replaces others. False: parts of other
+  /// data or rules, and a whole set, are refused.
+  bool is_of_run = false;
+  int64_t part_bytes = int64_t(16) << 20;  ///< of a part's text, about; more for huge files
+};
+
+/// The state of a run's own set.
+enum class SetState { missing, whole, of_other_files, of_other_rules };
+
+/// A prepared set (prepared_documents.hpp) in the making. Documents are cut into parts by their
+/// files alone: JSON lines by bytes, tables by records. Each process makes every ranks-th part, so
+/// the set does not depend on the number of processes and threads, and none holds a whole file. A
+/// part appears whole, and the list, without which there is no set, comes last. So a killed process
+/// leaves parts that the next one keeps if text and rules are the same. Call the functions in their
+/// order, each only when all processes have returned from the one before.
+class SetMaker {
+ public:
+  /// Throws SettingsError as document_data().open().
+  explicit SetMaker(SetOrder order);
+  ~SetMaker();
+
+  /// Returns the state by the list and by names, sizes, times and some bytes of the files.
+  /// REQUIRES: the set is a run's.
+  SetState state() const;
+
+  /// Takes the folder, in the first process. Throws Error(kUsage) for a name that does not end in
+  /// ".documents" and for a set that is whole; Error(kInUse) and Error(kIo) as LockFile.
+  void begin();
+  /// Unpacks this process's share of compressed files into the folder. Throws Error(kInput).
+  void unpack(const SetShare& share);
+  /// Makes this process's parts, and returns how many of them were there. Throws Error(kInput)
+  /// naming file and line of damage, and for parts of other data or rules.
+  int64_t make(const SetShare& share);
+  /// Writes the list, in the first process. REQUIRES: no process was asked to end.
+  Preparation finish();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// Returns the files of data.train for a set that a user asks for. Throws Error(kUsage) for
+/// prepared sets and for parts with weights.
+std::vector<RawFile> files_of_set(const DataOptions& options);
+
+/// Makes a user's set of the documents of data.train, in this process alone, on `threads` threads.
+/// Throws as SetMaker.
+Preparation prepare_documents(const DataOptions& options, const std::string& folder, int threads,
+                              int64_t part_bytes = SetOrder().part_bytes);
+
+/// The files that a run prepares, and the options by which it then reads the sets.
+struct RunSets {
+  std::vector<SetOrder> orders = {};
+  DataOptions options;  ///< with the sets' paths in place of the files'
+};
+
+/// Returns the sets that a run makes in `folder` of its data: of all documents, and of texts that a
+/// tokenizer encodes, if these files have more than `most` bytes together. None for other kinds of
+/// data, and of documents if data.max_train_samples says that the first are enough.
+RunSets sets_of_run(const DataKind& kind, const DataOptions& options, const std::string& folder,
+                    int64_t most = int64_t(64) << 20);
 
 }  // namespace zero
