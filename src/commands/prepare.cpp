@@ -1,13 +1,12 @@
 #include "src/commands/prepare.hpp"
 
-#include "zero/io/data/prepare.hpp"
-
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "src/commands/command_settings.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
+#include "zero/io/data/prepare.hpp"
 #include "zero/launch/session.hpp"
 #include "zero/setup/build.hpp"
 #include "zero/setup/prepare_data.hpp"

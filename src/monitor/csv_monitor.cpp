@@ -118,7 +118,7 @@ std::string make_monitor_folder(const std::string& output_path, const std::strin
   const std::string base = output_path.empty() ? own : output_path;
   const std::string folder = job_name.empty() ? base : text(base, "/", job_name);
   std::error_code error;
-  // Who can write to a run's folder could lead its files elsewhere.
+  // Another user of a shared folder could lead its files elsewhere.
   if (output_path.empty() && fs::is_symlink(fs::symlink_status(own, error)))
     refuse(Exit::kIo, own, ": is a link; remove it, or write ", name, ".output_path");
   fs::create_directories(folder, error);

@@ -148,8 +148,7 @@ std::vector<Option> doctor_options() {
           {.name = "--machine",
            .argument = "NAME|FILE",
            .kind = &Line::machine,
-           .text = "what that job runs on, as plan takes it",
-           .fallback = "this machine"},
+           .text = "what that job runs on; else this machine"},
           json()};
 }
 

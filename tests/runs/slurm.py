@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The job scripts as they stand under Debian's Slurm on four virtual nodes, with a small model:
-jobs that end, are stopped in every way that Slurm knows, and lose a rank or a node. Each ends with its
-status and state, goes on from the step saved last, and ends with the bytes of four ranks on one
+jobs that end, are stopped in every way that Slurm knows, and lose a rank or a node. Each ends with
+its status and state, goes on from the step saved last, and ends with the bytes of four ranks on one
 node. SCENES=all in the environment runs all scenes, SCENES=NAME,NAME these."""
 import json
 import os
@@ -214,7 +214,7 @@ def shell_term(cluster):
 
 
 def limit(cluster):
-    """Of a minute, and the script's own signal."""
+    """A limit of a minute, and the script's own signal."""
     job = Job(cluster, "limit", (*SMALL, "--time=1", "--signal=TERM@20"))
     job.require_stop("SIGTERM")
 
