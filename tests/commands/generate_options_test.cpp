@@ -15,7 +15,7 @@ using Words = std::vector<const char*>;
 
 GenerationConfig asked(Words words, const GenerationConfig& of_model) {
   words.insert(words.begin(), {"generate", "x"});
-  return asked_generation(read_command_line(words), of_model, "runs/x");
+  return asked_generation(usage::read_command_line(words), of_model, "runs/x");
 }
 
 std::string refusal(const Words& words, const GenerationConfig& of_model,

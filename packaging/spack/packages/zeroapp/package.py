@@ -13,7 +13,7 @@ class Zeroapp(CMakePackage, CudaPackage):
     git = CLONE.as_uri()
 
     # The commit is taken from the clone in which this recipe lies.
-    version("0.1.0", commit="fe66efda8bed89c50f8da77b90ea11a3d6b465d1")
+    version("0.1.0", commit="c4ecf7ddeebd1ad62e792d5a8ba19d8e7d5dda7d")
 
     variant("uring", default=True, description="Disks by io_uring, else by threads")
     variant("sentencepiece", default=True, description="Reads spiece.model and spm.model")
