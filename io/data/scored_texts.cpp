@@ -40,11 +40,13 @@ ScoredIds scored_pair(const ScoringRules& rules, std::string_view context,
                       std::string_view continuation) {
   const std::string whole = std::string(context).append(continuation);
   context = context.substr(0, bytes_before_end_blanks(context));
-  const std::vector<int32_t> alone = encode_prompt(rules.tokenizer, context, rules.names);
-  const bool is_empty = whole.size() == continuation.size() || alone.empty();
+  ScoredIds made{.ids = encode_prompt(rules.tokenizer, context, rules.names)};
+  const bool is_empty = whole.size() == continuation.size() || made.ids.empty();
   if (is_empty) return cut_to(rules.length, behind_prefix(rules, whole));
-  ScoredIds made{.ids = encode_prompt(rules.tokenizer, whole, rules.names)};
-  made.scored = std::max<int64_t>(std::ssize(made.ids) - std::ssize(alone), 0);
+  // A token that reaches over the border is left out, and the context's own ids stay.
+  const std::vector<int32_t> joined = encode_prompt(rules.tokenizer, whole, rules.names);
+  made.scored = std::max<int64_t>(std::ssize(joined) - std::ssize(made.ids), 0);
+  made.ids.insert(made.ids.end(), joined.end() - made.scored, joined.end());
   return cut_to(rules.length, std::move(made));
 }
 

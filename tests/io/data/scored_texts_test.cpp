@@ -18,9 +18,9 @@ using ::testing::Pair;
 using testing_support::refusal_of;
 using testing_support::TempFile;
 
-constexpr int32_t kBos = 1, kBlankA = 'A';
+constexpr int32_t kBos = 1, kBlankA = 'A', kJoined = 'Y';
 
-/// A tokenizer of bytes, but for a blank with an "a" behind it, which is one token: "A".
+/// A tokenizer of bytes, but for " a" and "ya", which are one token each: "A" and "Y".
 class BlankTokens : public Tokenizer {
  public:
   explicit BlankTokens(bool has_frame = false) : has_frame_(has_frame) {}
@@ -32,9 +32,10 @@ class BlankTokens : public Tokenizer {
   std::vector<int32_t> encode(std::string_view text, SpecialNames) const override {
     std::vector<int32_t> ids;
     for (size_t i = 0; i < text.size(); ++i) {
-      const bool is_pair = text.substr(i).starts_with(" a");
-      ids.push_back(is_pair ? kBlankA : uint8_t(text[i]));
-      i += is_pair;
+      const bool is_blank = text.substr(i).starts_with(" a");
+      const bool is_joined = text.substr(i).starts_with("ya");
+      ids.push_back(is_blank ? kBlankA : is_joined ? kJoined : uint8_t(text[i]));
+      i += is_blank || is_joined;
     }
     return ids;
   }
@@ -53,7 +54,14 @@ TEST(ScoredPair, IsTheJoinedTextBehindTheContext) {
   const BlankTokens tokenizer;
   const ScoringRules rules{.tokenizer = tokenizer, .length = 8};
   EXPECT_EQ(scored_pair(rules, "xy", " ab"), ids("xyAb", 2));
-  EXPECT_EQ(scored_pair(rules, "xy", "a"), ids("xya", 1));
+  EXPECT_EQ(scored_pair(rules, "xz", "a"), ids("xza", 1));
+}
+
+TEST(ScoredPair, KeepsTheContextWhereATokenReachesOverTheBorder) {
+  const BlankTokens tokenizer;
+  const ScoringRules rules{.tokenizer = tokenizer, .length = 8};
+  EXPECT_EQ(scored_pair(rules, "xy", "abc"), ids("xybc", 2));
+  EXPECT_EQ(scored_pair(rules, "xy", "a").scored, 0) << "it is a part of the context's last";
 }
 
 TEST(ScoredPair, MovesBlanksAtTheEndOfTheContextToTheContinuation) {

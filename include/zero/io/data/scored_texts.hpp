@@ -31,9 +31,10 @@ struct ScoringRules {
 };
 
 /// Returns a context and its continuation. White space at the context's end moves to the
-/// continuation. Its ids are those of the joined text behind as many as the context alone has. Cuts
-/// what is too long from the left. `scored` exceeds rules.length for a continuation that does not
-/// fit, and is 0 for one that adds no id. Throws SettingsError if the prefix is needed and unknown.
+/// continuation. The context has the ids of its text alone. The continuation has those of the
+/// joined text behind as many, even if tokens join over the border. Cuts what is too long from the
+/// left. `scored` exceeds rules.length for a continuation that does not fit, and is 0 for one that
+/// adds no id. Throws SettingsError if the prefix is needed and unknown.
 ScoredIds scored_pair(const ScoringRules& rules, std::string_view context,
                       std::string_view continuation);
 
