@@ -63,7 +63,7 @@ def model_of(base, kind, settings):
 
 def without_usual(rope):
     return {key: without_usual(value) if isinstance(value, dict) else value
-            for key, value in rope.items() if (key, value) not in USUAL}
+            for key, value in rope.items() if (key, value) not in USUAL and key != "type"}
 
 
 def settings_in(folder):

@@ -96,9 +96,8 @@ TEST(ConfigJson, OfARunKeepsWhatItsFirstWeightsSaid) {
 }
 
 TEST(ConfigJson, OfAnotherFamilyIsWrittenAnew) {
-  ModelDescription gpt2{.model = testing_support::model_named("gpt2"),
-                        .compute = Dtype::f32,
-                        .sequence_length = 8};
+  ModelDescription gpt2{
+      .model = testing_support::model_named("gpt2"), .compute = Dtype::f32, .sequence_length = 8};
   const std::string text = description_json(gpt2);
   EXPECT_TRUE(origin_of(catalogue(), text).text.empty());
   EXPECT_TRUE(parse_description(catalogue(), text, "config.json").origin.text.empty());
