@@ -1,4 +1,8 @@
+#include <array>
+#include <charconv>
+
 #include "src/model/decoder.hpp"
+#include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
 
 namespace zero::model {
@@ -110,6 +114,15 @@ std::vector<HubEntry> decoder_to_hub(const Architecture& architecture, std::stri
   entries.push_back({"torch_dtype", type, true});
   entries.push_back({"dtype", type, true});
   return entries;
+}
+
+std::string json_number(double number) {
+  std::array<char, 40> room;
+  const auto [end, error] = std::to_chars(room.begin(), room.end(), float(number));
+  ZERO_REQUIRE(error == std::errc(), "a number without digits");
+  std::string digits(room.begin(), end);
+  if (digits.find_first_not_of("-0123456789") == digits.npos) digits += ".0";
+  return digits;
 }
 
 }  // namespace zero::model

@@ -1,8 +1,6 @@
 #include "src/model/rope.hpp"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <cmath>
 #include <numbers>
 
@@ -213,7 +211,10 @@ double local_theta_in(const HubConfig& config, const RopeForm& form, bool is_new
 /// Returns the entries of a dictionary; `whole`: with what older files have beside it.
 std::string dictionary_of(const ReadRope& read, const RopeForm& form, bool whole) {
   const Rope& rope = read.rope;
-  std::string json = text("{\"rope_type\": \"", kTypeNames[size_t(rope.type)], '"');
+  const bool is_long = rope.type == RopeType::longrope;
+  // Transformers 4 wants the old name of the type there, and the factors alone.
+  const char* const key_of_type = is_long && !whole ? "type" : "rope_type";
+  std::string json = text("{\"", key_of_type, "\": \"", kTypeNames[size_t(rope.type)], '"');
   const auto add = [&](const char* key, const std::string& value) {
     json += text(", \"", key, "\": ", value);
   };
@@ -225,12 +226,12 @@ std::string dictionary_of(const ReadRope& read, const RopeForm& form, bool whole
   if (whole) add(kTheta, json_number(rope.theta));
   if (whole && form.is_partial) add(kPartial, json_number(rope.share));
   if (rope.type == RopeType::plain) return json + "}";
-  const bool is_derived = rope.type == RopeType::longrope &&
-                          float(rope.factor) == float(double(form.positions) / rope.original);
+  const bool is_derived =
+      is_long && float(rope.factor) == float(double(form.positions) / rope.original);
   if (!is_derived) add("factor", json_number(rope.factor));
   if (rope.alpha > 0) add("alpha", json_number(rope.alpha));
   if (rope.type == RopeType::linear || rope.type == RopeType::dynamic) return json + "}";
-  add(kOriginal, text(int64_t(rope.original)));
+  if (whole || !is_long) add(kOriginal, text(int64_t(rope.original)));
   if (rope.type == RopeType::llama3) {
     add("low_freq_factor", json_number(rope.low));
     add("high_freq_factor", json_number(rope.high));
@@ -342,7 +343,9 @@ ReadRope rope_in(const HubConfig& config, const RopeForm& form) {
       then(config, kOld, form);
   ReadRope read{.rope = (is_new ? now : then).read(theta)};
   if (is_new && config.has(kTheta) && read.rope.theta != theta) refuse_two(config, kTheta, kNew);
-  if (is_new && is_old && then.read(theta) != read.rope)
+  Rope old = is_old ? then.read(theta) : read.rope;
+  if (old.original == 0) old.original = read.rope.original;  // longrope's, beside the dictionary
+  if (is_new && old != read.rope)
     refuse(Exit::kInput, config.name(), ": ", kOld, " and ", kNew,
            " describe different rotations; remove the one that the model was not trained with");
   if (form.is_partial) {
@@ -385,15 +388,6 @@ std::vector<HubEntry> rope_entries(const ReadRope& read, const RopeForm& form) {
                                 R"(, "sliding_attention": {"rope_type": "default", "rope_theta": )",
                                 json_number(read.local_theta), "}}")});
   return entries;
-}
-
-std::string json_number(double number) {
-  std::array<char, 40> room;
-  const auto [end, error] = std::to_chars(room.begin(), room.end(), float(number));
-  ZERO_REQUIRE(error == std::errc(), "a number without digits");
-  std::string digits(room.begin(), end);
-  if (digits.find_first_not_of("-0123456789") == digits.npos) digits += ".0";
-  return digits;
 }
 
 }  // namespace zero::model

@@ -207,6 +207,14 @@ TEST(DecoderHub, RefusesRopesThatItDoesNotTurnBy) {
   EXPECT_THAT(refusal("phi3", {{"partial_rotary_factor", 0.25}}), HasSubstr("partial_rotary"));
 }
 
+TEST(DecoderHub, WritesLongropeInTheThreeKeysThatTransformers4Takes) {
+  const Json old = written(read(hub_of("phi3")))["rope_scaling"];
+  EXPECT_EQ(old.size(), 3u);
+  EXPECT_EQ(old["type"], "longrope");
+  EXPECT_EQ(old["long_factor"].size(), 3u);
+  EXPECT_EQ(old["short_factor"].size(), 3u);
+}
+
 TEST(DecoderHub, TurnsByADynamicRopeAsItsClassDoesUpToItsPositions) {
   const Json rope = {{"rope_type", "dynamic"}, {"rope_theta", 5e3}, {"factor", 2.0}};
   Json json = hub_of("llama_a");

@@ -32,6 +32,8 @@ PASSED_OVER = ("_name_or_path", "transformers_version", "dtype", "use_cache", "a
                "torch_dtype")
 USUAL = (("beta_fast", 32.0), ("beta_slow", 1.0), ("partial_rotary_factor", 1.0))
 SHARD = "30KB"
+# Others leave out caps of scores in Transformers 4.
+ATTENTION = "eager"
 EXPECTED, PROMPT, GREEDY = "expected.json", 60, 30
 # Transformers 4 has one theta for all layers of the second, and not the class of the first.
 NOT_IN_4 = {"ministral3": "has no class", "olmo3": "has one theta"}
@@ -51,7 +53,8 @@ def cases():
 def model_of(base, kind, settings):
     torch.manual_seed(1)
     config = transformers.AutoConfig.for_model(kind, **{**base, **settings})
-    model = transformers.AutoModelForCausalLM.from_config(config, dtype=torch.float32).eval()
+    model = transformers.AutoModelForCausalLM.from_config(
+        config, dtype=torch.float32, attn_implementation=ATTENTION).eval()
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.add_(0.1 * torch.randn_like(parameter))
@@ -60,7 +63,7 @@ def model_of(base, kind, settings):
 
 def without_usual(rope):
     return {key: without_usual(value) if isinstance(value, dict) else value
-            for key, value in rope.items() if (key, value) not in USUAL}
+            for key, value in rope.items() if (key, value) not in USUAL and key != "type"}
 
 
 def settings_in(folder):
@@ -94,18 +97,22 @@ def expected_of(model):
     return {"logits": logits_of(model).flatten().tolist(), "tokens": tokens, "margin": margin}
 
 
+def loaded_from(folder):
+    return transformers.AutoModelForCausalLM.from_pretrained(
+        folder, dtype=torch.float32, attn_implementation=ATTENTION).eval()
+
+
 def load_again(folders):
     """By this Python's classes; a loss of settings shows as other logits."""
+    faults = []
     for folder in map(pathlib.Path, folders):
         expected = json.loads((folder / EXPECTED).read_text())
-        model = transformers.AutoModelForCausalLM.from_pretrained(
-            folder, dtype=torch.float32).eval()
-        found = expected_of(model)
+        found = expected_of(loaded_from(folder))
         worst = max(abs(a - b) for a, b in zip(found["logits"], expected["logits"]))
-        check(worst < 2e-5, f"{folder.name}: logits differ by {worst}")
         same = found["tokens"] == expected["tokens"] or expected["margin"] < 4e-5
-        check(same, f"{folder.name}: tokens {found['tokens']}, expected {expected['tokens']}")
-        print(f"{folder.name}: the same in {transformers.__version__}", flush=True)
+        faults += [] if worst < 2e-5 and same else [f"{folder.name}: logits differ by {worst}"]
+        print(f"{folder.name} in {transformers.__version__}: {worst}, {same}", flush=True)
+    check(not faults, "; ".join(faults))
 
 
 def tensors_in(folder):
@@ -128,7 +135,7 @@ def goes_there_and_back(program, name, model):
     check(tensors_in(again) == tensors_in(saved), f"{name}: the same bytes of every tensor")
     check(settings_in(saved) == settings_in(again),
           f"{name}: the same settings, without {differing(saved, again)}")
-    loaded = transformers.AutoModelForCausalLM.from_pretrained(again, dtype=torch.float32).eval()
+    loaded = loaded_from(again)
     check(torch.equal(logits_of(loaded), logits_of(model)), f"{name}: the same logits")
     check(tokens_of(loaded)[0] == tokens_of(model)[0], f"{name}: the same greedy tokens")
     (again / EXPECTED).write_text(json.dumps(expected_of(model)))
