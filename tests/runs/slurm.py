@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The job scripts as they stand under Debian's Slurm on four virtual nodes, with a small model:
-jobs that end, are stopped in every way that Slurm knows, and lose a rank or a node. Each ends with its
-status and state, goes on from the step saved last, and ends with the bytes of four ranks on one
-node. SCENES=all in the environment runs all scenes, SCENES=NAME,NAME these."""
+jobs that end, are stopped in every way that Slurm knows, and lose a rank or a node. Each ends
+with its status and state, goes on from the step saved last, and has the bytes of four ranks on one node.
+SCENES=all in the environment runs all scenes, SCENES=NAME,NAME these."""
 import json
 import os
 import pathlib
@@ -259,8 +259,10 @@ def node_killed(cluster):
     job.wait_for_step(6)
     node = job.ranks()[3][1]
     cluster.kill_node(node)
-    job.require_restart(f"no word from node {node}", f"going on without node {node}")
+    job.next_launch()
+    # Slurm waits for the node, else minutes long, before it ends the job.
     cluster.start_slurmd(node)
+    job.require_restart(f"no word from node {node}", f"going on without node {node}")
 
 
 ALL = (finish, one_node, preempt, usr1, shell_usr1, shell_term, limit, shell_limit, suspend,
