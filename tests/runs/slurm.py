@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The job scripts as they stand under Debian's Slurm on four virtual nodes, with a small model:
-jobs that end, are stopped in every way that Slurm knows, and lose a rank or a node. Each ends
-with its status and state, goes on from the step saved last, and has the bytes of four ranks on one node.
+jobs that end, are stopped in every way that Slurm knows, and lose a rank or a node. Each ends with
+its status and state, goes on from the step saved last, and has the bytes of four ranks on one node.
 SCENES=all in the environment runs all scenes, SCENES=NAME,NAME these."""
 import json
 import os
@@ -18,7 +18,7 @@ from program import Program, check
 from slurm_cluster import Cluster, enter_namespaces, why_not
 
 TREE = pathlib.Path(__file__).resolve().parents[2]
-# As the program's own test; the steps are endless, so a scene takes as long as its machine needs.
+# Of endless steps a scene takes as many as its machine makes meanwhile.
 STEPS = 100000
 TINY = {"model.name": "", "model.layers": 2, "model.width": 64, "model.heads": 2, "run.threads": 1,
         "data.train": "text.txt", "data.tokenizer": "bytes", "data.sequence_length": 32,
