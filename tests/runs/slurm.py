@@ -275,7 +275,6 @@ def main():
     why = why_not()
     if why:
         print(f"SKIP jobs under Slurm: {why}")
-        print("jobs go on under Slurm")
         return
     enter_namespaces()
     program = Program()
