@@ -103,6 +103,15 @@ leave_out_blamed() {
   echo "going on without node $node" >&2
 }
 
+# Lets the job wait for its next turn, unless a user has cancelled it. Slurm itself requeues a job
+# that it preempts.
+requeue() {
+  case $(squeue -h -j "$SLURM_JOB_ID" -o %T 2> /dev/null || true) in
+    COMPLETING | CANCELLED) ;;
+    *) scontrol requeue "$SLURM_JOB_ID" || true ;;
+  esac
+}
+
 # run_ranks ZEROAPP INPUT ARGS...: starts the ranks, again where that may help, and ends the job
 # with their status.
 # The signal of --signal reaches every rank: all stop together after the step in progress, save, and
@@ -115,9 +124,12 @@ run_ranks() {
   touch "$told/out" "$told/err"
   run=$(run_folder "${@:2}")
   while [ "$stopping" = no ]; do
+    placed=()
     if [ "${ZEROAPP_SPARE_NODES:-0}" -gt 0 ]; then
       placed=(--nodes="$nodes" --ntasks="$ranks" ${excluded:+--exclude="$excluded"})
     fi
+    # The step before may be left on a node that died, and keep what it uses.
+    if [ "$restarts" -gt 0 ]; then placed+=(--overlap); fi
     launch "$@"
     if ! may_start_again; then break; fi
     leave_out_blamed "$run"
@@ -131,8 +143,7 @@ run_ranks() {
     head -n 1)
   if [ -n "$node" ]; then go_on_without "$node" "${@:3}"; fi
   if "$1" --help 2> /dev/null | grep '^  zeroapp why ' > /dev/null; then "$1" why "$run" || true; fi
-  # Slurm itself requeues a job that it preempts.
-  if [ "$status" -eq 85 ]; then scontrol requeue "$SLURM_JOB_ID" || true; fi
+  if [ "$status" -eq 85 ]; then requeue; fi
   exit "$status"
 }
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The job scripts as they stand under Debian's Slurm on four virtual nodes, with a small model:
 jobs that end, are stopped in every way that Slurm knows, and lose a rank or a node. Each ends with
-its status and state, goes on from the step saved last, and ends with the bytes of four ranks on one
-node. SCENES=all in the environment runs all scenes, SCENES=NAME,NAME these."""
+its status and state, goes on from the step saved last, and has the bytes of four ranks on one node.
+SCENES=all in the environment runs all scenes, SCENES=NAME,NAME these."""
 import json
 import os
 import pathlib
@@ -18,7 +18,7 @@ from program import Program, check
 from slurm_cluster import Cluster, enter_namespaces, why_not
 
 TREE = pathlib.Path(__file__).resolve().parents[2]
-# As the program's own test; the steps are endless, so a scene takes as long as its machine needs.
+# Of endless steps a scene takes as many as its machine makes meanwhile.
 STEPS = 100000
 TINY = {"model.name": "", "model.layers": 2, "model.width": 64, "model.heads": 2, "run.threads": 1,
         "data.train": "text.txt", "data.tokenizer": "bytes", "data.sequence_length": 32,
@@ -214,7 +214,7 @@ def shell_term(cluster):
 
 
 def limit(cluster):
-    """A limit of a minute, and the script's own signal."""
+    """Of a minute, and the script's own signal."""
     job = Job(cluster, "limit", (*SMALL, "--time=1", "--signal=TERM@20"))
     job.require_stop("SIGTERM")
 
@@ -259,8 +259,10 @@ def node_killed(cluster):
     job.wait_for_step(6)
     node = job.ranks()[3][1]
     cluster.kill_node(node)
-    job.require_restart(f"no word from node {node}", f"going on without node {node}")
+    job.next_launch()
+    # Slurm waits for the node, else minutes long, before it ends the job.
     cluster.start_slurmd(node)
+    job.require_restart(f"no word from node {node}", f"going on without node {node}")
 
 
 ALL = (finish, one_node, preempt, usr1, shell_usr1, shell_term, limit, shell_limit, suspend,
@@ -273,7 +275,6 @@ def main():
     why = why_not()
     if why:
         print(f"SKIP jobs under Slurm: {why}")
-        print("jobs go on under Slurm")
         return
     enter_namespaces()
     program = Program()
