@@ -147,27 +147,26 @@ void RecordFile::find_records(RecordEnd end) {
   std::vector<uint8_t> room(size_t(std::min(kPieceBytes, file_.bytes())));
   Scanner scanner(path(), end, range_.lines_before);
   Xxh3 hash;
-  const int64_t begin = first_line_begin();
-  begins_ = {begin};
+  int64_t line = first_line_begin();  // begin of the record, in front of a byte order mark
+  begins_ = {line};
   const bool has_lines = end == RecordEnd::quoted_line;
   if (has_lines) lines_ = {1};
-  for (int64_t at = begin; at < file_.bytes() && begins_.back() < range_.end;
-       at += int64_t(room.size())) {
+  for (int64_t at = line; at < file_.bytes() && line < range_.end; at += int64_t(room.size())) {
     const auto piece =
         std::span(room).first(size_t(std::min<int64_t>(int64_t(room.size()), file_.bytes() - at)));
     file_.read(at, piece);
     const std::string_view front(reinterpret_cast<const char*>(piece.data()), piece.size());
     if (at == 0 && front.starts_with(kByteOrderMark)) begins_[0] = int64_t(kByteOrderMark.size());
     size_t i = 0;
-    while (i < piece.size() && begins_.back() < range_.end) {
+    while (i < piece.size() && line < range_.end) {
       if (!scanner.ends_record(piece[i++])) continue;
-      begins_.push_back(at + int64_t(i));
+      begins_.push_back(line = at + int64_t(i));
       if (has_lines) lines_.push_back(scanner.line());
     }
     hash.add(std::as_bytes(piece.first(i)));
   }
   scanner.finish();
-  if (begins_.back() < std::min(range_.end, file_.bytes())) begins_.push_back(file_.bytes());
+  if (line < range_.end && begins_.back() < file_.bytes()) begins_.push_back(file_.bytes());
   if (records() == 0 && range_.begin == 0)
     refuse(Exit::kInput, path(), ": holds a byte order mark and no record");
   fingerprint_ = number_of(hash.digest());

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "zero/base/text.hpp"
+#include "zero/launch/peers.hpp"
 #include "zero/launch/stop.hpp"
 #include "zero/model/objective.hpp"
 #include "zero/setup/build.hpp"
@@ -21,6 +22,8 @@ void work_together(launch::Session& session, const Work& work) {
     const launch::Lookout::Busy busy(session.lookout());
     work();
   }
+  // Ranks that wait leave the cores to those that work.
+  const launch::Asleep asleep(session.peers());
   session.peers().smallest(0);
 }
 
