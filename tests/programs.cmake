@@ -73,7 +73,7 @@ zero_test_program(mutants 2 "what lives is told")
 zero_test_program(same_bits 2 "every changed bit is told")
 # Jobs mostly wait for Slurm.
 zero_test_program(slurm 1 "jobs go on under Slurm")
-set_tests_properties(runs.slurm PROPERTIES SKIP_REGULAR_EXPRESSION "SKIP ")
+set_tests_properties(runs.slurm PROPERTIES SKIP_REGULAR_EXPRESSION "SKIP " TIMEOUT 900)
 zero_test_program(lone_machine 1 "two ranks need nothing else")
 zero_test_program(ports 1 "no rank listens")
 zero_test_program(changes 1 "no part of which does")
