@@ -46,7 +46,10 @@ as_user() {
   local home=/root line="cd ~/zeroapp && export OMPI_ALLOW_RUN_AS_ROOT=1"
   line+=" OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 && $2"
   local path=/usr/bin:/bin:/usr/sbin:/sbin
-  local words=(env -i "PATH=$path" "HOME=$home" LANG=C.UTF-8 bash -c "$line")
+  # Where a network needs a proxy or an index of its own, the machine is told of it.
+  local needed
+  mapfile -t needed < <(env | grep -iE '^(https?_proxy|no_proxy|PIP_[A-Z_]+)=' || true)
+  local words=(env -i "PATH=$path" "HOME=$home" LANG=C.UTF-8 "${needed[@]}" bash -c "$line")
   if [ "$who" = user ]; then
     words=(su -s /bin/bash newcomer -c "$line")
   fi
