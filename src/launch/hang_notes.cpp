@@ -17,7 +17,7 @@ using Json = nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-constexpr milliseconds kPatience(2000), kPause(50);
+constexpr milliseconds kPatience(2000), kGlance(50);
 /// Bytes, for a node of hundreds of ranks.
 constexpr int64_t kNoteBytesMax = int64_t(1) << 20;
 
@@ -90,7 +90,7 @@ Hang HangNotes::cause(double patience_seconds) const {
       return found.has_value();
     });
     if (silent.empty() || Clock::now() > end) break;
-    std::this_thread::sleep_for(kPause);
+    std::this_thread::sleep_for(kGlance);
   }
   std::ranges::sort(words, {}, &Word::rank);
   return {.what = describe_hang(words, patience_seconds, silent),
