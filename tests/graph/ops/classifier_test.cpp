@@ -8,6 +8,7 @@
 #include "tests/support/tiny_training.hpp"
 #include "zero/compile/compile.hpp"
 #include "zero/graph/token_scores.hpp"
+#include "zero/kernels/classifier.hpp"
 
 namespace zero::graph {
 namespace {
