@@ -23,7 +23,7 @@ monitor::LogContext log_context(const Started& started, double peak_flops) {
           .last = last_step(config),
           .done = started.done(),
           .samples_done = started.cursor.samples,
-          .batch = config.train_batch_size,
+          .batch = started.build().batch.train,
           .counted_by = objective.counted_by,
           .flops_per_unit = advise::flops_per_token(started.report, config.data.source_length) *
                             double(is_of_samples ? config.data.sequence_length : 1),

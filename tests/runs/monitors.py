@@ -130,6 +130,7 @@ def changes_nothing(program, wanted):
     check(result.state() == wanted.state(), "the same state without event files", result)
     result = program.train(2, "evaluation.interval=2", "csv_monitor.enabled=true",
                            "csv_monitor.output_path=curves", "csv_monitor.job_name=a b",
+                           "train_batch_size=auto", "gradient_accumulation_steps=4",
                            "tensorboard.output_path=curves", "tensorboard.deepspeed_tags=true")
     check(result.state() == wanted.state(), "the same state with all monitors", result)
     with open(program.folder / "curves/a b/Train_Samples_train_loss.csv", newline="") as file:

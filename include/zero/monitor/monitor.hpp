@@ -24,7 +24,7 @@ class Monitor {
   virtual ~Monitor() = default;
   virtual void step(const StepRecord& record, const LogContext& context) = 0;
   virtual void evaluation(const state::Evaluation& evaluation) = 0;
-  /// Without this call, the launch has failed.
+  /// Without this call, the launch has failed. A process that is killed marks nothing.
   virtual void end(LaunchEnd end) = 0;
 };
 
