@@ -14,6 +14,7 @@ import signal
 import struct
 import subprocess
 import sys
+import time
 
 from program import Program, check
 from signals import first_rank, wait_for_steps
@@ -156,8 +157,14 @@ def goes_on(program):
 
 
 def kill(program, steps):
+    lock = program.folder / "runs/tiny/lock"
+    before = lock.read_text() if lock.exists() else ""
     process = program.start(1, GOES_ON, "checkpoint.interval=2", "run.steps=100000",
                             "run.state_hash=false")
+    # Lines of the launch before may be as many.
+    while not lock.exists() or lock.read_text() in ("", before):
+        check(process.poll() is None, "it begins", None)
+        time.sleep(0.02)
     wait_for_steps(program, process, steps)
     os.kill(first_rank(program), signal.SIGKILL)
     program.wait(process)
