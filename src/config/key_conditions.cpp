@@ -141,7 +141,7 @@ std::vector<Condition> engine_conditions() {
        .because = {"evaluation.choices", "evaluation.documents"},
        .wanted = "evaluation.choices or evaluation.documents",
        .holds = [](const RunConfig& c) { return c.evaluation.scores_texts(); },
-       .example = {"evaluation.choices = \"\""}},
+       .example = {"evaluation.documents = \"\""}},
   };
 }
 

@@ -82,8 +82,11 @@ TEST(TextScorer, RunsShortTextsInFormsOfTheEvaluationAlone) {
   setup::group_scored(config, {}, build, sets);
   ASSERT_EQ(build.plan.forms(1), 2u);
   EXPECT_EQ(build.plan.forms(0), 1u);
-  EXPECT_EQ(sets[0].samples->form_of(0, 2), 0u);
-  EXPECT_EQ(sets[0].samples->form_of(2, 2), 1u);
+  for (const int64_t first : {0, 2}) {
+    const bool has_long =
+        sets[0].samples->sample_at(first) == 2 || sets[0].samples->sample_at(first + 1) == 2;
+    EXPECT_EQ(sets[0].samples->form_of(first, 2), has_long ? 1u : 0u) << first;
+  }
   for (const size_t form : {0u, 1u}) {
     const graph::Graph& graph = build.plan.form(1, form);
     const int64_t length = sets[0].samples->columns_of(form).front().numel;

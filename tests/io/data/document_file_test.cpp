@@ -106,7 +106,7 @@ TEST(DocumentFile, RefusesIdsThatAreNone) {
 
 TEST(DocumentFile, RefusesAFileOfAnotherName) {
   EXPECT_THAT(refusal_of(Exit::kInput, [] { open_document_file("none.parquet", kFields); }),
-              HasSubstr("to_json('NEW.jsonl'"));
+              HasSubstr("none.parquet: No such file or directory; write the path of a file"));
   EXPECT_THAT(refusal("a.parquet", "PAR1..."),
               AllOf(HasSubstr("is a Parquet file"), HasSubstr("to_json('NEW.jsonl'")));
   EXPECT_THAT(refusal("a.xml", "<a/>"), HasSubstr("its name says no format of documents"));
