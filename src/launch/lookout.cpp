@@ -166,6 +166,8 @@ void Lookout::give_up(const std::string& at, double patience) {
   let_first_report(seen, patience);
   std::string blamed;
   const HangNotes* const notes = notes_;
+  // Told before the run's folder is touched, which may be on a file system that is dead.
+  if (!sees_all()) std::fprintf(stderr, "zeroapp: rank %d hangs at %s\n", rank_, at.c_str());
   if (notes) {
     notes->leave(seen);
     const Hang hang = notes->cause(patience);
@@ -174,7 +176,6 @@ void Lookout::give_up(const std::string& at, double patience) {
     what.insert(std::min(what.find('\n'), what.size()), text(" - rank ", rank_, " is at ", at));
   } else if (!sees_all()) {
     // Gives one rank of each node time to report its place before any rank ends all.
-    std::fprintf(stderr, "zeroapp: rank %d hangs at %s\n", rank_, at.c_str());
     std::this_thread::sleep_for(kSoonestEnd);
   } else if (seen.size() > 1) {
     what = describe_hang(seen, patience);
