@@ -96,7 +96,7 @@ may_start_again() {
 # has one to spare.
 leave_out_blamed() {
   local node
-  node=$(sed -n 's/^ *"blames": "\(..*\)".*/\1/p' "$1/error.json" 2> /dev/null || true)
+  node=$(sed -n 's/^ *"blames": "\([^".]\{1,\}\).*/\1/p' "$1/error.json" 2> /dev/null || true)
   if [ "$spare" -eq 0 ] || [ -z "$node" ] || [[ ",$excluded," == *",$node,"* ]]; then return; fi
   spare=$((spare - 1))
   excluded+=${excluded:+,}$node

@@ -160,7 +160,7 @@ def job_starts_again_while_it_gets_on(program, script, tools, env):
     whole = srun.read_text()
     run = pathlib.Path(env["SLURM_SUBMIT_DIR"]) / "runs/broken"
     run.mkdir(parents=True, exist_ok=True)
-    (run / "error.json").write_text('{\n  "blames": "n2",\n}\n')
+    (run / "error.json").write_text('{\n  "blames": "n2.local",\n}\n')
     spare = {"ZEROAPP_SPARE_NODES": "1", "SLURM_JOB_NUM_NODES": "5", "SLURM_NTASKS": "20"}
     for saved, more, starts, status in ((9, spare, 4, 0), (5, {}, 3, 5),
                                         (9, {"ZEROAPP_RESTARTS": "1"}, 2, 10)):
