@@ -11,6 +11,11 @@ trap 'stopping=yes passed=yes
 
 # Nodes that are there in place of one that fails: sbatch --nodes=5 --no-kill for 4 of them.
 spare=${ZEROAPP_SPARE_NODES:-0}
+if [ "$spare" -ge "${nodes:?}" ]; then
+  echo "ZEROAPP_SPARE_NODES=$spare: the job has $nodes nodes, of which none is left to train on;" \
+    "ask for more by sbatch --nodes" >&2
+  exit 2
+fi
 if [ "$spare" -gt 0 ]; then
   ranks=$((${ranks:?} * (nodes - spare) / nodes))
   nodes=$((nodes - spare))
@@ -34,7 +39,8 @@ go_on_without() {
   shift
   local commas=${BROKEN_NODES//[^,]/}
   if [ "${#commas}" -ge 3 ]; then return; fi
-  sbatch --exclude="$BROKEN_NODES" --nodes="$((${nodes:?} + spare))" "${script:?}" "$@" ||
+  sbatch --exclude="$BROKEN_NODES" --nodes="$((${nodes:?} + ${ZEROAPP_SPARE_NODES:-0}))" \
+    "${script:?}" "$@" ||
     echo "no job could be submitted without the node" >&2
 }
 
