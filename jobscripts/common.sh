@@ -66,6 +66,8 @@ launch() {
   filters+=" $!"
   srun --mpi=pmix "${placed[@]}" "$@" 1>&"$out" 2>&"$err" &
   srun=$!
+  # A signal that came before has found no srun.
+  [ "$stopping" = no ] || kill -USR1 "$srun" 2> /dev/null || true
   # A signal ends the wait, and srun has not ended yet.
   while
     passed=no status=0
