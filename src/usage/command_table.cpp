@@ -101,8 +101,8 @@ std::vector<Option> data_options() {
           {.name = "--prepare",
            .argument = "DIR",
            .kind = &Line::prepare,
-           .text = "write the documents of data.train as ids into DIR.documents, which data.train "
-                   "then names; goes on where a killed one ended"},
+           .text = "write the documents of data.train as ids into DIR, a new NAME.documents, which "
+                   "data.train then names; goes on where a killed one ended"},
           json("as JSON, one object a sample with all its tokens")};
 }
 
@@ -115,7 +115,7 @@ Syntax data_syntax() {
           .options = data_options(),
           .second = Second::settings,
           .examples = {"zeroapp data INPUT.toml", "zeroapp data INPUT.toml --steps 1..3 --decode",
-                       "zeroapp data INPUT.toml --prepare data/web"},
+                       "zeroapp data INPUT.toml --prepare data/web.documents"},
           .ends = {Exit::kInput, Exit::kNoCheckpoint, Exit::kIo}};
 }
 
@@ -183,22 +183,24 @@ Syntax calibrate_syntax() {
 }
 
 Syntax eval_syntax() {
-  return {.word = "eval",
-          .command = Command::eval,
-          .input = "DIR",
-          .meaning = kModel,
-          .title = "loss on validation data, on any ranks",
-          .options = {{.name = "--scores",
-                       .argument = "FILE",
-                       .kind = &Line::scores,
-                       .text = "of models with labels: class, label and scores of each sample"},
-                      json()},
-          .second = Second::settings,
-          .examples = {"zeroapp eval runs/mine",
-                       "mpirun -n 2 zeroapp eval runs/mine data.validation=held_out.txt",
-                       "zeroapp eval MODEL data.train=a.txt data.validation_fraction=0.1 --json"},
-          .ends = {Exit::kInput, Exit::kNoCheckpoint, Exit::kIo, Exit::kDoesNotFit,
-                   Exit::kRanksDisagree, Exit::kDevice}};
+  return {
+      .word = "eval",
+      .command = Command::eval,
+      .input = "DIR",
+      .meaning = kModel,
+      .title = "loss on validation data, on any ranks",
+      .options = {{.name = "--scores",
+                   .argument = "FILE",
+                   .kind = &Line::scores,
+                   .text = "class, label and scores of each sample of models with labels; chosen, "
+                           "answer and scores of evaluation.choices"},
+                  json()},
+      .second = Second::settings,
+      .examples = {"zeroapp eval runs/mine",
+                   "mpirun -n 2 zeroapp eval runs/mine data.validation=held_out.txt",
+                   "zeroapp eval MODEL data.train=a.txt data.validation_fraction=0.1 --json"},
+      .ends = {Exit::kInput, Exit::kNoCheckpoint, Exit::kIo, Exit::kDoesNotFit,
+               Exit::kRanksDisagree, Exit::kDevice}};
 }
 
 Syntax generate_syntax() {
@@ -255,7 +257,7 @@ Syntax fsck_syntax() {
           .title = "checks every digest of checkpoints",
           .options = {json()},
           .examples = {"zeroapp fsck runs/mine", "zeroapp fsck runs/mine --json",
-                       "zeroapp fsck runs/mine/checkpoints/step-00000005"},
+                       "zeroapp fsck runs/mine/checkpoints/step00000005"},
           .ends = {Exit::kInput, Exit::kNoCheckpoint, Exit::kIo}};
 }
 
