@@ -263,9 +263,12 @@ def doctor_writes_the_lines_of_a_job(program):
     check_refused(program.alone("doctor", "--slurm", "tiny.toml"), 2, "--nodes M --gpus G")
     check_refused(program.alone("doctor", "--slurm", "tiny.toml", "--nodes", "2", "--gpus", "2",
                                 "--json"), 2, "leave out --json")
+    check_refused(program.alone("doctor", "--slurm", "tiny.toml", "--nodes", "2", "--gpus", "2",
+                                "--scratch", "/tmp"), 2, "leave out --scratch")
     large = program.alone("doctor", "--slurm", TEN, "--nodes", "1", "--gpus", "1", "--machine",
                           "v100_32g")
     check_refused(large, 6, "cheapest change that fits: ")
+    check(large.out == "", "no lines of a job that does not fit", large)
 
 
 def main():
