@@ -192,8 +192,7 @@ Syntax eval_syntax() {
       .options = {{.name = "--scores",
                    .argument = "FILE",
                    .kind = &Line::scores,
-                   .text = "class, label and scores of each sample of models with labels; chosen, "
-                           "answer and scores of evaluation.choices"},
+                   .text = "of labels: class, label, scores; of choices: chosen, answer, scores"},
                   json()},
       .second = Second::settings,
       .examples = {"zeroapp eval runs/mine",
