@@ -183,23 +183,22 @@ Syntax calibrate_syntax() {
 }
 
 Syntax eval_syntax() {
-  return {
-      .word = "eval",
-      .command = Command::eval,
-      .input = "DIR",
-      .meaning = kModel,
-      .title = "loss on validation data, on any ranks",
-      .options = {{.name = "--scores",
-                   .argument = "FILE",
-                   .kind = &Line::scores,
-                   .text = "of labels: class, label, scores; of choices: chosen, answer, scores"},
-                  json()},
-      .second = Second::settings,
-      .examples = {"zeroapp eval runs/mine",
-                   "mpirun -n 2 zeroapp eval runs/mine data.validation=held_out.txt",
-                   "zeroapp eval MODEL data.train=a.txt data.validation_fraction=0.1 --json"},
-      .ends = {Exit::kInput, Exit::kNoCheckpoint, Exit::kIo, Exit::kDoesNotFit,
-               Exit::kRanksDisagree, Exit::kDevice}};
+  return {.word = "eval",
+          .command = Command::eval,
+          .input = "DIR",
+          .meaning = kModel,
+          .title = "loss on validation data, on any ranks",
+          .options = {{.name = "--scores",
+                       .argument = "FILE",
+                       .kind = &Line::scores,
+                       .text = "of labels: class, label, scores; choices: chosen, answer, scores"},
+                      json()},
+          .second = Second::settings,
+          .examples = {"zeroapp eval runs/mine",
+                       "mpirun -n 2 zeroapp eval runs/mine data.validation=held_out.txt",
+                       "zeroapp eval MODEL data.train=a.txt data.validation_fraction=0.1 --json"},
+          .ends = {Exit::kInput, Exit::kNoCheckpoint, Exit::kIo, Exit::kDoesNotFit,
+                   Exit::kRanksDisagree, Exit::kDevice}};
 }
 
 Syntax generate_syntax() {
