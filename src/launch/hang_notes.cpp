@@ -57,7 +57,7 @@ bool HangNotes::any() const {
                              [&](const auto& node) { return words_of(node, there).has_value(); });
 }
 
-/// Returns the names in the folder. Opens it anew, because a system of files over a network may
+/// Returns the names in the folder. Opens it anew, because a file system over a network may
 /// remember for long that a name was not there.
 std::vector<std::string> HangNotes::names() const {
   std::vector<std::string> found;

@@ -26,7 +26,7 @@ struct Hang {
 /// of other nodes cannot be seen otherwise. A failed write counts as a node without a note.
 class HangNotes {
  public:
-  /// Time for the notes of other nodes, which a system of files over a network may show late.
+  /// Time for the notes of other nodes, which a file system over a network may show late.
   static constexpr std::chrono::milliseconds kPatience{5000};
 
   HangNotes(const std::string& folder, Placement placement);
