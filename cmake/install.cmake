@@ -28,7 +28,7 @@ install(DIRECTORY jobscripts DESTINATION ${share} USE_SOURCE_PERMISSIONS)
 install(DIRECTORY tools/data DESTINATION ${share}/tools USE_SOURCE_PERMISSIONS
         PATTERN __pycache__ EXCLUDE)
 install(FILES tools/common.sh DESTINATION ${share}/tools)
-install(PROGRAMS tools/nccl_on_one_gpu.sh DESTINATION ${share}/tools)
+install(PROGRAMS tools/nccl_on_one_gpu.sh tools/monitor.py DESTINATION ${share}/tools)
 
 # A program for another machine cannot be started here, and is installed without its manual.
 set(manual ${CMAKE_CURRENT_BINARY_DIR}/manual)

@@ -11,6 +11,11 @@ trap 'stopping=yes passed=yes
 
 # Nodes that are there in place of one that fails: sbatch --nodes=5 --no-kill for 4 of them.
 spare=${ZEROAPP_SPARE_NODES:-0}
+if [ "$spare" -ge "${nodes:?}" ]; then
+  echo "ZEROAPP_SPARE_NODES=$spare: the job has $nodes nodes, of which none is left to train on;" \
+    "ask for more by sbatch --nodes" >&2
+  exit 2
+fi
 if [ "$spare" -gt 0 ]; then
   ranks=$((${ranks:?} * (nodes - spare) / nodes))
   nodes=$((nodes - spare))
@@ -34,7 +39,8 @@ go_on_without() {
   shift
   local commas=${BROKEN_NODES//[^,]/}
   if [ "${#commas}" -ge 3 ]; then return; fi
-  sbatch --exclude="$BROKEN_NODES" --nodes="$((${nodes:?} + spare))" "${script:?}" "$@" ||
+  sbatch --exclude="$BROKEN_NODES" --nodes="$((${nodes:?} + ${ZEROAPP_SPARE_NODES:-0}))" \
+    "${script:?}" "$@" ||
     echo "no job could be submitted without the node" >&2
 }
 
@@ -60,6 +66,8 @@ launch() {
   filters+=" $!"
   srun --mpi=pmix "${placed[@]}" "$@" 1>&"$out" 2>&"$err" &
   srun=$!
+  # A signal that came before has found no srun.
+  [ "$stopping" = no ] || kill -USR1 "$srun" 2> /dev/null || true
   # A signal ends the wait, and srun has not ended yet.
   while
     passed=no status=0
@@ -96,7 +104,7 @@ may_start_again() {
 # has one to spare.
 leave_out_blamed() {
   local node
-  node=$(sed -n 's/^ *"blames": "\(..*\)".*/\1/p' "$1/error.json" 2> /dev/null || true)
+  node=$(sed -n 's/^ *"blames": "\([^".]\{1,\}\).*/\1/p' "$1/error.json" 2> /dev/null || true)
   if [ "$spare" -eq 0 ] || [ -z "$node" ] || [[ ",$excluded," == *",$node,"* ]]; then return; fi
   spare=$((spare - 1))
   excluded+=${excluded:+,}$node

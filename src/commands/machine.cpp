@@ -74,11 +74,13 @@ void check_slurm_options(const CommandLine& line) {
   if (!line.input.empty() && (line.nodes == 0 || line.gpus == 0)) {
     refuse(Exit::kUsage, "command line: --slurm: the job has no size; write --nodes M --gpus G");
   }
-  if (!line.input.empty() && (line.card || line.json || line.nvme)) {
+  const bool scratch = line.scratch != CommandLine().scratch;
+  if (!line.input.empty() && (line.card || line.json || line.nvme || scratch)) {
     refuse(Exit::kUsage, "command line: --slurm: prints nothing but #SBATCH lines; leave out ",
            line.card   ? "--card"
            : line.json ? "--json"
-                       : "--nvme");
+           : line.nvme ? "--nvme"
+                       : "--scratch");
   }
 }
 

@@ -235,10 +235,10 @@ int slurm_job(CommandLine line) {
                              .node_ranks = line.gpus,
                              .threads = made.world.threads,
                              .has_gpus = made.world.gpus};
-  std::fputs(advise::slurm_lines(report, job).c_str(), stdout);
-  std::fflush(stdout);
   advise::refuse_unless_fits(report, made.config, made.world,
                              {.most_ranks = int(line.ranks), .node_ranks = {}, .typed = {}});
+  std::fputs(advise::slurm_lines(report, job).c_str(), stdout);
+  std::fflush(stdout);
   return 0;
 }
 

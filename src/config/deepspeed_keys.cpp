@@ -2,6 +2,8 @@
 
 #include "src/config/import/rules.hpp"
 #include "zero/base/error.hpp"
+#include "zero/base/shared_files.hpp"
+#include "zero/base/text.hpp"
 
 namespace zero {
 namespace {
@@ -212,6 +214,13 @@ const DeepSpeedKeys* find_deepspeed_key(std::string_view key) {
   return nullptr;
 }
 
+std::string why_of(const DeepSpeedKeys& keys) {
+  const std::string_view why = keys.why;
+  if (!why.starts_with("tools/")) return std::string(why);
+  const size_t end = why.find(' ');
+  return text(shared_file(why.substr(0, end)), why.substr(end));
+}
+
 std::string_view hint_section(std::string_view key) {
   for (const std::string_view section : {"comms_config", "monitor_config"}) {
     if (lies_in(key, section)) return section;
@@ -237,7 +246,7 @@ std::string deepspeed_advice(std::string_view key) {
     const std::string here = name_here(name);
     if (!here.empty()) return text("DeepSpeed's name of another key; write ", here);
     const DeepSpeedKeys* keys = find_deepspeed_key(name);
-    if (keys) return text("a key of DeepSpeed without a twin here: ", keys->why);
+    if (keys) return text("a key of DeepSpeed without a twin here: ", why_of(*keys));
   }
   return "";
 }

@@ -25,6 +25,9 @@ std::span<const DeepSpeedKeys> deepspeed_keys();
 /// if none.
 const DeepSpeedKeys* find_deepspeed_key(std::string_view key);
 
+/// Returns `why` of a row for a message, which names an installed tool by its path.
+std::string why_of(const DeepSpeedKeys& keys);
+
 /// Returns the section of `key`, or `key` itself, if an input file accepts it as a hint and ignores
 /// its keys: "comms_config". Otherwise "".
 std::string_view hint_section(std::string_view key);

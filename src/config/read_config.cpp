@@ -268,7 +268,7 @@ class Reader {
     if (section.empty()) return false;
     if (vain_.count(section)) return true;
     report_.written(section, location);
-    vain_[section] = text("is a hint: ", find_deepspeed_key(section)->why);
+    vain_[section] = text("is a hint: ", why_of(*find_deepspeed_key(section)));
     return true;
   }
 

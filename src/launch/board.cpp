@@ -73,10 +73,12 @@ std::string blame(std::span<const Word> words, double patience_seconds,
                     "end; its ", last_op_of(word));
     }
   }
+  if (!silent.empty() || !works.empty()) return silent.empty() ? works : silent;
+  // Its word may only be late.
   for (const std::string& node : silent_nodes) {
-    silent += text(silent.empty() ? "" : "; ", "no word from node ", node);
+    silent += text(silent.empty() ? "" : "; ", "no word from node ", node, ", perhaps lost");
   }
-  return silent.empty() ? works : silent;
+  return silent;
 }
 
 }  // namespace
@@ -88,7 +90,9 @@ std::string describe_hang(std::span<const Word> words, double patience_seconds,
     const bool silent = is_silent(word, patience_seconds);
     const char* state = silent ? "says nothing" : word.works ? "is at work" : "waits";
     lines += text("\n  ", name_of(word), " ", state, ", ", last_op_of(word));
+    if (word.moved_seconds) lines += ", its node moved " + tenths(*word.moved_seconds) + " ago";
   }
+  for (const std::string& node : silent_nodes) lines += "\n  node " + node + " says nothing";
   const std::string blamed = blame(words, patience_seconds, silent_nodes);
   return (blamed.empty() ? "all ranks wait for each other" : blamed) + lines;
 }
@@ -98,9 +102,9 @@ std::string blamed_node(std::span<const Word> words, double patience_seconds,
   const auto silent = std::ranges::find_if(
       words, [&](const Word& word) { return is_silent(word, patience_seconds); });
   if (silent != words.end()) return silent->host;
-  if (!silent_nodes.empty()) return silent_nodes[0];
   const auto works = std::ranges::find_if(words, &Word::works);
-  return works == words.end() ? "" : works->host;
+  if (works != words.end()) return works->host;
+  return silent_nodes.empty() ? "" : silent_nodes[0];
 }
 
 struct alignas(64) Board::Line {

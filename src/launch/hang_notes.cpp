@@ -17,24 +17,29 @@ using Json = nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-constexpr milliseconds kPatience(2000), kGlance(50);
+/// The interval of looks at the folder, which may be far away.
+constexpr milliseconds kGlance(200);
 /// Bytes, for a node of hundreds of ranks.
 constexpr int64_t kNoteBytesMax = int64_t(1) << 20;
 
 Json json_of(const Word& word) {
-  return {{"rank", word.rank},   {"silent_seconds", word.silent_seconds},
-          {"works", word.works}, {"died", word.died},
-          {"step", word.step},   {"last_op", word.last_op}};
+  Json json = {{"rank", word.rank},   {"silent_seconds", word.silent_seconds},
+               {"works", word.works}, {"died", word.died},
+               {"step", word.step},   {"last_op", word.last_op}};
+  if (word.moved_seconds) json["moved_seconds"] = *word.moved_seconds;
+  return json;
 }
 
 Word word_of(const Json& json, const std::string& host) {
-  return {.rank = json.at("rank"),
-          .silent_seconds = json.at("silent_seconds"),
-          .works = json.at("works"),
-          .died = json.at("died"),
-          .step = json.at("step"),
-          .last_op = json.at("last_op"),
-          .host = host};
+  Word word = {.rank = json.at("rank"),
+               .silent_seconds = json.at("silent_seconds"),
+               .works = json.at("works"),
+               .died = json.at("died"),
+               .step = json.at("step"),
+               .last_op = json.at("last_op"),
+               .host = host};
+  if (json.contains("moved_seconds")) word.moved_seconds = json["moved_seconds"].get<double>();
+  return word;
 }
 
 }  // namespace
@@ -47,9 +52,21 @@ HangNotes::HangNotes(const std::string& folder, Placement placement)
 }
 
 bool HangNotes::any() const {
+  const std::vector<std::string> there = names();
+  return std::ranges::any_of(nodes_,
+                             [&](const auto& node) { return words_of(node, there).has_value(); });
+}
+
+/// Returns the names in the folder. Opens it anew, because a file system over a network may
+/// remember for long that a name was not there.
+std::vector<std::string> HangNotes::names() const {
+  std::vector<std::string> found;
   std::error_code none;
-  return std::filesystem::exists(folder_, none) &&
-         std::ranges::any_of(nodes_, [&](const auto& node) { return words_of(node).has_value(); });
+  std::filesystem::directory_iterator entry(folder_, none);
+  for (; !none && entry != std::filesystem::directory_iterator(); entry.increment(none)) {
+    found.push_back(entry->path().filename());
+  }
+  return found;
 }
 
 void HangNotes::leave(std::span<const Word> words) const {
@@ -68,9 +85,11 @@ void HangNotes::leave(std::span<const Word> words) const {
   }
 }
 
-std::optional<std::vector<Word>> HangNotes::words_of(const std::string& host) const try {
-  const Json note =
-      Json::parse(own_text(folder_ + "/" + host + ".json", kNoteBytesMax).value_or("{}"));
+std::optional<std::vector<Word>> HangNotes::words_of(const std::string& host,
+                                                     std::span<const std::string> there) const try {
+  const std::string name = host + ".json";
+  if (std::ranges::find(there, name) == there.end()) return {};
+  const Json note = Json::parse(own_text(folder_ + "/" + name, kNoteBytesMax).value_or("{}"));
   if (note.value("launch", "") != placement_.launch) return {};
   std::vector<Word> words;
   for (const Json& word : note.at("ranks")) words.push_back(word_of(word, host));
@@ -84,8 +103,9 @@ Hang HangNotes::cause(double patience_seconds) const {
   std::vector<Word> words;
   std::vector<std::string> silent = nodes_;
   for (;;) {
+    const std::vector<std::string> there = names();
     std::erase_if(silent, [&](const std::string& node) {
-      const auto found = words_of(node);
+      const auto found = words_of(node, there);
       if (found) words.insert(words.end(), found->begin(), found->end());
       return found.has_value();
     });

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <span>
 #include <string>
@@ -25,18 +26,24 @@ struct Hang {
 /// of other nodes cannot be seen otherwise. A failed write counts as a node without a note.
 class HangNotes {
  public:
+  /// Time for the notes of other nodes, which a file system over a network may show late.
+  static constexpr std::chrono::milliseconds kPatience{5000};
+
   HangNotes(const std::string& folder, Placement placement);
 
   /// True if a node has left a note in this launch.
   bool any() const;
   /// Leaves the note of the host of `words`, which are of one node.
   void leave(std::span<const Word> words) const;
-  /// Waits 2 s at most until all nodes have left a note, and returns the cause. Blames ranks
-  /// without signs of life, else nodes without a note, else ranks in an op that needs no peer.
+  /// Waits until all nodes have left a note, or for kPatience, and returns the cause. Blames ranks
+  /// without signs of life, else ranks in an op that needs no peer, else nodes without a note.
   Hang cause(double patience_seconds) const;
 
  private:
-  std::optional<std::vector<Word>> words_of(const std::string& host) const;
+  std::vector<std::string> names() const;
+  /// Returns none if its note is not among the names that are there.
+  std::optional<std::vector<Word>> words_of(const std::string& host,
+                                            std::span<const std::string> there) const;
 
   std::string folder_;
   Placement placement_;

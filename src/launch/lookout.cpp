@@ -7,6 +7,7 @@
 #include <csignal>
 #include <cstdio>
 #include <ctime>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -24,9 +25,11 @@ using Clock = std::chrono::steady_clock;
 constexpr milliseconds kGrace(200);
 /// Minimum and maximum time for which a rank waits until the launcher hears from the rank that ends
 /// all, and the interval of its looks.
-constexpr milliseconds kSoonestEnd(500), kLatestEnd(3500), kPause(100);
-/// The interval of looks for the notes of other nodes.
-constexpr milliseconds kNextLook(500);
+constexpr milliseconds kSoonestEnd(500), kLatestEnd(HangNotes::kPatience + milliseconds(1500)),
+    kPause(100);
+/// The interval of looks for the notes of other nodes, if nothing moves here, and if something
+/// does.
+constexpr milliseconds kNextLook(500), kNextLookInMotion(2000);
 /// Ranks that fail together announce it within this time.
 constexpr milliseconds kTogether(100);
 /// Seconds. A rank speaks for others only if it gave a sign of life within half of this time.
@@ -46,7 +49,29 @@ std::string describe_death(const Word& dead, bool all_is_there) {
       "the kernel's log says whether memory ran out", all_is_there ? "" : "; start again to go on");
 }
 
+/// Runs in a thread of its own what may never return. Without one it is left out.
+void do_aside(std::function<void()> work) {
+  try {
+    std::thread(std::move(work)).detach();
+  } catch (const std::system_error&) {
+    warn("no thread is left to look for the notes of a hang");
+  }
+}
+
 }  // namespace
+
+struct Lookout::NoteSearch {
+  NoteSearch(const std::string& folder, const Placement& placement) : notes(folder, placement) {}
+
+  HangNotes notes;
+  std::atomic<bool> searches{false}, found{false};
+  std::mutex leaving;
+
+  void leave(std::span<const Word> words) {
+    const std::lock_guard<std::mutex> lock(leaving);
+    notes.leave(words);
+  }
+};
 
 Lookout::Lookout(const Peers& peers, EndAll end_all)
     : rank_(peers.rank()),
@@ -73,8 +98,8 @@ void Lookout::meet() {
 
 void Lookout::leave_notes_in(const std::string& folder, const Placement& placement) {
   if (folder.empty() || sees_all()) return;
-  owned_notes_ = std::make_unique<HangNotes>(folder, placement);
-  notes_ = owned_notes_.get();
+  owned_search_ = std::make_shared<NoteSearch>(folder, placement);
+  search_ = owned_search_.get();
 }
 
 void Lookout::enter(Milestone milestone) {
@@ -113,26 +138,42 @@ int64_t Lookout::look() {
   return moved;
 }
 
-/// Leaves a note if another node has, and if nothing moves here either: watchdogs of nodes do not
-/// fire at one time. Only the first living rank looks at the folder, which may be far away.
+/// Leaves a note if another node has, even if something moves here: a node without a note counts
+/// as lost. Only the first living rank looks at the folder, which may be far away.
 void Lookout::join_hang(int64_t moved) {
   const Clock::time_point now = Clock::now();
   const std::chrono::duration<double> patience(timeout_seconds_ / kTimesPatience);
   if (moved != moved_) {
     moved_ = moved;
     moved_at_ = now;
-    left_note_ = false;
   }
-  const HangNotes* const notes = notes_;
-  const bool moves = now - moved_at_ < patience / 2;
-  if (!notes || left_note_ || moves || now - looked_at_ < kNextLook) return;
+  if (!search_ || left_note_) return;
+  const std::shared_ptr<NoteSearch> search = owned_search_;
+  const bool moves = now - moved_at_.load() < patience / 2;
+  const bool waits = search->searches || now - looked_at_ < (moves ? kNextLookInMotion : kNextLook);
+  if (!search->found && waits) return;
   looked_at_ = now;
-  const std::vector<Word> seen = words();
+  std::vector<Word> seen = words_for_note();
   const auto first = std::ranges::find_if(
       seen, [&](const Word& word) { return !is_silent(word, patience.count()); });
-  if (first == seen.end() || first->rank != rank_ || !notes->any()) return;
-  notes->leave(seen);
-  left_note_ = true;
+  if (first == seen.end() || first->rank != rank_) return;
+  if (search->found) {
+    left_note_ = true;
+    do_aside([search, seen = std::move(seen)] { search->leave(seen); });
+    return;
+  }
+  search->searches = true;
+  do_aside([search] {
+    search->found = search->notes.any();
+    search->searches = false;
+  });
+}
+
+std::vector<Word> Lookout::words_for_note() const {
+  const std::chrono::duration<double> age = Clock::now() - moved_at_.load();
+  std::vector<Word> seen = words();
+  for (Word& word : seen) word.moved_seconds = age.count();
+  return seen;
 }
 
 /// Returns this rank's core time while it works, in hundredths of the timeout. This thread itself
@@ -165,16 +206,17 @@ void Lookout::give_up(const std::string& at, double patience) {
   const std::vector<Word> seen = words();
   let_first_report(seen, patience);
   std::string blamed;
-  const HangNotes* const notes = notes_;
-  if (notes) {
-    notes->leave(seen);
-    const Hang hang = notes->cause(patience);
+  NoteSearch* const search = search_;
+  // Told before the run's folder is touched, which may be on a file system that is dead.
+  if (!sees_all()) std::fprintf(stderr, "zeroapp: rank %d hangs at %s\n", rank_, at.c_str());
+  if (search) {
+    search->leave(words_for_note());
+    const Hang hang = search->notes.cause(patience);
     what = hang.what;
     blamed = hang.blamed;
     what.insert(std::min(what.find('\n'), what.size()), text(" - rank ", rank_, " is at ", at));
   } else if (!sees_all()) {
     // Gives one rank of each node time to report its place before any rank ends all.
-    std::fprintf(stderr, "zeroapp: rank %d hangs at %s\n", rank_, at.c_str());
     std::this_thread::sleep_for(kSoonestEnd);
   } else if (seen.size() > 1) {
     what = describe_hang(seen, patience);

@@ -40,7 +40,8 @@ bool is_free(const std::string& key) {
                                             "aio.",        "memory.",
                                             "evaluation.", "checkpoint.",
                                             "profile.",    "export.",
-                                            "generation."};
+                                            "generation.", "tensorboard.",
+                                            "csv_monitor."};
   constexpr std::string_view kKeys[] = {
       "run.output",       "run.threads",    "run.stop_at",     "run.walltime",
       "run.log_interval", "run.watchdog",   "steps_per_print", "wall_clock_breakdown",

@@ -101,8 +101,8 @@ std::vector<Option> data_options() {
           {.name = "--prepare",
            .argument = "DIR",
            .kind = &Line::prepare,
-           .text = "write the documents of data.train as ids into DIR.documents, which data.train "
-                   "then names; goes on where a killed one ended"},
+           .text = "write the documents of data.train as ids into DIR, a new NAME.documents, which "
+                   "data.train then names; goes on where a killed one ended"},
           json("as JSON, one object a sample with all its tokens")};
 }
 
@@ -115,7 +115,7 @@ Syntax data_syntax() {
           .options = data_options(),
           .second = Second::settings,
           .examples = {"zeroapp data INPUT.toml", "zeroapp data INPUT.toml --steps 1..3 --decode",
-                       "zeroapp data INPUT.toml --prepare data/web"},
+                       "zeroapp data INPUT.toml --prepare data/web.documents"},
           .ends = {Exit::kInput, Exit::kNoCheckpoint, Exit::kIo}};
 }
 
@@ -191,7 +191,7 @@ Syntax eval_syntax() {
           .options = {{.name = "--scores",
                        .argument = "FILE",
                        .kind = &Line::scores,
-                       .text = "of models with labels: class, label and scores of each sample"},
+                       .text = "of labels: class, label, scores; choices: chosen, answer, scores"},
                       json()},
           .second = Second::settings,
           .examples = {"zeroapp eval runs/mine",
@@ -255,7 +255,7 @@ Syntax fsck_syntax() {
           .title = "checks every digest of checkpoints",
           .options = {json()},
           .examples = {"zeroapp fsck runs/mine", "zeroapp fsck runs/mine --json",
-                       "zeroapp fsck runs/mine/checkpoints/step-00000005"},
+                       "zeroapp fsck runs/mine/checkpoints/step00000005"},
           .ends = {Exit::kInput, Exit::kNoCheckpoint, Exit::kIo}};
 }
 

@@ -30,6 +30,8 @@ TYPED = (
     ("zeroapp help zero.sta", {"zero.stage"}, set()),
     ("zeroapp inputs gpt2_n", {"gpt2_nano"}, {"t5_mini"}),
 )
+# Settings of data that can be prepared.
+PREPARED = ("data.train=documents.jsonl",)
 # What bash hands to a completion: the line as typed, cut by itself at "=" and other characters.
 BASH = r"""
 source "$1"
@@ -60,6 +62,27 @@ def every_command_has_its_help(program):
         check(one.out == program.alone("help", command).out, f"help {command} is the same", one)
         for part in ("Examples:\n", "Exit status: 0 finished"):
             check(part in one.out, f"{command}: {part}", one)
+
+
+def examples_name_what_can_be(program):
+    """Folders that examples name, with the names that the program gives them, are not refused."""
+    example = {}
+    for command in ("data", "fsck", "eval"):
+        for line in re.findall(r"^  (zeroapp .*)$", program.alone("help", command).out, re.M):
+            example.setdefault(command, []).append(line.split()[1:])
+    run = program.train(1, "run.output=runs/mine", "run.steps=5", "run.stop_at=5")
+    check(run.status == 0, "the run of the examples", run)
+    for words in [words for lines in example.values() for words in lines if "MODEL" not in words]:
+        words = ["tiny.toml" if word == "INPUT.toml" else word for word in words]
+        if "--prepare" not in words:
+            done = program.alone(*words)
+            check(done.status == 0, f"the example {words} is accepted", done)
+            continue
+        folder = program.folder / words[-1]
+        folder.parent.mkdir(exist_ok=True)
+        program.write("documents.jsonl", '{"text": "One and one."}\n' * 50)
+        done = program.alone(*words, *PREPARED)
+        check(done.status == 0 and folder.is_dir(), f"the example {words} is accepted", done)
 
 
 def every_key_has_its_help(program):
@@ -209,6 +232,7 @@ def shells_complete(program):
 def main():
     program = Program()
     every_command_has_its_help(program)
+    examples_name_what_can_be(program)
     every_key_has_its_help(program)
     mistakes_name_the_nearest(program)
     pages_are_read_by_man(program)

@@ -70,6 +70,7 @@ def install(place):
     check(done.returncode == 0, f"cmake --install: {done.stdout}{done.stderr}")
     for name in ("bin/zeroapp", "share/zeroapp/inputs/gpt2_nano.toml",
                  "share/zeroapp/jobscripts/common.sh", "share/zeroapp/tools/data/make_tokens.sh",
+                 "share/zeroapp/tools/monitor.py",
                  "share/zeroapp/doc/using.md", "share/man/man1/zeroapp-plan.1",
                  "share/man/man5/zeroapp-input.5", "share/zsh/site-functions/_zeroapp",
                  "share/bash-completion/completions/zeroapp.bash",
@@ -116,7 +117,10 @@ def messages_name_what_is_there(place):
         check(done.returncode in (2, 3), f"{command}: {done.stdout}")
         check(f"{place.share}/" in done.stdout, f"{command}: an installed file: {done.stdout}")
         told += done.stdout
-    told += place.good("zeroapp --help; zeroapp inputs gpt2_124m", env)
+    (place.work / "ds.json").write_text('{"train_batch_size": 8, "wandb": {"enabled": true}}')
+    imported = place.good("zeroapp import-deepspeed ds.json", env)
+    check(f"{place.share}/tools/monitor.py RUN wandb" in imported, f"an installed tool: {imported}")
+    told += imported + place.good("zeroapp --help; zeroapp inputs gpt2_124m", env)
     paths = set(re.findall(rf"{re.escape(str(place.share))}/[\w./-]*\w", told))
     check(len(paths) >= 4, f"several files are named: {paths}")
     for path in paths:

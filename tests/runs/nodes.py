@@ -160,7 +160,7 @@ def job_starts_again_while_it_gets_on(program, script, tools, env):
     whole = srun.read_text()
     run = pathlib.Path(env["SLURM_SUBMIT_DIR"]) / "runs/broken"
     run.mkdir(parents=True, exist_ok=True)
-    (run / "error.json").write_text('{\n  "blames": "n2",\n}\n')
+    (run / "error.json").write_text('{\n  "blames": "n2.local",\n}\n')
     spare = {"ZEROAPP_SPARE_NODES": "1", "SLURM_JOB_NUM_NODES": "5", "SLURM_NTASKS": "20"}
     for saved, more, starts, status in ((9, spare, 4, 0), (5, {}, 3, 5),
                                         (9, {"ZEROAPP_RESTARTS": "1"}, 2, 10)):
@@ -177,6 +177,34 @@ def job_starts_again_while_it_gets_on(program, script, tools, env):
         if more is spare:
             check("placed: --mpi=pmix --nodes=4 --ntasks=16 --exclude=n2 " in ran.stdout,
                   f"leaves out the node at fault: {what}")
+    srun.write_text(whole)
+
+
+# A node is lost, and behind it the card of another breaks.
+LOST_TWICE = """#!/bin/sh
+echo . >> {count}
+echo "zeroapp 0.1: 4 ranks"; echo "saved step 5"
+case $(wc -l < {count}) in
+  1) echo "zeroapp: error E1000 [rank 0 host n1 step 7] no word from node n2" >&2; exit 10 ;;
+  *) echo "zeroapp: error E1200 [rank 3 host n3.local step 8] a card broke" >&2; exit 12 ;;
+esac
+"""
+
+
+def job_keeps_its_spare_nodes(program, script, tools, env):
+    """The next job has as many as this one; one without a node to train on is refused."""
+    srun, count = tools / "srun", program.folder / "count"
+    whole = srun.read_text()
+    srun.write_text(LOST_TWICE.format(count=count))
+    count.unlink(missing_ok=True)
+    for spare, status, line in (("1", 12, "sbatch: --exclude=n3 --nodes=5 "),
+                                ("5", 2, "ZEROAPP_SPARE_NODES=5: the job has 5 nodes, ")):
+        ran = subprocess.run(["bash", str(script), "run.output=runs/broken"], capture_output=True,
+                             text=True, check=False,
+                             env=dict(env, SLURM_JOB_ID="7", SLURM_JOB_NUM_NODES="5",
+                                      SLURM_NTASKS="20", ZEROAPP_SPARE_NODES=spare))
+        said = ran.stdout + ran.stderr
+        check(ran.returncode == status and line in said, f"{script.name}: {line}: {said}")
     srun.write_text(whole)
 
 
@@ -208,6 +236,7 @@ def job_scripts_take_the_card_of_their_node(program):
         check(re.search(r"srun: --mpi=pmix .*run\.steps=5\n", said), f"and starts: {said}")
         job_goes_on_without_a_broken_node(script, tools, env)
         job_starts_again_while_it_gets_on(program, script, tools, env)
+        job_keeps_its_spare_nodes(program, script, tools, env)
     card = program.alone("doctor", "--card")
     check(card.status == 0 and card.out.strip(), "the program has a name for it", card)
     named = program.alone("plan", "tiny.toml", "--machine", card.out.strip())
@@ -234,9 +263,12 @@ def doctor_writes_the_lines_of_a_job(program):
     check_refused(program.alone("doctor", "--slurm", "tiny.toml"), 2, "--nodes M --gpus G")
     check_refused(program.alone("doctor", "--slurm", "tiny.toml", "--nodes", "2", "--gpus", "2",
                                 "--json"), 2, "leave out --json")
+    check_refused(program.alone("doctor", "--slurm", "tiny.toml", "--nodes", "2", "--gpus", "2",
+                                "--scratch", "/tmp"), 2, "leave out --scratch")
     large = program.alone("doctor", "--slurm", TEN, "--nodes", "1", "--gpus", "1", "--machine",
                           "v100_32g")
     check_refused(large, 6, "cheapest change that fits: ")
+    check(large.out == "", "no lines of a job that does not fit", large)
 
 
 def main():

@@ -72,6 +72,18 @@ def containerfile_is_read():
           "Containerfile: its commit, and no root")
 
 
+def images_take_nothing_that_was_built():
+    """A cache of cmake names the folder of its tree, and is refused in another."""
+    left_out = (TREE / ".containerignore").read_text().splitlines()
+    for line in (TREE / ".gitignore").read_text().splitlines():
+        if line.startswith("/"):
+            check(line.strip("/") in left_out, f".containerignore: {line}")
+    files = re.search(r"^%files\n((?:    .*\n)+)", (PACKAGING / "zeroapp.def").read_text(), re.M)[1]
+    check(files.split()[0] == "zeroapp.tar" and
+          "git archive -o zeroapp.tar " in (PACKAGING / "README.md").read_text(),
+          f"zeroapp.def: the files of a commit, not {files}")
+
+
 def definition_is_read():
     text = (PACKAGING / "zeroapp.def").read_text()
     sections = set(re.findall(r"^%(\w+)", text, re.M))
@@ -121,6 +133,7 @@ def commits_are_there(commits):
 def main():
     commits = spack_is_python() + easybuild_is_python()
     containerfile_is_read()
+    images_take_nothing_that_was_built()
     definition_is_read()
     citation_is_read()
     pages_name_what_is_there()

@@ -277,6 +277,10 @@ TEST(CheckpointFacts, WhatChangesNumbersIsListedAndWhatDoesNotIsFree) {
   EXPECT_EQ(changes.refused, "");
   EXPECT_THAT(changes.listed, ElementsAre("optimizer.lr = 0.5, now 0.25"));
   EXPECT_THAT(changes_since(saved, saved, false).listed, IsEmpty());
+  const Facts shown = facts_with(
+      "[optimizer]\nlr = 0.5\n[zero]\nstage = 0\n[tensorboard]\nenabled = false\n"
+      "[csv_monitor]\nenabled = true\njob_name = \"b\"\n");
+  EXPECT_THAT(changes_since(saved, shown, false).listed, IsEmpty()) << "monitors only show a run";
 }
 
 TEST(CheckpointFacts, AnotherModelOrOtherDataAreRefused) {

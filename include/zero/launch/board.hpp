@@ -24,8 +24,9 @@ struct Word {
   bool works = false;         ///< true in an op that needs no other rank
   bool died = false;
   int64_t step = 0;
-  std::string last_op;    ///< last op that it began, or its milestone if none
-  std::string host = {};  ///< "" if all ranks share one node
+  std::string last_op;                       ///< last op that it began, or its milestone if none
+  std::string host = {};                     ///< "" if all ranks share one node
+  std::optional<double> moved_seconds = {};  ///< seconds since its node moved, of another node
 };
 
 /// True if a rank has died or gave no sign of life for half of the watchdog's patience. A slow rank
@@ -33,8 +34,8 @@ struct Word {
 bool is_silent(const Word& word, double patience_seconds);
 
 /// Returns the ranks to blame for a hang: "no word from rank 1 for 2.1 s; its last op: ...". Blames
-/// ranks without signs of life, else nodes without a word, else ranks in an op that needs no peer,
-/// else none. Adds a line per rank.
+/// ranks without signs of life, else ranks in an op that needs no peer, else, as unsure, nodes
+/// without a word, else none. Adds a line per rank and per node without a word.
 std::string describe_hang(std::span<const Word> words, double patience_seconds,
                           std::span<const std::string> silent_nodes = {});
 /// Returns the node that describe_hang() blames first; "" if none.

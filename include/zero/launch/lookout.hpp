@@ -18,7 +18,6 @@ namespace zero::launch {
 
 class Session;
 
-class HangNotes;
 class MovedBytes;
 struct Placement;
 
@@ -96,6 +95,7 @@ class Lookout {
   bool works() const;
   void end_for_dead(int dead);
   void join_hang(int64_t moved);
+  std::vector<Word> words_for_note() const;
   void let_first_report(std::span<const Word> words, double patience);
   void change_busy(int by);
   std::vector<Word> words() const;
@@ -115,10 +115,12 @@ class Lookout {
   const plan::Plan* plan_ = nullptr;
   const std::unique_ptr<MovedBytes> bytes_;
   std::unique_ptr<Watchdog> watchdog_;
-  std::unique_ptr<const HangNotes> owned_notes_;
-  std::atomic<const HangNotes*> notes_{nullptr};
-  int64_t moved_ = 0;  ///< as of moved_at_, like it of the watching thread alone
-  std::chrono::steady_clock::time_point moved_at_ = std::chrono::steady_clock::now();
+  /// Shared with threads that touch the run's folder, which may never return.
+  struct NoteSearch;
+  std::shared_ptr<NoteSearch> owned_search_;
+  std::atomic<NoteSearch*> search_{nullptr};
+  int64_t moved_ = 0;  ///< as of moved_at_, of the watching thread alone
+  std::atomic<std::chrono::steady_clock::time_point> moved_at_ = std::chrono::steady_clock::now();
   std::chrono::steady_clock::time_point looked_at_{};  ///< for notes of others
   bool left_note_ = false;
 };

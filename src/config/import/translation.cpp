@@ -215,9 +215,9 @@ void Translation::translate_entry(const SourceEntry& entry, const ImportRule* ru
   } else if (is_off(entry.key)) {
     tell(entry, "", "switched off");
   } else if (known && (known->standing == Standing::hint || !known->only.empty())) {
-    follow_fixed(entry, known->only, known->why);
+    follow_fixed(entry, known->only, why_of(*known));
   } else {
-    unsupported(entry, known ? std::string(known->why) : unknown(entry.key));
+    unsupported(entry, known ? why_of(*known) : unknown(entry.key));
   }
 }
 
