@@ -214,6 +214,26 @@ TEST(SetsOfRun, GiveTheSamplesOfTheirFiles) {
   EXPECT_EQ(tokens_of(*own.validation), tokens_of(*sets.validation));
 }
 
+TEST(SetsOfRun, AreThoseOfTheFilesThatAreThereNow) {
+  const TokenizerFolder raw("raw"), place("changing");
+  DataOptions options = options_of(raw.path() + "/*.jsonl", Packing::documents);
+  raw.write("b.jsonl", lines(300));
+  raw.write("c.jsonl", lines(200));
+  open_run(document_data(), options, place.path());
+  raw.write("a.jsonl", lines(100));
+  raw.remove("c.jsonl");
+  for (const double weight : {0., 2.}) {
+    // As a plain path, and as a part of a list.
+    if (weight > 0) options.data.train_parts = {{.path = options.data.train, .weight = weight}};
+    const RunSets sets = sets_of_run(document_data(), options, place.path(), 1000);
+    ASSERT_THAT(sets.orders, SizeIs(2));
+    EXPECT_EQ(state_of(sets.orders[1]), SetState::whole) << "that of b.jsonl stays";
+    const DataSets set = open_run(document_data(), options, place.path());
+    const DataSets own = document_data().open(options);
+    EXPECT_EQ(tokens_of(*own.train), tokens_of(*set.train));
+  }
+}
+
 TEST(SetsOfRun, AreOfLargeRawFilesAlone) {
   const TempFile file("a.jsonl", lines(100)), text("a.txt", "text\n");
   const auto sets = [&](const DataKind& kind, const DataOptions& options, int64_t most) {
