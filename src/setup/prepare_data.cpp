@@ -76,6 +76,9 @@ bool make_once(launch::Session& session, const DataOrder& data, const SetOrder& 
   state = SetState(session.peers().largest(session.is_first() ? int64_t(state) : 0));
   found += state == SetState::whole;
   if (state == SetState::whole) return true;
+  session.on_every_rank([&] {
+    if (session.is_first()) data.hold();
+  });
   data.say(words_of(state, order));
   const std::optional<Preparation> done = make_set(session, *maker);
   if (done) data.say(words_of(*done));
