@@ -273,6 +273,9 @@ TEST(SetsOfRun, HaveTheTokensOfATextThatIsEncodedInParts) {
   EXPECT_EQ(tokens_of(*own.train), tokens_of(*set.train));
   EXPECT_EQ(tokens_of(*own.validation), tokens_of(*set.validation));
   EXPECT_EQ(set.fingerprint(), token_data().open(sets.options).fingerprint());
+  sets.options.data.tokenizer = "bytes";
+  EXPECT_THAT(refusal_of(Exit::kUsage, [&] { token_data().open(sets.options); }),
+              HasSubstr("was prepared by another tokenizer"));
 }
 
 }  // namespace
