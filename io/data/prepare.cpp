@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <cstring>
 #include <exception>
 #include <filesystem>
 #include <mutex>
@@ -81,12 +82,15 @@ struct SetMaker::State {
   bool make(size_t number) const;
   bool make(size_t number, int64_t lines_before) const;
   bool has_texts(const RawFile& file) const;
+  std::vector<uint64_t> stamps_now() const;
+  void require_unchanged() const;
   void clear(size_t parts) const;
 
   SetOrder order;
   std::shared_ptr<const Tokenizer> tokenizer;
   std::optional<DocumentRules> rules;  ///< none for texts alone
   LockFile lock;
+  std::vector<uint64_t> stamps;  ///< [files] when the set was begun
   std::vector<Stretch> stretches;
 };
 
@@ -108,7 +112,8 @@ std::string SetMaker::State::source_text() const {
 /// Returns the path of a file, or of what it was unpacked to.
 std::string SetMaker::State::readable(const RawFile& file) const {
   if (!is_packed(file.path)) return file.path;
-  return text(order.folder, '/', kUnpacked, hex(stamp_of(file.path)));
+  return text(order.folder, '/', kUnpacked,
+              hex(hash_of(text(file.path, ' ', stamp_of(file.path)))));
 }
 
 void SetMaker::State::take_users_folder() const {
@@ -205,14 +210,35 @@ bool SetMaker::State::has_texts(const RawFile& file) const {
   return first->form() != DocumentForm::ids;
 }
 
-/// Removes unpacked files, and parts of an earlier set that had more.
+std::vector<uint64_t> SetMaker::State::stamps_now() const {
+  std::vector<uint64_t> all;
+  for (const RawFile& file : order.files) all.push_back(stamp_of(file.path));
+  return all;
+}
+
+/// Some parts may be of the file before a change, and some of that after it.
+void SetMaker::State::require_unchanged() const {
+  const std::vector<uint64_t> now = stamps_now();
+  for (size_t i = 0; i < now.size(); ++i) {
+    if (now[i] == stamps[i]) continue;
+    refuse(Exit::kInput, order.files[i].path, ": was written to meanwhile; start again");
+  }
+}
+
+/// Removes unpacked files, and parts of an earlier set that had more. Other files are a user's.
 void SetMaker::State::clear(size_t parts) const {
+  constexpr const char *kDigits = "0123456789", *kHex = "0123456789abcdef";
+  const auto is_of = [](std::string_view name, size_t letters, const char* alphabet) {
+    return name.size() == letters && name.find_first_not_of(alphabet) == name.npos;
+  };
   std::vector<fs::path> vain;
   for (const fs::directory_entry& entry : fs::directory_iterator(order.folder)) {
-    const std::string name = entry.path().filename().string();
-    const bool is_number = name.find_first_not_of("0123456789") == name.npos;
-    if (name.starts_with(kUnpacked) || (is_number && std::stoull(name) >= parts))
-      vain.push_back(entry.path());
+    const std::string path = entry.path().string(), name = entry.path().filename().string();
+    if (!entry.is_regular_file()) continue;
+    const bool is_unpacked =
+        name.starts_with(kUnpacked) && is_of(name.substr(strlen(kUnpacked)), 16, kHex);
+    const bool is_beyond = is_of(name, 5, kDigits) && std::stoull(name) >= parts;
+    if (is_unpacked || (is_beyond && whole_part(path))) vain.push_back(entry.path());
   }
   for (const fs::path& path : vain) fs::remove(path);
 }
@@ -242,6 +268,7 @@ void SetMaker::begin() {
       LockFile(order.folder + "/LOCK",
                {.what = order.folder,
                 .remedy = order.is_of_run ? "write another run.output" : "write another name"});
+  state_->stamps = state_->stamps_now();
   if (!order.is_of_run) return;
   // Without its list a set is not whole, until the parts are those of these files and rules.
   fs::remove(prepared_list(order.folder));
@@ -292,6 +319,7 @@ int64_t SetMaker::make(const SetShare& share) {
 
 Preparation SetMaker::finish() {
   const std::string& folder = state_->order.folder;
+  state_->require_unchanged();
   PreparedList list{.parts = int64_t(state_->stretches.size())};
   if (state_->rules) {
     list.end = state_->rules->end;

@@ -147,6 +147,47 @@ TEST(SetMaker, MakesAnewWhatHasChanged) {
   EXPECT_EQ(state_of(order), SetState::of_other_rules);
 }
 
+TEST(SetMaker, RemovesNoFilesButItsOwn) {
+  const TempFile file("a.jsonl", lines(400));
+  const TokenizerFolder place("users");
+  const SetOrder order = order_of(file.path(), place.path() + "/a.documents", false);
+  fs::create_directory(order.folder);
+  fs::create_directory(order.folder + "/54321");
+  const std::vector<std::string> own = {"12345678901234567890", "20241231", "12345",
+                                        "unpacked-notes.txt"};
+  for (const std::string& name : own) std::ofstream(order.folder + "/" + name) << "mine";
+  const auto expect_kept = [&] {
+    EXPECT_TRUE(fs::exists(order.folder + "/54321"));
+    for (const std::string& name : own)
+      EXPECT_EQ(testing_support::content_of(order.folder + "/" + name), "mine");
+  };
+  make(order, 1);
+  expect_kept();
+  const std::string left = order.folder + "/unpacked-0123456789abcdef";
+  std::ofstream(left) << "of a killed process";
+  fs::copy_file(prepared_part(order.folder, 0), prepared_part(order.folder, 99));
+  fs::remove(prepared_list(order.folder));
+  make(order, 1);
+  expect_kept();
+  EXPECT_FALSE(fs::exists(left) || fs::exists(prepared_part(order.folder, 99)));
+}
+
+TEST(SetMaker, RefusesAFileThatIsWrittenToMeanwhile) {
+  const TempFile file("a.jsonl", lines(400));
+  const TokenizerFolder place("meanwhile");
+  for (const bool is_of_run : {false, true}) {
+    const SetOrder order =
+        order_of(file.path(), text(place.path(), '/', int(is_of_run), ".documents"), is_of_run);
+    SetMaker maker(order);
+    maker.begin();
+    maker.make({});
+    file.write(lines(401 + is_of_run));
+    EXPECT_THAT(refusal_of(Exit::kInput, [&] { maker.finish(); }),
+                HasSubstr("a.jsonl: was written to meanwhile; start again"));
+    EXPECT_FALSE(fs::exists(prepared_list(order.folder)));
+  }
+}
+
 TEST(SetMaker, NamesTheLineInWhateverPart) {
   std::string text = lines(1000);
   const size_t at = text.size() * 3 / 4, begin = text.find('\n', at) + 1;

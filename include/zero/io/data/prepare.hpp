@@ -70,7 +70,8 @@ class SetMaker {
   /// Makes this process's parts, and returns how many of them were there. Throws Error(kInput)
   /// naming file and line of damage, and for parts of other data or rules.
   int64_t make(const SetShare& share);
-  /// Writes the list, in the first process. REQUIRES: no process was asked to end.
+  /// Writes the list, in the first process. Throws Error(kInput) if a file was written to since
+  /// begin(). REQUIRES: no process was asked to end.
   Preparation finish();
 
  private:
