@@ -15,7 +15,6 @@
 #include <utility>
 
 #include "io/data/data_file.hpp"
-#include "io/data/data_paths.hpp"
 #include "io/data/document_part.hpp"
 #include "io/data/field_file.hpp"
 #include "io/data/parquet_file.hpp"
@@ -79,6 +78,8 @@ struct SetMaker::State {
   void take_users_folder() const;
   void take_runs_folder() const;
   void unpack(const RawFile& file) const;
+  void cut();
+  int threads_of(const SetShare& share) const;
   bool make(size_t number) const;
   bool make(size_t number, int64_t lines_before) const;
   bool has_texts(const RawFile& file) const;
@@ -92,6 +93,7 @@ struct SetMaker::State {
   LockFile lock;
   std::vector<uint64_t> stamps;  ///< [files] when the set was begun
   std::vector<Stretch> stretches;
+  int fewer_threads = 0;  ///< than asked for, which made parts; 0: as many
 };
 
 /// Returns two lines, of the files and of the rules by which they become ids.
@@ -157,6 +159,28 @@ void SetMaker::State::unpack(const RawFile& file) const {
   }
   if (bytes == 0) refuse(Exit::kInput, file.path, ": holds nothing; ", kDocumentFileAdvice);
   out.publish();
+}
+
+/// Cuts the files. Parts of all of them have one size.
+void SetMaker::State::cut() {
+  std::vector<std::string> paths;
+  int64_t bytes = 0;
+  for (const RawFile& file : order.files) {
+    paths.push_back(readable(file));
+    bytes += content_bytes(paths.back());
+  }
+  const int64_t part = std::max(order.part_bytes, bytes / order.most_parts + 1);
+  stretches.clear();
+  for (size_t i = 0; i < paths.size(); ++i)
+    add_stretches(order.files[i], paths[i], {rules ? &*rules : nullptr, tokenizer}, part,
+                  stretches);
+}
+
+/// Returns how many threads make parts at once. Each holds the text of one.
+int SetMaker::State::threads_of(const SetShare& share) const {
+  int64_t largest = 1;
+  for (const Stretch& stretch : stretches) largest = std::max(largest, stretch.bytes);
+  return int(std::clamp<int64_t>(share.most_bytes / largest, 1, std::max(share.threads, 1)));
 }
 
 /// Makes a part. Returns true if it was there. Counts the lines in front of the stretch only if one
@@ -284,13 +308,10 @@ void SetMaker::unpack(const SetShare& share) {
 }
 
 int64_t SetMaker::make(const SetShare& share) {
-  state_->stretches.clear();
-  const DocumentRules* const rules = state_->rules ? &*state_->rules : nullptr;
-  for (const RawFile& file : state_->order.files) {
-    add_stretches(file, state_->readable(file), {rules, state_->tokenizer},
-                  state_->order.part_bytes, state_->stretches);
-  }
+  state_->cut();
   const size_t parts = state_->stretches.size();
+  const int threads = state_->threads_of(share);
+  state_->fewer_threads = threads < share.threads ? threads : 0;
   std::atomic<size_t> next = size_t(share.rank);
   std::atomic<int64_t> kept = 0;
   std::mutex mutex;
@@ -310,7 +331,7 @@ int64_t SetMaker::make(const SetShare& share) {
   };
   {
     std::vector<std::jthread> others;
-    for (int i = 1; i < std::min(share.threads, int(parts)); ++i) others.emplace_back(work);
+    for (int i = 1; i < std::min(threads, int(parts)); ++i) others.emplace_back(work);
     work();
   }
   if (error) std::rethrow_exception(error);
@@ -347,21 +368,8 @@ Preparation SetMaker::finish() {
           .tokens = list.tokens,
           .parts = list.parts,
           .empty = list.empty,
-          .merged = list.merged};
-}
-
-std::vector<RawFile> files_of_set(const DataOptions& options) {
-  std::vector<RawFile> files;
-  for (const DataPath& path : data_paths(options.data)) {
-    if (path.weight > 0) {
-      refuse(Exit::kUsage, "command line: --prepare: a set has no weights; prepare each part of ",
-             "data.train, and mix the sets");
-    }
-    if (names_prepared(path.path))
-      refuse(Exit::kUsage, "command line: --prepare: ", path.path, " is a prepared set already");
-    files.push_back({.path = path.path});
-  }
-  return files;
+          .merged = list.merged,
+          .fewer_threads = state_->fewer_threads};
 }
 
 Preparation prepare_documents(const DataOptions& options, const std::string& folder, int threads,

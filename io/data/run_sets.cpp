@@ -63,10 +63,11 @@ class PartSets {
   std::string folder_, paths_;
 };
 
+int64_t bytes_of(const SetOrder& order) { return InputFile(order.files.front().path).bytes(); }
+
 int64_t bytes_of(const std::vector<SetOrder>& orders) {
   int64_t bytes = 0;
-  for (const SetOrder& order : orders)
-    for (const RawFile& file : order.files) bytes += InputFile(file.path).bytes();
+  for (const SetOrder& order : orders) bytes += bytes_of(order);
   return bytes;
 }
 
@@ -100,6 +101,20 @@ std::vector<std::string> files_of(const DataConfig& data, const std::string& par
 
 }  // namespace
 
+std::vector<RawFile> files_of_set(const DataOptions& options) {
+  std::vector<RawFile> files;
+  for (const DataPath& path : data_paths(options.data)) {
+    if (path.weight > 0) {
+      refuse(Exit::kUsage, "command line: --prepare: a set has no weights; prepare each part of ",
+             "data.train, and mix the sets");
+    }
+    if (names_prepared(path.path))
+      refuse(Exit::kUsage, "command line: --prepare: ", path.path, " is a prepared set already");
+    files.push_back({.path = path.path});
+  }
+  return files;
+}
+
 RunSets sets_of_run(const DataKind& kind, const DataOptions& options, const std::string& folder,
                     int64_t most) {
   RunSets sets{.options = options};
@@ -120,8 +135,13 @@ RunSets sets_of_run(const DataKind& kind, const DataOptions& options, const std:
   for (DataPart& part : data.train_parts)
     replaced(part.path, "train", data.max_train_samples, true);
   replaced(data.validation, "validation", data.max_validation_samples, false);
-  if (bytes_of(sets.orders) > most) return sets;
-  return {.options = options};
+  const int64_t bytes = bytes_of(sets.orders);
+  if (bytes <= most) return {.options = options};
+  for (SetOrder& order : sets.orders) {
+    const double share = double(bytes_of(order)) / double(bytes);
+    order.most_parts = std::max<int64_t>(1, int64_t(share * kMostParts));
+  }
+  return sets;
 }
 
 }  // namespace zero

@@ -55,6 +55,10 @@ std::string words_of(const Preparation& done) {
     words += text("; ", counted(done.merged, "completion"),
                   " learnt with the prompt's last token, which reaches into it");
   }
+  if (done.fewer_threads > 0) {
+    words +=
+        text("; ", counted(done.fewer_threads, "thread"), " of a rank at once, as parts are large");
+  }
   return words + "\n";
 }
 

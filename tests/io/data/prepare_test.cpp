@@ -147,6 +147,37 @@ TEST(SetMaker, MakesAnewWhatHasChanged) {
   EXPECT_EQ(state_of(order), SetState::of_other_rules);
 }
 
+TEST(SetMaker, MakesAtMostSoManyPartsOfAllFiles) {
+  const TempFile a("a.jsonl", lines(900)), b("b.jsonl", lines(300));
+  const TokenizerFolder place("most");
+  SetOrder order = order_of(a.path(), place.path() + "/a.documents");
+  order.files.push_back({.path = b.path()});
+  order.part_bytes = 1;
+  order.most_parts = 8;
+  make(order, 2);
+  EXPECT_GT(read_prepared_list(order.folder).parts, 7);
+  EXPECT_LE(read_prepared_list(order.folder).parts, 8 + 2);
+  DataOptions options = options_of(place.path() + "/none", Packing::documents);
+  options.data.train_parts = {{a.path()}, {b.path()}};
+  options.data.validation = a.path();
+  int64_t most = 0;
+  for (const SetOrder& one : sets_of_run(document_data(), options, place.path(), 1000).orders)
+    most += one.most_parts;
+  EXPECT_LE(most, kMostParts) << "of all sets of a run";
+  EXPECT_GT(most, kMostParts - 3);
+}
+
+TEST(SetMaker, WorksWithFewerThreadsOnLargeParts) {
+  const TempFile file("a.jsonl", lines(900));
+  const TokenizerFolder place("threads");
+  for (const auto& [most_bytes, fewer] : std::map<int64_t, int>{{1, 1}, {2500, 2}, {5000, 0}}) {
+    SetMaker maker(order_of(file.path(), text(place.path(), '/', fewer, ".documents")));
+    maker.begin();
+    maker.make({.threads = 4, .most_bytes = most_bytes});
+    EXPECT_EQ(maker.finish().fewer_threads, fewer) << most_bytes;
+  }
+}
+
 TEST(SetMaker, RemovesNoFilesButItsOwn) {
   const TempFile file("a.jsonl", lines(400));
   const TokenizerFolder place("users");

@@ -15,6 +15,7 @@ struct Preparation {
   int64_t parts = 0;
   int64_t kept = 0;  ///< parts that an earlier process had made
   int64_t empty = 0, merged = 0;
+  int fewer_threads = 0;  ///< that worked at once, as parts are large; 0: all
 };
 
 /// A file of documents, or a text that a tokenizer encodes.
@@ -29,9 +30,15 @@ struct RawFile {
 struct SetShare {
   int rank = 0, ranks = 1;
   int threads = 1;
+  /// Most bytes of text that its threads hold at once, but a part at least. Fewer threads work on
+  /// larger parts.
+  int64_t most_bytes = int64_t(1) << 30;
   /// True if the process is asked to end. It then makes no further part. Empty: never.
   std::function<bool()> is_over = {};
 };
+
+/// Most parts of all sets of a run, beside one for each file. Each is an open file of each rank.
+inline constexpr int64_t kMostParts = 250;
 
 struct SetOrder {
   DataOptions options;
@@ -41,6 +48,7 @@ struct SetOrder {
   /// data or rules, and a whole set, are refused.
   bool is_of_run = false;
   int64_t part_bytes = int64_t(16) << 20;  ///< of a part's text, about; more for huge files
+  int64_t most_parts = kMostParts;         ///< beside one for each file
 };
 
 /// The state of a run's own set.
