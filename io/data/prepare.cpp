@@ -64,8 +64,9 @@ bool is_packed(const std::string& path) { return path.ends_with(".zst"); }
 }  // namespace
 
 struct SetMaker::State {
-  explicit State(SetOrder ordered)
-      : order(std::move(ordered)), tokenizer(open_tokenizer(order.options.data.tokenizer)) {
+  State(SetOrder ordered, std::shared_ptr<const Tokenizer> opened)
+      : order(std::move(ordered)), tokenizer(std::move(opened)) {
+    if (!tokenizer) tokenizer = open_tokenizer(order.options.data.tokenizer);
     const auto is_text = [](const RawFile& file) { return file.is_text; };
     if (!std::ranges::all_of(order.files, is_text))
       rules = document_rules(order.options, *tokenizer);
@@ -267,7 +268,8 @@ void SetMaker::State::clear(size_t parts) const {
   for (const fs::path& path : vain) fs::remove(path);
 }
 
-SetMaker::SetMaker(SetOrder order) : state_(std::make_unique<State>(std::move(order))) {}
+SetMaker::SetMaker(SetOrder order, std::shared_ptr<const Tokenizer> tokenizer)
+    : state_(std::make_unique<State>(std::move(order), std::move(tokenizer))) {}
 SetMaker::~SetMaker() = default;
 
 SetState SetMaker::state() const {

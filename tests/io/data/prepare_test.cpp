@@ -178,6 +178,17 @@ TEST(SetMaker, WorksWithFewerThreadsOnLargeParts) {
   }
 }
 
+TEST(SetMaker, TakesATokenizerThatIsOpen) {
+  const TempFile file("a.jsonl", lines(10));
+  const TokenizerFolder place("open");
+  SetOrder order = order_of(file.path(), place.path() + "/a.documents");
+  make(order, 1);
+  const std::shared_ptr<const Tokenizer> bytes = open_tokenizer("bytes");
+  order.options.data.tokenizer = place.path() + "/none";
+  EXPECT_EQ(SetMaker(order, bytes).state(), SetState::whole);
+  EXPECT_NE(refusal_of(Exit::kInput, [&] { state_of(order); }), "") << "which is opened";
+}
+
 TEST(SetMaker, RemovesNoFilesButItsOwn) {
   const TempFile file("a.jsonl", lines(400));
   const TokenizerFolder place("users");

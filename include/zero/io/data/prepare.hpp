@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "zero/io/data/data_kind.hpp"
+#include "zero/io/text/tokenizer.hpp"
 
 namespace zero {
 
@@ -62,8 +63,9 @@ enum class SetState { missing, whole, of_other_files, of_other_rules };
 /// order, each only when all processes have returned from the one before.
 class SetMaker {
  public:
-  /// Throws SettingsError as document_data().open().
-  explicit SetMaker(SetOrder order);
+  /// `tokenizer` is that of the options; null: it is opened here. Throws SettingsError as
+  /// document_data().open().
+  explicit SetMaker(SetOrder order, std::shared_ptr<const Tokenizer> tokenizer = nullptr);
   ~SetMaker();
 
   /// Returns the state by the list and by names, sizes, times and some bytes of the files.
