@@ -7,12 +7,14 @@
 #include "io/data/field_file.hpp"
 #include "io/data/parquet_file.hpp"
 #include "io/data/text_stretch.hpp"
+#include "io/data/token_source.hpp"
 
 namespace zero {
 namespace {
 
 constexpr int64_t kCutRoom = int64_t(1) << 20;  // bytes in which a text has a cut
-constexpr const char* kAdvice = "write the path of a text, or of a token file made of it";
+constexpr const char* kAdvice =
+    "write documents as JSON lines, a text of at most 64 MiB, or the path of a token file";
 
 void add_groups(Stretch stretch, int64_t part_bytes, std::vector<Stretch>& all) {
   const std::vector<int64_t> groups = parquet_group_bytes(stretch.path);
@@ -44,6 +46,8 @@ void add_stretches(const RawFile& file, const std::string& path, const Encoding&
   int64_t step = part, size = bytes;
   if (file.is_text) {
     stretch.unit = Unit::text;
+    // Not each tokenizer's ids can be parted, and so far none need be.
+    if (bytes <= std::min(4 * part, EncodedText::kMostBytes)) step = bytes;
   } else if (names_parquet(path)) {
     stretch.unit = Unit::groups;
     return add_groups(stretch, part, all);
@@ -68,9 +72,10 @@ std::unique_ptr<DocumentSource> open_stretch(const Stretch& stretch, const Encod
   if (stretch.unit == Stretch::Unit::text) {
     const DataFile file(stretch.path, kAdvice);
     const auto cut = [&, &words = tokenizer](int64_t from) {
-      return from == 0 ? 0 : next_text_cut(file, *words, from, kCutRoom);
+      return from == 0 ? TextCut() : next_text_cut(file, *words, from, kCutRoom);
     };
-    return std::make_unique<TextStretch>(file, tokenizer, cut(stretch.begin), cut(stretch.end));
+    return std::make_unique<TextStretch>(file, tokenizer, cut(stretch.begin),
+                                         cut(stretch.end).place);
   }
   if (stretch.table) return encoded_documents(stretch.table, *rules, tokenizer);
   if (stretch.unit == Stretch::Unit::groups) {

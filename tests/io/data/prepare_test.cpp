@@ -14,6 +14,7 @@
 #include "tests/support/refusal.hpp"
 #include "tests/support/temp_file.hpp"
 #include "tests/support/tokenizer_folder.hpp"
+#include "tests/support/tree_folder.hpp"
 #include "zero/io/data/dataset.hpp"
 
 namespace zero {
@@ -181,11 +182,15 @@ TEST(SetMaker, WorksWithFewerThreadsOnLargeParts) {
 TEST(SetMaker, TakesATokenizerThatIsOpen) {
   const TempFile file("a.jsonl", lines(10));
   const TokenizerFolder place("open");
+  const testing_support::BpeFolder bpe({{"l", "o"}, {"lo", "w"}, {"e", "r"}});
   SetOrder order = order_of(file.path(), place.path() + "/a.documents");
+  order.options.data.tokenizer = bpe.path();
+  order.options.data.eos_id = 0;
+  order.options.vocab_size = 259;
   make(order, 1);
-  const std::shared_ptr<const Tokenizer> bytes = open_tokenizer("bytes");
-  order.options.data.tokenizer = place.path() + "/none";
-  EXPECT_EQ(SetMaker(order, bytes).state(), SetState::whole);
+  const std::shared_ptr<const Tokenizer> tokenizer = open_tokenizer(bpe.path());
+  bpe.remove("vocab.json");
+  EXPECT_EQ(SetMaker(order, tokenizer).state(), SetState::whole);
   EXPECT_NE(refusal_of(Exit::kInput, [&] { state_of(order); }), "") << "which is opened";
 }
 
@@ -334,20 +339,21 @@ TEST(SetsOfRun, AreOfLargeRawFilesAlone) {
   EXPECT_THAT(sets(document_data(), options_of("missing.jsonl"), 1), SizeIs(0));
 }
 
-TEST(SetsOfRun, HaveTheTokensOfATextThatIsEncodedInParts) {
-  std::string words;
-  for (int i = 0; i < 3000; ++i)
-    words += i % 7 == 0 ? " the \n\n" : i % 5 == 0 ? "low.\n" : "lower ";
+/// Expects the samples of a text from its set of several parts.
+void expect_parts_as_whole(const std::string& words, const std::string& tokenizer) {
   const TempFile file("a.txt", words);
   const TokenizerFolder place("texts");
   DataOptions options = options_of(file.path(), Packing::automatic);
-  const testing_support::BpeFolder bpe({{"l", "o"}, {"lo", "w"}, {"e", "r"}});
-  options.data.tokenizer = bpe.path();
+  options.data.tokenizer = tokenizer;
   options.vocab_size = 1000;
   options.data.validation_fraction = 0.1;
   const DataSets own = token_data().open(options);
   RunSets sets = sets_of_run(token_data(), options, place.path(), 1000);
   ASSERT_THAT(sets.orders, SizeIs(1));
+  sets.orders[0].part_bytes = int64_t(words.size());
+  make(sets.orders[0], 2);
+  EXPECT_EQ(read_prepared_list(sets.orders[0].folder).parts, 1) << "one that need not be parted";
+  fs::remove_all(sets.orders[0].folder);
   sets.orders[0].part_bytes = 2000;
   make(sets.orders[0], 2);
   EXPECT_GT(read_prepared_list(sets.orders[0].folder).parts, 5);
@@ -359,6 +365,26 @@ TEST(SetsOfRun, HaveTheTokensOfATextThatIsEncodedInParts) {
   sets.options.data.tokenizer = "bytes";
   EXPECT_THAT(refusal_of(Exit::kUsage, [&] { token_data().open(sets.options); }),
               HasSubstr("was prepared by another tokenizer"));
+}
+
+std::string words_to_part() {
+  std::string words;
+  for (int i = 0; i < 3000; ++i)
+    words += i % 7 == 0 ? " the \n\n" : i % 5 == 0 ? "low.\n" : "lower ";
+  return words;
+}
+
+TEST(SetsOfRun, HaveTheTokensOfATextThatIsEncodedInParts) {
+  const testing_support::BpeFolder bpe({{"l", "o"}, {"lo", "w"}, {"e", "r"}});
+  expect_parts_as_whole(words_to_part(), bpe.path());
+}
+
+TEST(SetsOfRun, HaveNoMarkInFrontOfAPart) {
+  for (const char* name : {"prefix", "metaspace_first", "legacy"}) {
+    SCOPED_TRACE(name);
+    const auto folder = testing_support::tree_folder() / "tests/golden/json" / name;
+    expect_parts_as_whole(words_to_part(), folder.string());
+  }
 }
 
 }  // namespace
