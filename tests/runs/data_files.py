@@ -2,9 +2,9 @@
 """Files of data on the way to samples. Parts of a mix have their shares of the rows. A prepared set
 has the same bytes at 1 and 3 ranks, and after its making was killed at any moment. A run prepares
 files above 64 MiB by itself, once: again after a change, on with what a killed run has left, not
-while the run is alive, and with the samples of the files. A damaged line ends all ranks with one message. RECORDS=10000000 in
-the environment: instead of that, 3 files of so many records together begin to train within 20 s
-once they are prepared."""
+while the run is alive, and with the samples of the files. A damaged line ends all ranks with one
+message. RECORDS=10000000 in the environment: instead of that, 3 files of so many records together
+begin to train within 20 s once they are prepared."""
 import collections
 import json
 import os
