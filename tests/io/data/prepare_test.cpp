@@ -380,10 +380,12 @@ TEST(SetsOfRun, HaveTheTokensOfATextThatIsEncodedInParts) {
 }
 
 TEST(SetsOfRun, HaveNoMarkInFrontOfAPart) {
+  std::string words;  // of which no line begins with a blank, where tokenizers put no mark
+  for (int i = 0; i < 1500; ++i) words += i % 5 == 0 ? "low.\n" : "lower low ";
   for (const char* name : {"prefix", "metaspace_first", "legacy"}) {
     SCOPED_TRACE(name);
     const auto folder = testing_support::tree_folder() / "tests/golden/json" / name;
-    expect_parts_as_whole(words_to_part(), folder.string());
+    expect_parts_as_whole(words, folder.string());
   }
 }
 
