@@ -2,6 +2,7 @@
 
 #include <glob.h>
 
+#include <algorithm>
 #include <map>
 
 #include "zero/base/error.hpp"
@@ -13,8 +14,20 @@ namespace {
 constexpr const char* kTrain = "data.train";
 constexpr size_t kMostFiles = 100'000;
 
-/// Returns the files that match a pattern, sorted by their names; a path itself.
+std::vector<std::string> split_lines(const std::string& list) {
+  std::vector<std::string> lines;
+  for (size_t begin = 0; begin < list.size();) {
+    const size_t end = std::min(list.find('\n', begin), list.size());
+    lines.push_back(list.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return lines;
+}
+
+/// Returns the files that match a pattern, sorted by their names; a path itself; the lines of a
+/// list as they are.
 std::vector<std::string> matches_of(const std::string& pattern) {
+  if (pattern.find('\n') != pattern.npos && !is_there(pattern)) return split_lines(pattern);
   if (pattern.find_first_of("*?[") == pattern.npos || is_there(pattern)) return {pattern};
   glob_t found{};
   std::vector<std::string> paths;

@@ -15,8 +15,9 @@ struct DataPath {
 };
 
 /// Returns the files of data.train: the path itself, or those of a list, whose patterns with * and
-/// ? are replaced by the files that match, sorted. Throws SettingsError if a pattern matches no
-/// file, two name the same file, or they are more than 100,000.
+/// ? are replaced by the files that match, sorted. A path of several lines, as sets_of_run() writes
+/// it, names a file in each, in this order. Throws SettingsError if a pattern matches no file, two
+/// name the same file, or they are more than 100,000.
 std::vector<DataPath> data_paths(const DataConfig& data);
 
 /// Returns the same files, but those that two patterns name twice, and a pattern that matches none

@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <cstring>
 #include <exception>
 #include <filesystem>
 #include <mutex>
@@ -14,7 +15,6 @@
 #include <utility>
 
 #include "io/data/data_file.hpp"
-#include "io/data/data_paths.hpp"
 #include "io/data/document_part.hpp"
 #include "io/data/field_file.hpp"
 #include "io/data/parquet_file.hpp"
@@ -64,8 +64,9 @@ bool is_packed(const std::string& path) { return path.ends_with(".zst"); }
 }  // namespace
 
 struct SetMaker::State {
-  explicit State(SetOrder ordered)
-      : order(std::move(ordered)), tokenizer(open_tokenizer(order.options.data.tokenizer)) {
+  State(SetOrder ordered, std::shared_ptr<const Tokenizer> opened)
+      : order(std::move(ordered)), tokenizer(std::move(opened)) {
+    if (!tokenizer) tokenizer = open_tokenizer(order.options.data.tokenizer);
     const auto is_text = [](const RawFile& file) { return file.is_text; };
     if (!std::ranges::all_of(order.files, is_text))
       rules = document_rules(order.options, *tokenizer);
@@ -78,16 +79,22 @@ struct SetMaker::State {
   void take_users_folder() const;
   void take_runs_folder() const;
   void unpack(const RawFile& file) const;
+  void cut();
+  int threads_of(const SetShare& share) const;
   bool make(size_t number) const;
   bool make(size_t number, int64_t lines_before) const;
   bool has_texts(const RawFile& file) const;
+  std::vector<uint64_t> stamps_now() const;
+  void require_unchanged() const;
   void clear(size_t parts) const;
 
   SetOrder order;
   std::shared_ptr<const Tokenizer> tokenizer;
   std::optional<DocumentRules> rules;  ///< none for texts alone
   LockFile lock;
+  std::vector<uint64_t> stamps;  ///< [files] when the set was begun
   std::vector<Stretch> stretches;
+  int fewer_threads = 0;  ///< than asked for, which made parts; 0: as many
 };
 
 /// Returns two lines, of the files and of the rules by which they become ids.
@@ -108,7 +115,8 @@ std::string SetMaker::State::source_text() const {
 /// Returns the path of a file, or of what it was unpacked to.
 std::string SetMaker::State::readable(const RawFile& file) const {
   if (!is_packed(file.path)) return file.path;
-  return text(order.folder, '/', kUnpacked, hex(stamp_of(file.path)));
+  return text(order.folder, '/', kUnpacked,
+              hex(hash_of(text(file.path, ' ', stamp_of(file.path)))));
 }
 
 void SetMaker::State::take_users_folder() const {
@@ -152,6 +160,28 @@ void SetMaker::State::unpack(const RawFile& file) const {
   }
   if (bytes == 0) refuse(Exit::kInput, file.path, ": holds nothing; ", kDocumentFileAdvice);
   out.publish();
+}
+
+/// Cuts the files. Parts of all of them have one size.
+void SetMaker::State::cut() {
+  std::vector<std::string> paths;
+  int64_t bytes = 0;
+  for (const RawFile& file : order.files) {
+    paths.push_back(readable(file));
+    bytes += content_bytes(paths.back());
+  }
+  const int64_t part = std::max(order.part_bytes, bytes / order.most_parts + 1);
+  stretches.clear();
+  for (size_t i = 0; i < paths.size(); ++i)
+    add_stretches(order.files[i], paths[i], {rules ? &*rules : nullptr, tokenizer}, part,
+                  stretches);
+}
+
+/// Returns how many threads make parts at once. Each holds the text of one.
+int SetMaker::State::threads_of(const SetShare& share) const {
+  int64_t largest = 1;
+  for (const Stretch& stretch : stretches) largest = std::max(largest, stretch.bytes);
+  return int(std::clamp<int64_t>(share.most_bytes / largest, 1, std::max(share.threads, 1)));
 }
 
 /// Makes a part. Returns true if it was there. Counts the lines in front of the stretch only if one
@@ -205,19 +235,41 @@ bool SetMaker::State::has_texts(const RawFile& file) const {
   return first->form() != DocumentForm::ids;
 }
 
-/// Removes unpacked files, and parts of an earlier set that had more.
+std::vector<uint64_t> SetMaker::State::stamps_now() const {
+  std::vector<uint64_t> all;
+  for (const RawFile& file : order.files) all.push_back(stamp_of(file.path));
+  return all;
+}
+
+/// Some parts may be of the file before a change, and some of that after it.
+void SetMaker::State::require_unchanged() const {
+  const std::vector<uint64_t> now = stamps_now();
+  for (size_t i = 0; i < now.size(); ++i) {
+    if (now[i] == stamps[i]) continue;
+    refuse(Exit::kInput, order.files[i].path, ": was written to meanwhile; start again");
+  }
+}
+
+/// Removes unpacked files, and parts of an earlier set that had more. Other files are a user's.
 void SetMaker::State::clear(size_t parts) const {
+  constexpr const char *kDigits = "0123456789", *kHex = "0123456789abcdef";
+  const auto is_of = [](std::string_view name, size_t letters, const char* alphabet) {
+    return name.size() == letters && name.find_first_not_of(alphabet) == name.npos;
+  };
   std::vector<fs::path> vain;
   for (const fs::directory_entry& entry : fs::directory_iterator(order.folder)) {
-    const std::string name = entry.path().filename().string();
-    const bool is_number = name.find_first_not_of("0123456789") == name.npos;
-    if (name.starts_with(kUnpacked) || (is_number && std::stoull(name) >= parts))
-      vain.push_back(entry.path());
+    const std::string path = entry.path().string(), name = entry.path().filename().string();
+    if (!entry.is_regular_file()) continue;
+    const bool is_unpacked =
+        name.starts_with(kUnpacked) && is_of(name.substr(strlen(kUnpacked)), 16, kHex);
+    const bool is_beyond = is_of(name, 5, kDigits) && std::stoull(name) >= parts;
+    if (is_unpacked || (is_beyond && whole_part(path))) vain.push_back(entry.path());
   }
   for (const fs::path& path : vain) fs::remove(path);
 }
 
-SetMaker::SetMaker(SetOrder order) : state_(std::make_unique<State>(std::move(order))) {}
+SetMaker::SetMaker(SetOrder order, std::shared_ptr<const Tokenizer> tokenizer)
+    : state_(std::make_unique<State>(std::move(order), std::move(tokenizer))) {}
 SetMaker::~SetMaker() = default;
 
 SetState SetMaker::state() const {
@@ -242,6 +294,7 @@ void SetMaker::begin() {
       LockFile(order.folder + "/LOCK",
                {.what = order.folder,
                 .remedy = order.is_of_run ? "write another run.output" : "write another name"});
+  state_->stamps = state_->stamps_now();
   if (!order.is_of_run) return;
   // Without its list a set is not whole, until the parts are those of these files and rules.
   fs::remove(prepared_list(order.folder));
@@ -257,13 +310,10 @@ void SetMaker::unpack(const SetShare& share) {
 }
 
 int64_t SetMaker::make(const SetShare& share) {
-  state_->stretches.clear();
-  const DocumentRules* const rules = state_->rules ? &*state_->rules : nullptr;
-  for (const RawFile& file : state_->order.files) {
-    add_stretches(file, state_->readable(file), {rules, state_->tokenizer},
-                  state_->order.part_bytes, state_->stretches);
-  }
+  state_->cut();
   const size_t parts = state_->stretches.size();
+  const int threads = state_->threads_of(share);
+  state_->fewer_threads = threads < share.threads ? threads : 0;
   std::atomic<size_t> next = size_t(share.rank);
   std::atomic<int64_t> kept = 0;
   std::mutex mutex;
@@ -283,7 +333,7 @@ int64_t SetMaker::make(const SetShare& share) {
   };
   {
     std::vector<std::jthread> others;
-    for (int i = 1; i < std::min(share.threads, int(parts)); ++i) others.emplace_back(work);
+    for (int i = 1; i < std::min(threads, int(parts)); ++i) others.emplace_back(work);
     work();
   }
   if (error) std::rethrow_exception(error);
@@ -292,6 +342,7 @@ int64_t SetMaker::make(const SetShare& share) {
 
 Preparation SetMaker::finish() {
   const std::string& folder = state_->order.folder;
+  state_->require_unchanged();
   PreparedList list{.parts = int64_t(state_->stretches.size())};
   if (state_->rules) {
     list.end = state_->rules->end;
@@ -319,21 +370,8 @@ Preparation SetMaker::finish() {
           .tokens = list.tokens,
           .parts = list.parts,
           .empty = list.empty,
-          .merged = list.merged};
-}
-
-std::vector<RawFile> files_of_set(const DataOptions& options) {
-  std::vector<RawFile> files;
-  for (const DataPath& path : data_paths(options.data)) {
-    if (path.weight > 0) {
-      refuse(Exit::kUsage, "command line: --prepare: a set has no weights; prepare each part of ",
-             "data.train, and mix the sets");
-    }
-    if (names_prepared(path.path))
-      refuse(Exit::kUsage, "command line: --prepare: ", path.path, " is a prepared set already");
-    files.push_back({.path = path.path});
-  }
-  return files;
+          .merged = list.merged,
+          .fewer_threads = state_->fewer_threads};
 }
 
 Preparation prepare_documents(const DataOptions& options, const std::string& folder, int threads,

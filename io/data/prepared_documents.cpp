@@ -270,6 +270,13 @@ void require_vocabulary(const std::string& folder, const PreparedList& list, int
          vocab_size, "; write model.vocab_size = ", list.vocabulary, " or more");
 }
 
+void require_tokenizer(const std::string& folder, const PreparedList& list,
+                       const Tokenizer& tokenizer) {
+  if (list.tokenizer == 0 || list.tokenizer == tokenizer.fingerprint()) return;
+  refuse_settings({"data.tokenizer", "data.train"}, folder,
+                  " was prepared by another tokenizer; write that one, or prepare it anew");
+}
+
 template <class Number>
 bool read_number(std::string_view word, Number& number, int base) {
   const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number, base);
@@ -353,10 +360,7 @@ std::unique_ptr<DocumentSource> open_prepared_documents(const std::string& folde
                                                         const Tokenizer& tokenizer) {
   const PreparedList list = read_prepared_list(folder);
   require_vocabulary(folder, list, rules.vocab_size);
-  if (list.tokenizer != 0 && list.tokenizer != tokenizer.fingerprint()) {
-    refuse_settings({"data.tokenizer", "data.train"}, folder,
-                    " was prepared by another tokenizer; ", "write that one, or prepare it anew");
-  }
+  require_tokenizer(folder, list, tokenizer);
   if (list.tokenizer != 0 &&
       (list.end != rules.end || (list.special_tokens != 0) != rules.special_tokens)) {
     refuse_settings({"data.eos_id", "data.special_tokens", "data.train"}, folder,
@@ -367,8 +371,10 @@ std::unique_ptr<DocumentSource> open_prepared_documents(const std::string& folde
   return std::make_unique<PreparedDocuments>(without_slash(folder), list);
 }
 
-std::unique_ptr<TokenSource> open_prepared_text(const std::string& folder, int64_t vocab_size) {
+std::unique_ptr<TokenSource> open_prepared_text(const std::string& folder,
+                                                const Tokenizer& tokenizer, int64_t vocab_size) {
   const PreparedList list = read_prepared_list(folder);
+  require_tokenizer(folder, list, tokenizer);
   require_vocabulary(folder, list, vocab_size);
   return std::make_unique<PreparedTokens>(without_slash(folder), list);
 }

@@ -71,7 +71,8 @@ std::unique_ptr<DocumentSource> open_prepared_documents(const std::string& folde
                                                         const DocumentRules& rules,
                                                         const Tokenizer& tokenizer);
 
-/// Opens the prepared set of a text, which this run has made. Throws Error(kInput) as above.
-std::unique_ptr<TokenSource> open_prepared_text(const std::string& folder, int64_t vocab_size);
+/// Opens the prepared set of a text, which this run has made. Throws as above.
+std::unique_ptr<TokenSource> open_prepared_text(const std::string& folder,
+                                                const Tokenizer& tokenizer, int64_t vocab_size);
 
 }  // namespace zero

@@ -37,49 +37,37 @@ class Finder {
   bool has_documents_, has_texts_;
 };
 
-/// Returns a path in which no letter is one of a pattern.
-std::string as_pattern(const std::string& path) {
-  std::string pattern;
-  for (const char letter : path) {
-    if (std::string_view("*?[]\\").find(letter) != std::string_view::npos) pattern += '\\';
-    pattern += letter;
-  }
-  return pattern;
+uint64_t name_of(const std::string& path) {
+  return number_of(xxh3_of(std::as_bytes(std::span(path)))) >> 32;
 }
 
 /// The sets of the files that a path or a pattern names.
 class PartSets {
  public:
   PartSets(const std::string& part, const std::string& folder)
-      : folder_(folder + format("-%08llx", (unsigned long long)name_of(part) >> 32)) {}
+      : folder_(folder + format("-%08llx", (unsigned long long)name_of(part))) {}
 
+  /// Orders the set of a file, which keeps its name whatever other files come and go.
   void add(const RawFile& file, const DataOptions& options, RunSets& sets) {
     const std::string stem = std::filesystem::path(file.path).stem().string();
     const std::string set =
-        text(folder_, format("/%05zu-", count_++), stem, file.is_text ? ".encoded" : ".documents");
+        text(folder_, '/', stem, format("-%08llx", (unsigned long long)name_of(file.path)),
+             file.is_text ? ".encoded" : ".documents");
     sets.orders.push_back({.options = options, .folder = set, .files = {file}, .is_of_run = true});
-    last_ = set;
+    paths_ += text(paths_.empty() ? "" : "\n", set);
   }
-  bool is_empty() const { return count_ == 0; }
-  /// Returns the path or the pattern of the sets.
-  std::string path() const {
-    if (count_ == 1) return last_;
-    return as_pattern(folder_) + "/*" + std::filesystem::path(last_).extension().string();
-  }
+  /// Returns the paths of these sets alone, one a line. Sets of an earlier launch may lie beside.
+  const std::string& paths() const { return paths_; }
 
  private:
-  static uint64_t name_of(const std::string& part) {
-    return number_of(xxh3_of(std::as_bytes(std::span(part))));
-  }
-
-  std::string folder_, last_;
-  size_t count_ = 0;
+  std::string folder_, paths_;
 };
+
+int64_t bytes_of(const SetOrder& order) { return InputFile(order.files.front().path).bytes(); }
 
 int64_t bytes_of(const std::vector<SetOrder>& orders) {
   int64_t bytes = 0;
-  for (const SetOrder& order : orders)
-    for (const RawFile& file : order.files) bytes += InputFile(file.path).bytes();
+  for (const SetOrder& order : orders) bytes += bytes_of(order);
   return bytes;
 }
 
@@ -101,7 +89,7 @@ void replace(std::string& part, const std::vector<std::string>& files, const Rep
   }
   PartSets made(part, how.folder);
   for (const RawFile& file : raw) made.add(file, how.options, sets);
-  if (!made.is_empty()) part = made.path();
+  if (!made.paths().empty()) part = made.paths();
 }
 
 std::vector<std::string> files_of(const DataConfig& data, const std::string& part) {
@@ -113,21 +101,47 @@ std::vector<std::string> files_of(const DataConfig& data, const std::string& par
 
 }  // namespace
 
+std::vector<RawFile> files_of_set(const DataOptions& options) {
+  std::vector<RawFile> files;
+  for (const DataPath& path : data_paths(options.data)) {
+    if (path.weight > 0) {
+      refuse(Exit::kUsage, "command line: --prepare: a set has no weights; prepare each part of ",
+             "data.train, and mix the sets");
+    }
+    if (names_prepared(path.path))
+      refuse(Exit::kUsage, "command line: --prepare: ", path.path, " is a prepared set already");
+    files.push_back({.path = path.path});
+  }
+  return files;
+}
+
 RunSets sets_of_run(const DataKind& kind, const DataOptions& options, const std::string& folder,
                     int64_t most) {
   RunSets sets{.options = options};
   const Finder finder(kind, options);
   DataConfig& data = sets.options.data;
-  const auto replaced = [&](std::string& part, const std::string& name, int64_t most_samples) {
+  const auto replaced = [&](std::string& part, const std::string& name, int64_t most_samples,
+                            bool may_be_many) {
     // Where the first documents are enough, these alone are encoded, in memory.
     if (part.empty() || (&kind == &document_data() && most_samples > 0)) return;
-    replace(part, files_of(options.data, part), {finder, options, folder + "/" + name}, sets);
+    const std::vector<std::string> files = files_of(options.data, part);
+    if (files.size() > 1 && !may_be_many) return;  // who opens the path refuses it
+    replace(part, files, {finder, options, folder + "/" + name}, sets);
   };
-  if (data.train_parts.empty()) replaced(data.train, "train", data.max_train_samples);
-  for (DataPart& part : data.train_parts) replaced(part.path, "train", data.max_train_samples);
-  replaced(data.validation, "validation", data.max_validation_samples);
-  if (bytes_of(sets.orders) > most) return sets;
-  return {.options = options};
+  if (data.train_parts.empty()) {
+    const bool has_records = names_fields(data.train) || names_parquet(data.train);
+    replaced(data.train, "train", data.max_train_samples, has_records);
+  }
+  for (DataPart& part : data.train_parts)
+    replaced(part.path, "train", data.max_train_samples, true);
+  replaced(data.validation, "validation", data.max_validation_samples, false);
+  const int64_t bytes = bytes_of(sets.orders);
+  if (bytes <= most) return {.options = options};
+  for (SetOrder& order : sets.orders) {
+    const double share = double(bytes_of(order)) / double(bytes);
+    order.most_parts = std::max<int64_t>(1, int64_t(share * kMostParts));
+  }
+  return sets;
 }
 
 }  // namespace zero

@@ -21,6 +21,7 @@ struct Stretch {
   std::string name = {};  ///< file for messages
   int64_t begin = 0, end = 0;
   bool is_last = false;  ///< of its file
+  int64_t bytes = 0;     ///< about, unpacked
   std::shared_ptr<const DocumentFile> table = nullptr;
 };
 
@@ -29,10 +30,13 @@ struct Encoding {
   std::shared_ptr<const Tokenizer> tokenizer;
 };
 
-/// Adds the stretches of a file, of about `part_bytes` each, but at most some hundred. `path` has
-/// its content. Depends on the file alone. Throws as open_document_file().
+/// Returns the bytes of a file, unpacked if it is Parquet.
+int64_t content_bytes(const std::string& path);
+
+/// Adds the stretches of a file, of about `part` bytes each. `path` has its content. Depends on the
+/// file alone. Throws as open_document_file().
 void add_stretches(const RawFile& file, const std::string& path, const Encoding& encoding,
-                   int64_t part_bytes, std::vector<Stretch>& all);
+                   int64_t part, std::vector<Stretch>& all);
 
 /// Opens a stretch, of which add() encodes the documents. `lines_before` is for messages.
 std::unique_ptr<DocumentSource> open_stretch(const Stretch& stretch, const Encoding& encoding,

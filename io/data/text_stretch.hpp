@@ -11,18 +11,26 @@
 
 namespace zero {
 
+/// A place that parts a text.
+struct TextCut {
+  int64_t place = 0;
+  /// The tokenizer puts a mark in front of each text, which is none behind the cut. So that text is
+  /// encoded behind another line, whose ids are taken away.
+  bool is_behind_line = false;
+};
+
 /// Returns the first place from `from` on, behind the end of a line, that parts the text without a
 /// change of its ids: some 4 KiB on either side have the same ids together and apart. The text's
 /// end if that comes first. Throws Error(kInput), with advice, if none of the lines that end in the
 /// next `room` bytes does.
-int64_t next_text_cut(const DataFile& file, const Tokenizer& tokenizer, int64_t from, int64_t room);
+TextCut next_text_cut(const DataFile& file, const Tokenizer& tokenizer, int64_t from, int64_t room);
 
-/// The ids of the bytes [begin, end) of a text, as one document.
+/// The ids of the bytes from a cut up to `end` of a text, as one document.
 class TextStretch : public DocumentSource {
  public:
   /// Reads the bytes. Throws Error(kInput) if they are no UTF-8. add() encodes them.
-  TextStretch(const DataFile& file, std::shared_ptr<const Tokenizer> tokenizer, int64_t begin,
-              int64_t end);
+  TextStretch(const DataFile& file, std::shared_ptr<const Tokenizer> tokenizer,
+              const TextCut& begin, int64_t end);
 
   int64_t add(int64_t first, int64_t count) override;
   int64_t begin(int64_t row) const override { return row == 0 ? 0 : int64_t(ids_.size()); }
@@ -37,8 +45,8 @@ class TextStretch : public DocumentSource {
   uint64_t fingerprint() const override;
 
  private:
-  std::string path_, text_;
-  int64_t first_byte_;
+  std::string path_, advice_, text_;
+  TextCut begin_;
   std::shared_ptr<const Tokenizer> tokenizer_;
   std::vector<int32_t> ids_;
 };

@@ -77,7 +77,7 @@ IdLayout binary_layout(const DataFile& file, int64_t vocab_size) {
 
 std::unique_ptr<TokenSource> open_format(const TokenOptions& options) {
   if (names_prepared_text(options.path) && is_there(prepared_list(options.path)))
-    return open_prepared_text(options.path, options.vocab_size);
+    return open_prepared_text(options.path, *open_tokenizer(options.tokenizer), options.vocab_size);
   if (options.path.ends_with(".idx")) {
     refuse(Exit::kInput, options.path, ": is an index; write ", replaced(options.path, ".bin"));
   }

@@ -32,6 +32,10 @@ void tell(const CommandLine& line, const Preparation& done) {
     std::printf("%s learnt with the prompt's last token, which reaches into it\n",
                 counted(done.merged, "completion").c_str());
   }
+  if (done.fewer_threads > 0) {
+    std::printf("%s of a rank at once, as parts are large\n",
+                counted(done.fewer_threads, "thread").c_str());
+  }
 }
 
 }  // namespace

@@ -55,6 +55,10 @@ std::string words_of(const Preparation& done) {
     words += text("; ", counted(done.merged, "completion"),
                   " learnt with the prompt's last token, which reaches into it");
   }
+  if (done.fewer_threads > 0) {
+    words +=
+        text("; ", counted(done.fewer_threads, "thread"), " of a rank at once, as parts are large");
+  }
   return words + "\n";
 }
 
@@ -66,16 +70,19 @@ RunSets sets_of(const RunConfig& config) {
 
 /// Makes a set unless it is there. False if a signal came meanwhile.
 bool make_once(launch::Session& session, const DataOrder& data, const SetOrder& order,
-               int64_t& found) {
+               const std::shared_ptr<const Tokenizer>& tokenizer, int64_t& found) {
   std::unique_ptr<SetMaker> maker;
   SetState state = SetState::missing;
   session.on_every_rank([&] {
-    data.settings.locate([&] { maker = std::make_unique<SetMaker>(order); });
+    data.settings.locate([&] { maker = std::make_unique<SetMaker>(order, tokenizer); });
     if (session.is_first()) state = maker->state();
   });
   state = SetState(session.peers().largest(session.is_first() ? int64_t(state) : 0));
   found += state == SetState::whole;
   if (state == SetState::whole) return true;
+  session.on_every_rank([&] {
+    if (session.is_first()) data.hold();
+  });
   data.say(words_of(state, order));
   const std::optional<Preparation> done = make_set(session, *maker);
   if (done) data.say(words_of(*done));
@@ -107,10 +114,16 @@ std::optional<Preparation> make_set(launch::Session& session, SetMaker& maker) {
 
 DataOptions prepare_data(launch::Session& session, const DataOrder& data) {
   RunSets sets;
-  session.on_every_rank([&] { data.settings.locate([&] { sets = sets_of(data.config); }); });
+  std::shared_ptr<const Tokenizer> tokenizer;  // of all sets
+  session.on_every_rank([&] {
+    data.settings.locate([&] {
+      sets = sets_of(data.config);
+      if (!sets.orders.empty()) tokenizer = open_tokenizer(data.config.data.tokenizer);
+    });
+  });
   int64_t found = 0;
   for (const SetOrder& order : sets.orders)
-    if (!make_once(session, data, order, found)) break;
+    if (!make_once(session, data, order, tokenizer, found)) break;
   if (found > 0) {
     data.say(text("data        ", counted(found, "prepared set"), " of an earlier launch in ",
                   data.config.run.output, "/prepared\n"));
@@ -120,8 +133,10 @@ DataOptions prepare_data(launch::Session& session, const DataOrder& data) {
 
 DataSets open_as_run(const RunConfig& config) {
   const RunSets sets = sets_of(config);
-  const auto is_whole = [](const SetOrder& order) {
-    return SetMaker(order).state() == SetState::whole;
+  std::shared_ptr<const Tokenizer> tokenizer;  // of all sets
+  if (!sets.orders.empty()) tokenizer = open_tokenizer(config.data.tokenizer);
+  const auto is_whole = [&](const SetOrder& order) {
+    return SetMaker(order, tokenizer).state() == SetState::whole;
   };
   const bool are_whole = std::ranges::all_of(sets.orders, is_whole);
   return are_whole ? kind_of(config).open(sets.options) : open_data(config);

@@ -130,9 +130,10 @@ bool begins_anew(const Planned& planned);
 
 /// 5. The folder of the run, and what saves and finds its checkpoints.
 struct Opened {
-  Opened(Context& context, const Sized& sized);
+  /// Takes the run's folder unless the making of its data has.
+  Opened(Context& context, const Sized& sized, std::unique_ptr<RunFolder> taken);
 
-  std::optional<RunFolder> folder;  ///< on the first rank
+  std::unique_ptr<RunFolder> folder;  ///< on the first rank
   std::optional<save::Checkpointer> checkpointer;
 };
 

@@ -122,7 +122,7 @@ void Live::begin(Context& context, Started& started, Opened& opened) {
 
 /// Removes only the error of an earlier launch until a checkpoint verifies.
 void Live::begin_launch(Context& context, const Started& started, Opened& opened) {
-  std::optional<RunFolder>& folder = opened.folder;
+  const std::unique_ptr<RunFolder>& folder = opened.folder;
   context.session.on_every_rank([&] {
     if (!folder) return;
     folder->keep();

@@ -1,3 +1,6 @@
+#include <memory>
+#include <utility>
+
 #include "src/train/chain.hpp"
 #include "zero/config/read_config.hpp"
 #include "zero/save/checkpoint_facts.hpp"
@@ -24,11 +27,12 @@ save::Facts facts_of(const Context& context, const Sized& sized, const Kept& kep
                              .threads = context.session.threads()});
 }
 
-Opened::Opened(Context& context, const Sized& sized) {
+Opened::Opened(Context& context, const Sized& sized, std::unique_ptr<RunFolder> taken)
+    : folder(std::move(taken)) {
   context.enter(launch::Milestone::folder);
   context.session.on_every_rank([&] {
     if (!context.session.is_first()) return;
-    folder.emplace(sized.config.run.output);
+    if (!folder) folder = std::make_unique<RunFolder>(sized.config.run.output);
     if (begins_anew(sized)) folder->make_way(true);
   });
   if (!sized.is_saved()) return;

@@ -76,14 +76,19 @@ Exit make(Context& context, Values& values) {
   values.build = planned.made;
   if (const auto end = stopped(context, planned.config)) return status_of(planned.config, 0, *end);
   context.enter(launch::Milestone::data);
+  std::unique_ptr<RunFolder> folder;
+  const auto hold = [&] {
+    if (!folder) folder = std::make_unique<RunFolder>(planned.config.run.output);
+  };
   DataOptions read_by = setup::prepare_data(
       context.session, {.settings = planned.settings,
                         .config = planned.config,
-                        .say = [&](const std::string& words) { context.say(words); }});
+                        .say = [&](const std::string& words) { context.say(words); },
+                        .hold = hold});
   if (const auto end = stopped(context, planned.config)) return status_of(planned.config, 0, *end);
   Sized& sized = values.sized.emplace(context, std::move(planned), std::move(read_by));
   if (const auto end = stopped(context, sized.config)) return status_of(sized.config, 0, *end);
-  Opened& opened = values.opened.emplace(context, sized);
+  Opened& opened = values.opened.emplace(context, sized, std::move(folder));
   Started& started = values.started.emplace(context, std::move(sized), opened);
   const RunConfig& config = started.config;
   if (started.has_ended) {

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Files of data on the way to samples. Parts of a mix have their shares of the rows. A prepared set
 has the same bytes at 1 and 3 ranks, and after its making was killed at any moment. A run prepares
-files above 64 MiB by itself, once: again after a change, on with what a killed run has left, and
-with the samples of the files. A damaged line ends all ranks with one message. RECORDS=10000000 in
-the environment: instead of that, 3 files of so many records together begin to train within 20 s
-once they are prepared."""
+files above 64 MiB by itself, once: again after a change, on with what a killed run has left, not
+while the run is alive, and with the samples of the files. A damaged line ends all ranks with one
+message. RECORDS=10000000 in the environment: instead of that, 3 files of so many records together
+begin to train within 20 s once they are prepared."""
 import collections
 import json
 import os
@@ -208,6 +208,23 @@ def prepares_by_itself(program, whole):
           touched.state() == more.state(), "a touched file is read, and all parts kept", touched)
 
 
+def leaves_a_live_run_alone(program):
+    """A second start in the folder of a live run, by other rules, does not touch its sets."""
+    lock, place = program.folder / "runs/own/lock", set_of(program, "own")
+    made = content(place)
+    settings = settings_of("own", "data.eos_id=7", "run.steps=1000000")
+    process = program.start(1, *settings, input_file="files.toml")
+    try:
+        while process.poll() is None and not lock.read_text():
+            time.sleep(0.01)
+        check(process.poll() is None, "a run is alive")
+        refused = train(program, "own", 1, "data.eos_id=8", status=9)
+        check_refused(refused, 9, "run.output: runs/own is in use by")
+        check(content(place) == made, "its set is as it was", refused)
+    finally:
+        kill_all(process)
+
+
 def encodes_large_texts(program):
     """A text above 64 MiB through a tokenizer, which a run without a set refuses."""
     folder = program.folder / "bpe"
@@ -264,6 +281,7 @@ def main():
         whole = survives_kills(program)
         names_damage(program)
         prepares_by_itself(program, whole)
+        leaves_a_live_run_alone(program)
         encodes_large_texts(program)
     print("data are prepared once and alike")
 

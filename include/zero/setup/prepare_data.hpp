@@ -20,6 +20,9 @@ struct DataOrder {
   const ConfigInput& settings;
   const RunConfig& config;
   std::function<void(const std::string&)> say;
+  /// Takes the run's folder, on the first rank, before a set in it is touched. Called for each set
+  /// that is made.
+  std::function<void()> hold;
 };
 
 /// Makes prepared sets of raw files above 64 MiB in the run's folder, unless they are there, and

@@ -14,6 +14,7 @@
 #include "tests/support/refusal.hpp"
 #include "tests/support/temp_file.hpp"
 #include "tests/support/tokenizer_folder.hpp"
+#include "tests/support/tree_folder.hpp"
 #include "zero/io/data/dataset.hpp"
 
 namespace zero {
@@ -147,6 +148,93 @@ TEST(SetMaker, MakesAnewWhatHasChanged) {
   EXPECT_EQ(state_of(order), SetState::of_other_rules);
 }
 
+TEST(SetMaker, MakesAtMostSoManyPartsOfAllFiles) {
+  const TempFile a("a.jsonl", lines(900)), b("b.jsonl", lines(300));
+  const TokenizerFolder place("most");
+  SetOrder order = order_of(a.path(), place.path() + "/a.documents");
+  order.files.push_back({.path = b.path()});
+  order.part_bytes = 1;
+  order.most_parts = 8;
+  make(order, 2);
+  EXPECT_GT(read_prepared_list(order.folder).parts, 7);
+  EXPECT_LE(read_prepared_list(order.folder).parts, 8 + 2);
+  DataOptions options = options_of(place.path() + "/none", Packing::documents);
+  options.data.train_parts = {{a.path()}, {b.path()}};
+  options.data.validation = a.path();
+  int64_t most = 0;
+  for (const SetOrder& one : sets_of_run(document_data(), options, place.path(), 1000).orders)
+    most += one.most_parts;
+  EXPECT_LE(most, kMostParts) << "of all sets of a run";
+  EXPECT_GT(most, kMostParts - 3);
+}
+
+TEST(SetMaker, WorksWithFewerThreadsOnLargeParts) {
+  const TempFile file("a.jsonl", lines(900));
+  const TokenizerFolder place("threads");
+  for (const auto& [most_bytes, fewer] : std::map<int64_t, int>{{1, 1}, {2500, 2}, {5000, 0}}) {
+    SetMaker maker(order_of(file.path(), text(place.path(), '/', fewer, ".documents")));
+    maker.begin();
+    maker.make({.threads = 4, .most_bytes = most_bytes});
+    EXPECT_EQ(maker.finish().fewer_threads, fewer) << most_bytes;
+  }
+}
+
+TEST(SetMaker, TakesATokenizerThatIsOpen) {
+  const TempFile file("a.jsonl", lines(10));
+  const TokenizerFolder place("open");
+  const testing_support::BpeFolder bpe({{"l", "o"}, {"lo", "w"}, {"e", "r"}});
+  SetOrder order = order_of(file.path(), place.path() + "/a.documents");
+  order.options.data.tokenizer = bpe.path();
+  order.options.data.eos_id = 0;
+  order.options.vocab_size = 259;
+  make(order, 1);
+  const std::shared_ptr<const Tokenizer> tokenizer = open_tokenizer(bpe.path());
+  bpe.remove("vocab.json");
+  EXPECT_EQ(SetMaker(order, tokenizer).state(), SetState::whole);
+  EXPECT_NE(refusal_of(Exit::kInput, [&] { state_of(order); }), "") << "which is opened";
+}
+
+TEST(SetMaker, RemovesNoFilesButItsOwn) {
+  const TempFile file("a.jsonl", lines(400));
+  const TokenizerFolder place("users");
+  const SetOrder order = order_of(file.path(), place.path() + "/a.documents", false);
+  fs::create_directory(order.folder);
+  fs::create_directory(order.folder + "/54321");
+  const std::vector<std::string> own = {"12345678901234567890", "20241231", "12345",
+                                        "unpacked-notes.txt"};
+  for (const std::string& name : own) std::ofstream(order.folder + "/" + name) << "mine";
+  const auto expect_kept = [&] {
+    EXPECT_TRUE(fs::exists(order.folder + "/54321"));
+    for (const std::string& name : own)
+      EXPECT_EQ(testing_support::content_of(order.folder + "/" + name), "mine");
+  };
+  make(order, 1);
+  expect_kept();
+  const std::string left = order.folder + "/unpacked-0123456789abcdef";
+  std::ofstream(left) << "of a killed process";
+  fs::copy_file(prepared_part(order.folder, 0), prepared_part(order.folder, 99));
+  fs::remove(prepared_list(order.folder));
+  make(order, 1);
+  expect_kept();
+  EXPECT_FALSE(fs::exists(left) || fs::exists(prepared_part(order.folder, 99)));
+}
+
+TEST(SetMaker, RefusesAFileThatIsWrittenToMeanwhile) {
+  const TempFile file("a.jsonl", lines(400));
+  const TokenizerFolder place("meanwhile");
+  for (const bool is_of_run : {false, true}) {
+    const SetOrder order =
+        order_of(file.path(), text(place.path(), '/', int(is_of_run), ".documents"), is_of_run);
+    SetMaker maker(order);
+    maker.begin();
+    maker.make({});
+    file.write(lines(401 + is_of_run));
+    EXPECT_THAT(refusal_of(Exit::kInput, [&] { maker.finish(); }),
+                HasSubstr("a.jsonl: was written to meanwhile; start again"));
+    EXPECT_FALSE(fs::exists(prepared_list(order.folder)));
+  }
+}
+
 TEST(SetMaker, NamesTheLineInWhateverPart) {
   std::string text = lines(1000);
   const size_t at = text.size() * 3 / 4, begin = text.find('\n', at) + 1;
@@ -214,6 +302,26 @@ TEST(SetsOfRun, GiveTheSamplesOfTheirFiles) {
   EXPECT_EQ(tokens_of(*own.validation), tokens_of(*sets.validation));
 }
 
+TEST(SetsOfRun, AreThoseOfTheFilesThatAreThereNow) {
+  const TokenizerFolder raw("raw"), place("changing");
+  DataOptions options = options_of(raw.path() + "/*.jsonl", Packing::documents);
+  raw.write("b.jsonl", lines(300));
+  raw.write("c.jsonl", lines(200));
+  open_run(document_data(), options, place.path());
+  raw.write("a.jsonl", lines(100));
+  raw.remove("c.jsonl");
+  for (const double weight : {0., 2.}) {
+    // As a plain path, and as a part of a list.
+    if (weight > 0) options.data.train_parts = {{.path = options.data.train, .weight = weight}};
+    const RunSets sets = sets_of_run(document_data(), options, place.path(), 1000);
+    ASSERT_THAT(sets.orders, SizeIs(2));
+    EXPECT_EQ(state_of(sets.orders[1]), SetState::whole) << "that of b.jsonl stays";
+    const DataSets set = open_run(document_data(), options, place.path());
+    const DataSets own = document_data().open(options);
+    EXPECT_EQ(tokens_of(*own.train), tokens_of(*set.train));
+  }
+}
+
 TEST(SetsOfRun, AreOfLargeRawFilesAlone) {
   const TempFile file("a.jsonl", lines(100)), text("a.txt", "text\n");
   const auto sets = [&](const DataKind& kind, const DataOptions& options, int64_t most) {
@@ -231,20 +339,21 @@ TEST(SetsOfRun, AreOfLargeRawFilesAlone) {
   EXPECT_THAT(sets(document_data(), options_of("missing.jsonl"), 1), SizeIs(0));
 }
 
-TEST(SetsOfRun, HaveTheTokensOfATextThatIsEncodedInParts) {
-  std::string words;
-  for (int i = 0; i < 3000; ++i)
-    words += i % 7 == 0 ? " the \n\n" : i % 5 == 0 ? "low.\n" : "lower ";
+/// Expects the samples of a text from its set of several parts.
+void expect_parts_as_whole(const std::string& words, const std::string& tokenizer) {
   const TempFile file("a.txt", words);
   const TokenizerFolder place("texts");
   DataOptions options = options_of(file.path(), Packing::automatic);
-  const testing_support::BpeFolder bpe({{"l", "o"}, {"lo", "w"}, {"e", "r"}});
-  options.data.tokenizer = bpe.path();
+  options.data.tokenizer = tokenizer;
   options.vocab_size = 1000;
   options.data.validation_fraction = 0.1;
   const DataSets own = token_data().open(options);
   RunSets sets = sets_of_run(token_data(), options, place.path(), 1000);
   ASSERT_THAT(sets.orders, SizeIs(1));
+  sets.orders[0].part_bytes = int64_t(words.size());
+  make(sets.orders[0], 2);
+  EXPECT_EQ(read_prepared_list(sets.orders[0].folder).parts, 1) << "one that need not be parted";
+  fs::remove_all(sets.orders[0].folder);
   sets.orders[0].part_bytes = 2000;
   make(sets.orders[0], 2);
   EXPECT_GT(read_prepared_list(sets.orders[0].folder).parts, 5);
@@ -253,6 +362,31 @@ TEST(SetsOfRun, HaveTheTokensOfATextThatIsEncodedInParts) {
   EXPECT_EQ(tokens_of(*own.train), tokens_of(*set.train));
   EXPECT_EQ(tokens_of(*own.validation), tokens_of(*set.validation));
   EXPECT_EQ(set.fingerprint(), token_data().open(sets.options).fingerprint());
+  sets.options.data.tokenizer = "bytes";
+  EXPECT_THAT(refusal_of(Exit::kUsage, [&] { token_data().open(sets.options); }),
+              HasSubstr("was prepared by another tokenizer"));
+}
+
+std::string words_to_part() {
+  std::string words;
+  for (int i = 0; i < 3000; ++i)
+    words += i % 7 == 0 ? " the \n\n" : i % 5 == 0 ? "low.\n" : "lower ";
+  return words;
+}
+
+TEST(SetsOfRun, HaveTheTokensOfATextThatIsEncodedInParts) {
+  const testing_support::BpeFolder bpe({{"l", "o"}, {"lo", "w"}, {"e", "r"}});
+  expect_parts_as_whole(words_to_part(), bpe.path());
+}
+
+TEST(SetsOfRun, HaveNoMarkInFrontOfAPart) {
+  std::string words;  // of which no line begins with a blank, where tokenizers put no mark
+  for (int i = 0; i < 1500; ++i) words += i % 5 == 0 ? "low.\n" : "lower low ";
+  for (const char* name : {"prefix", "metaspace_first", "legacy"}) {
+    SCOPED_TRACE(name);
+    const auto folder = testing_support::tree_folder() / "tests/golden/json" / name;
+    expect_parts_as_whole(words, folder.string());
+  }
 }
 
 }  // namespace

@@ -8,6 +8,8 @@
 #include "io/data/data_file.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/temp_file.hpp"
+#include "tests/support/tokenizer_folder.hpp"
+#include "zero/io/data/prepare.hpp"
 
 namespace zero {
 namespace {
@@ -61,6 +63,28 @@ TEST(ZstdFile, RefusesDamage) {
   EXPECT_THAT(refusal(frame("\xFF\xFE"
                             "a")),
               HasSubstr("is a text in UTF-16"));
+}
+
+TEST(ZstdFile, UnpacksEqualFilesOfASetApart) {
+  namespace fs = std::filesystem;
+  const std::string content = frame("{\"text\": \"a\"}\n");
+  const TempFile a("a.jsonl.zst", content), b("b.jsonl.zst", content);
+  if (!refusal_of(Exit::kInput, [&] { unpacked_zstd(InputFile(a.path())); }).empty())
+    GTEST_SKIP() << "no libzstd";
+  fs::last_write_time(b.path(), fs::last_write_time(a.path()));
+  const testing_support::TokenizerFolder place("equal");
+  SetOrder order{.options = {.vocab_size = 256},
+                 .folder = place.path() + "/a.documents",
+                 .files = {{a.path()}, {b.path()}}};
+  SetMaker maker(order);
+  maker.begin();
+  maker.unpack({});
+  int unpacked = 0;
+  for (const fs::directory_entry& entry : fs::directory_iterator(order.folder))
+    unpacked += entry.path().filename().string().starts_with("unpacked-");
+  EXPECT_EQ(unpacked, 2);
+  maker.make({});
+  EXPECT_EQ(maker.finish().documents, 2);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "zero/io/data/data_kind.hpp"
+#include "zero/io/text/tokenizer.hpp"
 
 namespace zero {
 
@@ -15,6 +16,7 @@ struct Preparation {
   int64_t parts = 0;
   int64_t kept = 0;  ///< parts that an earlier process had made
   int64_t empty = 0, merged = 0;
+  int fewer_threads = 0;  ///< that worked at once, as parts are large; 0: all
 };
 
 /// A file of documents, or a text that a tokenizer encodes.
@@ -29,9 +31,15 @@ struct RawFile {
 struct SetShare {
   int rank = 0, ranks = 1;
   int threads = 1;
+  /// Most bytes of text that its threads hold at once, but a part at least. Fewer threads work on
+  /// larger parts.
+  int64_t most_bytes = int64_t(1) << 30;
   /// True if the process is asked to end. It then makes no further part. Empty: never.
   std::function<bool()> is_over = {};
 };
+
+/// Most parts of all sets of a run, beside one for each file. Each is an open file of each rank.
+inline constexpr int64_t kMostParts = 250;
 
 struct SetOrder {
   DataOptions options;
@@ -41,6 +49,7 @@ struct SetOrder {
   /// data or rules, and a whole set, are refused.
   bool is_of_run = false;
   int64_t part_bytes = int64_t(16) << 20;  ///< of a part's text, about; more for huge files
+  int64_t most_parts = kMostParts;         ///< beside one for each file
 };
 
 /// The state of a run's own set.
@@ -54,8 +63,9 @@ enum class SetState { missing, whole, of_other_files, of_other_rules };
 /// order, each only when all processes have returned from the one before.
 class SetMaker {
  public:
-  /// Throws SettingsError as document_data().open().
-  explicit SetMaker(SetOrder order);
+  /// `tokenizer` is that of the options; null: it is opened here. Throws SettingsError as
+  /// document_data().open().
+  explicit SetMaker(SetOrder order, std::shared_ptr<const Tokenizer> tokenizer = nullptr);
   ~SetMaker();
 
   /// Returns the state by the list and by names, sizes, times and some bytes of the files.
@@ -70,7 +80,8 @@ class SetMaker {
   /// Makes this process's parts, and returns how many of them were there. Throws Error(kInput)
   /// naming file and line of damage, and for parts of other data or rules.
   int64_t make(const SetShare& share);
-  /// Writes the list, in the first process. REQUIRES: no process was asked to end.
+  /// Writes the list, in the first process. Throws Error(kInput) if a file was written to since
+  /// begin(). REQUIRES: no process was asked to end.
   Preparation finish();
 
  private:
@@ -93,9 +104,10 @@ struct RunSets {
   DataOptions options;  ///< with the sets' paths in place of the files'
 };
 
-/// Returns the sets that a run makes in `folder` of its data: of all documents, and of texts that a
-/// tokenizer encodes, if these files have more than `most` bytes together. None for other kinds of
-/// data, and of documents if data.max_train_samples says that the first are enough.
+/// Returns the sets that a run makes in `folder` of its data, and names these alone in the options,
+/// because those of files that it no longer has may lie beside: of all documents, and of texts that
+/// a tokenizer encodes, if these files have more than `most` bytes together. None for other kinds
+/// of data, and of documents if data.max_train_samples says that the first are enough.
 RunSets sets_of_run(const DataKind& kind, const DataOptions& options, const std::string& folder,
                     int64_t most = int64_t(64) << 20);
 
