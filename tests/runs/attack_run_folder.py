@@ -29,7 +29,8 @@ PLACES = ("effective.toml", "effective.toml.tmp", "summary.json", "summary.json.
           "launches.jsonl", "launches.jsonl.tmp", "metrics.jsonl", ".probe", "lock", "error.json",
           "sample.txt", "sample.txt.tmp", "trace.json", "model", "old-1", "checkpoint_now",
           "stop_now", "evaluations.jsonl", "tensorboard", "checkpoints", "checkpoints/LOCK",
-          "checkpoints/latest", "checkpoints/step00000003", "checkpoints/step00000004", "checkpoints/other",
+          "checkpoints/latest", "checkpoints/step00000003", "checkpoints/step00000004",
+          "checkpoints/other",
           CHECKPOINT, f"{CHECKPOINT}/MANIFEST.json", f"{CHECKPOINT}/rank00000.h5",
           f"{CHECKPOINT}/checkpoint.h5")
 SETTINGS = ("evaluation.show_samples=1", "export.at_end=true", "profile.trace=true",

@@ -18,7 +18,7 @@ from program import Program, check
 from slurm_cluster import Cluster, enter_namespaces, why_not
 
 TREE = pathlib.Path(__file__).resolve().parents[2]
-# Of endless steps a scene takes as many as its machine makes meanwhile.
+# Endless steps: a scene takes as many as its machine makes meanwhile.
 STEPS = 100000
 TINY = {"model.name": "", "model.layers": 2, "model.width": 64, "model.heads": 2, "run.threads": 1,
         "data.train": "text.txt", "data.tokenizer": "bytes", "data.sequence_length": 32,
@@ -214,7 +214,7 @@ def shell_term(cluster):
 
 
 def limit(cluster):
-    """Of a minute, and the script's own signal."""
+    """A limit of a minute, and the script's own signal."""
     job = Job(cluster, "limit", (*SMALL, "--time=1", "--signal=TERM@20"))
     job.require_stop("SIGTERM")
 

@@ -1,5 +1,7 @@
 // Ranks: 1
 
+#include "zero/kernels/classifier.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,7 +10,6 @@
 #include "tests/support/tiny_training.hpp"
 #include "zero/compile/compile.hpp"
 #include "zero/graph/token_scores.hpp"
-#include "zero/kernels/classifier.hpp"
 
 namespace zero::graph {
 namespace {
