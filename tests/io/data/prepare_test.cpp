@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <map>
 
+#include "io/data/document_part.hpp"
 #include "io/data/prepared_documents.hpp"
 #include "tests/support/bpe_folder.hpp"
 #include "tests/support/content_of.hpp"
@@ -357,6 +358,7 @@ void expect_parts_as_whole(const std::string& words, const std::string& tokenize
   sets.orders[0].part_bytes = 2000;
   make(sets.orders[0], 2);
   EXPECT_GT(read_prepared_list(sets.orders[0].folder).parts, 5);
+  EXPECT_GT(whole_part(prepared_part(sets.orders[0].folder, 3))->tokens, 0u) << "it is parted";
   const DataSets set = token_data().open(sets.options);
   EXPECT_EQ(own.train_source->items(), set.train_source->items());
   EXPECT_EQ(tokens_of(*own.train), tokens_of(*set.train));
