@@ -29,9 +29,7 @@ std::vector<Metric> token_metrics() {
 }
 
 std::vector<OwnKey> scoring_keys() {
-  return {{.name = "evaluation.choices"},
-          {.name = "evaluation.documents"},
-          {.name = "evaluation.prefix_token_id"}};
+  return {{.name = "evaluation.choices"}, {.name = "evaluation.documents"}};
 }
 
 Metric perplexity_metric() {
