@@ -16,7 +16,6 @@ import uuid
 
 FILES = {"metrics.jsonl": "train", "evaluations.jsonl": "eval"}
 PACKAGES = {"wandb": "wandb", "trackio": "trackio", "comet": "comet_ml", "mlflow": "mlflow"}
-SECONDS = 2.0
 
 
 def flat(table, prefix=""):
@@ -113,7 +112,7 @@ def main():
             send(numbers, step)
         if has_ended or not options.follow:
             break
-        time.sleep(SECONDS)
+        time.sleep(2)
     end()
 
 
