@@ -243,10 +243,6 @@ DataOptions data_options(const RunConfig& config) {
 
 DataSets open_data(const RunConfig& config) { return kind_of(config).open(data_options(config)); }
 
-std::vector<std::string> data_files(const RunConfig& config) {
-  return kind_of(config).files(data_options(config));
-}
-
 bool fuses_products(const RunConfig& config, bool library_can) {
   return library_can && !config.numerics.reproducible;
 }

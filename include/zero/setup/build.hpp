@@ -42,7 +42,6 @@ Dtype compute_dtype(const RunConfig& config);
 DataOptions data_options(const RunConfig& config);
 /// Opens a run's data, of the kind that its model is trained on: see DataKind.
 DataSets open_data(const RunConfig& config);
-std::vector<std::string> data_files(const RunConfig& config);
 
 /// Returns the samples of a rank in an evaluation micro-batch; 0 without data to evaluate on.
 int64_t evaluation_micro_batch(const RunConfig& config, const BatchSizes& batch);
