@@ -12,6 +12,7 @@
 #include "io/data/prepared_documents.hpp"
 #include "tests/support/bpe_folder.hpp"
 #include "tests/support/content_of.hpp"
+#include "tests/support/document_options.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/temp_file.hpp"
 #include "tests/support/tokenizer_folder.hpp"
@@ -25,6 +26,7 @@ namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
+using testing_support::packed_options;
 using testing_support::refusal_of;
 using testing_support::TempFile;
 using testing_support::TokenizerFolder;
@@ -36,16 +38,8 @@ std::string lines(int count) {
   return all;
 }
 
-DataOptions options_of(const std::string& path, Packing packing = Packing::documents) {
-  DataConfig data;
-  data.train = path;
-  data.sequence_length = 11;
-  data.packing = packing;
-  return {.data = data, .seed = 1, .vocab_size = 256, .packs = true};
-}
-
 SetOrder order_of(const std::string& path, const std::string& folder, bool is_of_run = true) {
-  return {.options = options_of(path),
+  return {.options = packed_options(path),
           .folder = folder,
           .files = {{.path = path}},
           .is_of_run = is_of_run,
@@ -159,7 +153,7 @@ TEST(SetMaker, MakesAtMostSoManyPartsOfAllFiles) {
   make(order, 2);
   EXPECT_GT(read_prepared_list(order.folder).parts, 7);
   EXPECT_LE(read_prepared_list(order.folder).parts, 8 + 2);
-  DataOptions options = options_of(place.path() + "/none", Packing::documents);
+  DataOptions options = packed_options(place.path() + "/none", Packing::documents);
   options.data.train_parts = {{a.path()}, {b.path()}};
   options.data.validation = a.path();
   int64_t most = 0;
@@ -291,7 +285,7 @@ std::vector<int32_t> tokens_of(const Dataset& data) {
 TEST(SetsOfRun, GiveTheSamplesOfTheirFiles) {
   const TempFile a("a.jsonl", lines(400)), b("b.jsonl", lines(300)), held("c.jsonl", lines(20));
   const TokenizerFolder place("run [1]");
-  DataOptions options = options_of("", Packing::automatic);
+  DataOptions options = packed_options("", Packing::automatic);
   const std::string pattern = a.path().substr(0, a.path().size() - 7) + "[ab].jsonl";
   options.data.train_parts = {{.path = pattern, .weight = 0}};
   options.data.validation = held.path();
@@ -305,7 +299,7 @@ TEST(SetsOfRun, GiveTheSamplesOfTheirFiles) {
 
 TEST(SetsOfRun, AreThoseOfTheFilesThatAreThereNow) {
   const TokenizerFolder raw("raw"), place("changing");
-  DataOptions options = options_of(raw.path() + "/*.jsonl", Packing::documents);
+  DataOptions options = packed_options(raw.path() + "/*.jsonl", Packing::documents);
   raw.write("b.jsonl", lines(300));
   raw.write("c.jsonl", lines(200));
   open_run(document_data(), options, place.path());
@@ -329,22 +323,22 @@ TEST(SetsOfRun, AreOfLargeRawFilesAlone) {
     return sets_of_run(kind, options, "folder", most).orders;
   };
   const int64_t bytes = int64_t(fs::file_size(file.path()));
-  DataOptions options = options_of(file.path());
+  DataOptions options = packed_options(file.path());
   EXPECT_THAT(sets(document_data(), options, bytes - 1), SizeIs(1));
   EXPECT_THAT(sets(document_data(), options, bytes), SizeIs(0));
   EXPECT_THAT(sets(pair_data(), options, 1), SizeIs(0));
   options.data.max_train_samples = 3;
   EXPECT_THAT(sets(document_data(), options, 1), SizeIs(0)) << "the first are enough";
-  EXPECT_THAT(sets(token_data(), options_of(text.path()), 1), SizeIs(0)) << "bytes are read";
-  EXPECT_THAT(sets(document_data(), options_of("b.documents"), 1), SizeIs(0));
-  EXPECT_THAT(sets(document_data(), options_of("missing.jsonl"), 1), SizeIs(0));
+  EXPECT_THAT(sets(token_data(), packed_options(text.path()), 1), SizeIs(0)) << "bytes are read";
+  EXPECT_THAT(sets(document_data(), packed_options("b.documents"), 1), SizeIs(0));
+  EXPECT_THAT(sets(document_data(), packed_options("missing.jsonl"), 1), SizeIs(0));
 }
 
 /// Expects the samples of a text from its set of several parts.
 void expect_parts_as_whole(const std::string& words, const std::string& tokenizer) {
   const TempFile file("a.txt", words);
   const TokenizerFolder place("texts");
-  DataOptions options = options_of(file.path(), Packing::automatic);
+  DataOptions options = packed_options(file.path(), Packing::automatic);
   options.data.tokenizer = tokenizer;
   options.vocab_size = 1000;
   options.data.validation_fraction = 0.1;

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/support/document_options.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/temp_file.hpp"
 #include "tests/support/tokenizer_folder.hpp"
@@ -15,6 +16,7 @@ namespace zero {
 namespace {
 
 using ::testing::HasSubstr;
+using testing_support::packed_options;
 using testing_support::refusal_of;
 using testing_support::TempFile;
 using testing_support::TokenizerFolder;
@@ -29,14 +31,6 @@ std::string records(int count) {
              std::string(size_t(i % 13), char('a' + i % 26)) + "\"}\n";
   }
   return lines;
-}
-
-DataOptions options_of(const std::string& path, Packing packing = Packing::documents) {
-  DataConfig data;
-  data.train = path;
-  data.sequence_length = 11;
-  data.packing = packing;
-  return {.data = data, .seed = 1, .vocab_size = 256, .packs = true};
 }
 
 std::vector<int32_t> columns(const Dataset& data, int64_t position) {
@@ -83,19 +77,19 @@ class Place {
 TEST(PreparedDocuments, GiveTheSamplesOfTheirFiles) {
   const TempFile file("a.jsonl", records(70'000));
   const Place place;
-  const Preparation made = prepare_documents(options_of(file.path()), place.set(), 2, kPart);
+  const Preparation made = prepare_documents(packed_options(file.path()), place.set(), 2, kPart);
   EXPECT_EQ(made.documents, 70'000);
   EXPECT_EQ(made.parts, 3);
   EXPECT_EQ(made.empty, 70'000 / 65 + 1);
   for (const Packing packing : {Packing::documents, Packing::none, Packing::stream}) {
-    const DataSets own = document_data().open(options_of(file.path(), packing));
-    const DataSets set = document_data().open(options_of(place.set() + "/", packing));
+    const DataSets own = document_data().open(packed_options(file.path(), packing));
+    const DataSets set = document_data().open(packed_options(place.set() + "/", packing));
     expect_equal(*own.train, *set.train);
     EXPECT_NE(set.fingerprint(), own.fingerprint());
     EXPECT_EQ(set.train_source->items(), 70'000);
   }
   const TokenizerFolder other("other");
-  prepare_documents(options_of(file.path()), other.path() + "/b.documents", 1, kPart);
+  prepare_documents(packed_options(file.path()), other.path() + "/b.documents", 1, kPart);
   EXPECT_EQ(read_prepared_list(place.set()).digest,
             read_prepared_list(other.path() + "/b.documents").digest)
       << "at any number of threads";
@@ -104,20 +98,20 @@ TEST(PreparedDocuments, GiveTheSamplesOfTheirFiles) {
 TEST(PreparedDocuments, GoOnWhereAKilledProcessEnded) {
   const TempFile file("a.jsonl", records(70'000));
   const Place place;
-  prepare_documents(options_of(file.path()), place.set(), 1, kPart);
+  prepare_documents(packed_options(file.path()), place.set(), 1, kPart);
   const uint64_t digest = read_prepared_list(place.set()).digest;
   std::filesystem::remove(place.file("list"));
   std::filesystem::remove(place.file("00001"));
-  EXPECT_THAT(refusal_of(Exit::kInput, [&] { document_data().open(options_of(place.set())); }),
+  EXPECT_THAT(refusal_of(Exit::kInput, [&] { document_data().open(packed_options(place.set())); }),
               HasSubstr("is no whole prepared set"));
-  const Preparation again = prepare_documents(options_of(file.path()), place.set(), 2, kPart);
+  const Preparation again = prepare_documents(packed_options(file.path()), place.set(), 2, kPart);
   EXPECT_EQ(again.kept, 2);
   EXPECT_EQ(read_prepared_list(place.set()).digest, digest);
-  EXPECT_THAT(
-      refusal_of(Exit::kUsage, [&] { prepare_documents(options_of(file.path()), place.set(), 1); }),
-      HasSubstr("is a whole set; remove it"));
+  EXPECT_THAT(refusal_of(Exit::kUsage,
+                         [&] { prepare_documents(packed_options(file.path()), place.set(), 1); }),
+              HasSubstr("is a whole set; remove it"));
   std::filesystem::remove(place.file("list"));
-  DataOptions changed = options_of(file.path());
+  DataOptions changed = packed_options(file.path());
   changed.data.eos_id = 2;
   EXPECT_THAT(refusal_of(Exit::kInput, [&] { prepare_documents(changed, place.set(), 1, kPart); }),
               HasSubstr("is of other data or rules"));
@@ -126,19 +120,19 @@ TEST(PreparedDocuments, GoOnWhereAKilledProcessEnded) {
 TEST(PreparedDocuments, AreRefusedWithOtherRules) {
   const TempFile file("a.jsonl", records(20)), ids("b.jsonl", "{\"input_ids\": [300, 3]}\n");
   const Place place, second;
-  prepare_documents(options_of(file.path()), place.set(), 1);
-  DataOptions options = options_of(place.set());
+  prepare_documents(packed_options(file.path()), place.set(), 1);
+  DataOptions options = packed_options(place.set());
   options.data.eos_id = 3;
   EXPECT_THAT(refusal_of(Exit::kUsage, [&] { document_data().open(options); }),
               HasSubstr("was prepared with data.eos_id = 1 and data.special_tokens = true"));
-  options = options_of(ids.path());
+  options = packed_options(ids.path());
   options.vocab_size = 301;
   prepare_documents(options, second.set(), 1);
-  EXPECT_THAT(refusal_of(Exit::kInput, [&] { document_data().open(options_of(second.set())); }),
+  EXPECT_THAT(refusal_of(Exit::kInput, [&] { document_data().open(packed_options(second.set())); }),
               HasSubstr("has a vocabulary of 301, the model one of 256"));
-  EXPECT_THAT(
-      refusal_of(Exit::kUsage, [&] { prepare_documents(options_of(file.path()), "some/set", 1); }),
-      HasSubstr("write some/set.documents"));
+  EXPECT_THAT(refusal_of(Exit::kUsage,
+                         [&] { prepare_documents(packed_options(file.path()), "some/set", 1); }),
+              HasSubstr("write some/set.documents"));
   options.data.train_parts = {{file.path(), 2}};
   EXPECT_THAT(refusal_of(Exit::kUsage,
                          [&] { prepare_documents(options, second.set() + "2.documents", 1); }),
@@ -148,9 +142,9 @@ TEST(PreparedDocuments, AreRefusedWithOtherRules) {
 TEST(PreparedDocuments, AreRefusedWithAPartOfAnotherVocabulary) {
   const TempFile file("b.jsonl", "{\"input_ids\": [7, 3]}\n");
   const Place place;
-  prepare_documents(options_of(file.path()), place.set(), 1);
+  prepare_documents(packed_options(file.path()), place.set(), 1);
   EXPECT_EQ(read_prepared_list(place.set()).vocabulary, 8);
-  EXPECT_NO_THROW(document_data().open(options_of(place.set())));
+  EXPECT_NO_THROW(document_data().open(packed_options(place.set())));
   std::fstream part(place.file("00000"), std::ios::binary | std::ios::in | std::ios::out);
   PartHeader header;
   part.read(reinterpret_cast<char*>(&header), sizeof header);
@@ -158,17 +152,17 @@ TEST(PreparedDocuments, AreRefusedWithAPartOfAnotherVocabulary) {
   header.header_digest = digest_of(header);
   part.seekp(0).write(reinterpret_cast<const char*>(&header), sizeof header);
   part.close();
-  EXPECT_THAT(refusal_of(Exit::kInput, [&] { document_data().open(options_of(place.set())); }),
+  EXPECT_THAT(refusal_of(Exit::kInput, [&] { document_data().open(packed_options(place.set())); }),
               HasSubstr("00000: has ids of another vocabulary than"));
 }
 
 TEST(PreparedDocuments, NameDamage) {
   const TempFile file("a.jsonl", records(2000));
   const Place place;
-  prepare_documents(options_of(file.path()), place.set(), 1);
+  prepare_documents(packed_options(file.path()), place.set(), 1);
   const auto refusal = [&] {
     return refusal_of(Exit::kInput,
-                      [&] { document_data().open(options_of(place.set())).fingerprint(); });
+                      [&] { document_data().open(packed_options(place.set())).fingerprint(); });
   };
   EXPECT_EQ(refusal(), "");
   const std::string part = place.file("00000");
