@@ -122,7 +122,7 @@ RunSets sets_of_run(const DataKind& kind, const DataOptions& options, const std:
   DataConfig& data = sets.options.data;
   const auto replaced = [&](std::string& part, const std::string& name, int64_t most_samples,
                             bool may_be_many) {
-    // Where the first documents are enough, these alone are encoded, in memory.
+    // If the first documents are enough, these alone are encoded, in memory.
     if (part.empty() || (&kind == &document_data() && most_samples > 0)) return;
     const std::vector<std::string> files = files_of(options.data, part);
     if (files.size() > 1 && !may_be_many) return;  // who opens the path refuses it

@@ -116,7 +116,7 @@ struct Sized : Planned {
   bool has_warned_ = false;
 };
 
-/// What a run keeps of the model that it began with.
+/// The parts of the first model that a run keeps.
 struct Kept {
   /// The generation_config.json that fills what [generation] leaves open; "" = none.
   std::string generation = {};

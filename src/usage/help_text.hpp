@@ -1,5 +1,5 @@
 #pragma once
-/// What `zeroapp help` says, in lines of at most 100 columns.
+/// The texts of `zeroapp help`, in lines of at most 100 columns.
 
 #include <string>
 #include <vector>

@@ -1,5 +1,5 @@
 #pragma once
-/// What readers find in an event file, by a reader of its own.
+/// A reader of event files, apart from their writer.
 
 #include <cstdint>
 #include <map>

@@ -27,7 +27,7 @@ struct RawFile {
   bool operator==(const RawFile&) const = default;
 };
 
-/// One of the processes that make a set together. All see one folder.
+/// A process among those that make a set together. All see one folder.
 struct SetShare {
   int rank = 0, ranks = 1;
   int threads = 1;
