@@ -178,7 +178,6 @@ EventFile::EventFile(const std::string& folder, int64_t first) : state_(std::mak
 }
 
 EventFile::~EventFile() = default;
-EventFile::EventFile(EventFile&&) noexcept = default;
 
 const std::string& EventFile::path() const { return state_->path; }
 

@@ -28,7 +28,6 @@ class EventFile {
   /// then drop that step and later ones of earlier files. Throws Error(kIo).
   EventFile(const std::string& folder, int64_t first);
   ~EventFile();
-  EventFile(EventFile&&) noexcept;
 
   // Each adds a curve's value, a text, or a launch's settings and end to the next record.
   void scalar(std::string_view tag, double value);
