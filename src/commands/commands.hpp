@@ -30,7 +30,6 @@ int slurm_job(CommandLine line);
 /// Shows the data of an input file for --ranks ranks: files, formats, counts and the fingerprint.
 /// --steps adds the samples of those steps, read as the trainer reads them. --decode adds their
 /// text. --json prints one object of the counts or, with --steps, one a sample with all its tokens.
-/// --prepare writes the documents of data.train as a prepared set instead.
 /// Needs no peers. Throws Error(kInput) for damaged data, as training would.
 int data(const CommandLine& line);
 
