@@ -11,6 +11,7 @@
 #include "tests/support/content_of.hpp"
 #include "tests/support/event_records.hpp"
 #include "tests/support/temp_file.hpp"
+#include "tests/support/timed_record.hpp"
 #include "zero/base/error.hpp"
 #include "zero/model/objective.hpp"
 
@@ -26,16 +27,10 @@ using testing_support::EventRecord;
 using testing_support::read_events;
 
 StepRecord record_of(int64_t step) {
-  StepRecord record;
-  record.report.step = step;
+  StepRecord record = testing_support::timed_record(step);
   record.report.loss = 3.5 - double(step);
-  record.report.grad_norm = 0.5;
   record.report.learning_rate = 0.001f;
   record.report.loss_scale = 1024;
-  record.counted = 1000;
-  record.seconds = 0.5;
-  record.exposed_seconds = 0.001;
-  record.phases = {0.125, 0.25, 0.03125, 0.0625, 0.015625, 0};
   return record;
 }
 

@@ -10,6 +10,7 @@
 #include <limits>
 
 #include "tests/support/content_of.hpp"
+#include "tests/support/timed_record.hpp"
 #include "zero/base/error.hpp"
 #include "zero/io/files/own_file.hpp"
 #include "zero/launch/console.hpp"
@@ -21,16 +22,10 @@ namespace {
 using testing_support::content_of;
 
 StepRecord quarter() {
-  StepRecord record;
-  record.report.step = 25;
+  StepRecord record = testing_support::timed_record(25);
   record.report.loss = 1.0;
-  record.report.grad_norm = 0.5;
   record.report.learning_rate = 0.25f;
   record.report.loss_scale = 2.0f;
-  record.counted = 1000;
-  record.seconds = 0.5;
-  record.exposed_seconds = 0.001;
-  record.phases = {0.125, 0.25, 0.03125, 0.0625, 0.015625, 0};
   return record;
 }
 
