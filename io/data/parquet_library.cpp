@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <mutex>
+#include <new>
 #include <optional>
+#include <stdexcept>
 #include <utility>
 
 #include "io/data/data_file.hpp"
@@ -31,6 +33,21 @@ T taken(arrow::Result<T> result, const std::string& path) {
   return std::move(result).ValueUnsafe();
 }
 
+/// Returns what `read` returns. Arrow takes the sizes of a damaged file for true; the exceptions
+/// that follow become Error(kInput) naming the file.
+template <class Read>
+auto guarded(const std::string& path, const Read& read) {
+  try {
+    return read();
+  } catch (const parquet::ParquetException& error) {
+    refuse(Exit::kInput, path, ": ", shown(error.what()), "; write it anew");
+  } catch (const std::bad_alloc&) {
+    refuse(Exit::kInput, path, ": asks for more memory than there is; write smaller row groups");
+  } catch (const std::length_error& error) {
+    refuse(Exit::kInput, path, ": ", shown(error.what()), "; write it anew");
+  }
+}
+
 std::unique_ptr<parquet::arrow::FileReader> open_reader(const std::string& path) {
   const DataFile file(path, kDocumentFileAdvice);  // tells what is missing, empty or a folder
   auto input = taken(arrow::io::ReadableFile::Open(path, arrow::system_memory_pool()), path);
@@ -42,6 +59,25 @@ int64_t begin_of(const parquet::FileMetaData& file, int group) {
   const auto column = file.RowGroup(group)->ColumnChunk(0);
   const int64_t data = column->data_page_offset();
   return column->has_dictionary_page() ? std::min(data, column->dictionary_page_offset()) : data;
+}
+
+/// Throws Error(kInput) unless the row groups of a footer lie in the file one after the other and
+/// have the rows that the file has.
+void require_footer(const parquet::FileMetaData& meta, const std::string& path, int64_t bytes) {
+  int64_t rows = 0, begin = 0;
+  for (int i = 0; i < meta.num_row_groups(); ++i) {
+    const auto group = meta.RowGroup(i);
+    const bool has_sizes = group->num_rows() >= 0 && group->total_byte_size() >= 0;
+    const int64_t next = group->num_columns() > 0 ? begin_of(meta, i) : -1;
+    if (!has_sizes || next < begin || next >= bytes || group->num_rows() > meta.num_rows() - rows)
+      refuse(Exit::kInput, path, ": the footer tells no place in the file of row group ", i,
+             "; write it anew");
+    begin = next;
+    rows += group->num_rows();
+  }
+  if (rows != meta.num_rows())
+    refuse(Exit::kInput, path, ": has ", meta.num_rows(), " rows by its footer, and ", rows,
+           " in its row groups; write it anew");
 }
 
 /// A column of a row group.
@@ -124,6 +160,7 @@ class ParquetDocuments : public DocumentFile {
  public:
   ParquetDocuments(const std::string& path, const DocumentFields& fields, const GroupRange& groups)
       : path_(path), reader_(open_reader(path)), meta_(reader_->parquet_reader()->metadata()) {
+    require_footer(*meta_, path, InputFile(path).bytes());
     std::shared_ptr<arrow::Schema> schema;
     require_ok(reader_->GetSchema(&schema), path);
     form_ = form_of_documents(schema->field_names(), fields, path);
@@ -151,6 +188,11 @@ class ParquetDocuments : public DocumentFile {
   uint64_t fingerprint() const override { return fingerprint_; }
 
   Document read(int64_t document) const override {
+    return guarded(path_, [&] { return read_row(document); });
+  }
+
+ private:
+  Document read_row(int64_t document) const {
     const std::lock_guard lock(mutex_);
     const int64_t row = row_in_group(document);
     const std::string name = place(document);
@@ -165,7 +207,6 @@ class ParquetDocuments : public DocumentFile {
     return made;
   }
 
- private:
   void choose_columns(const arrow::Schema& schema, const DocumentFields& fields) {
     const bool is_ids = form_ == DocumentForm::ids;
     if (form_ == DocumentForm::text) names_ = {fields.text};
@@ -245,22 +286,23 @@ class ParquetDocuments : public DocumentFile {
 bool names_parquet(const std::string& path) { return path.ends_with(".parquet"); }
 
 std::vector<int64_t> parquet_group_bytes(const std::string& path) {
-  const auto reader = open_reader(path);
-  const std::shared_ptr<parquet::FileMetaData> meta = reader->parquet_reader()->metadata();
-  std::vector<int64_t> bytes;
-  for (int i = 0; i < meta->num_row_groups(); ++i)
-    bytes.push_back(meta->RowGroup(i)->total_byte_size());
-  return bytes;
+  return guarded(path, [&] {
+    const auto reader = open_reader(path);
+    const std::shared_ptr<parquet::FileMetaData> meta = reader->parquet_reader()->metadata();
+    require_footer(*meta, path, InputFile(path).bytes());
+    std::vector<int64_t> bytes;
+    for (int i = 0; i < meta->num_row_groups(); ++i)
+      bytes.push_back(meta->RowGroup(i)->total_byte_size());
+    return bytes;
+  });
 }
 
 std::unique_ptr<DocumentFile> open_parquet_documents(const std::string& path,
                                                      const DocumentFields& fields,
                                                      const GroupRange& groups) {
-  try {
+  return guarded(path, [&]() -> std::unique_ptr<DocumentFile> {
     return std::make_unique<ParquetDocuments>(path, fields, groups);
-  } catch (const parquet::ParquetException& error) {
-    refuse(Exit::kInput, path, ": ", shown(error.what()), "; write it anew");
-  }
+  });
 }
 
 }  // namespace zero

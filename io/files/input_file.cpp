@@ -24,7 +24,13 @@ InputFile::InputFile(const std::string& path)
     : InputFile(OpenFile(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)), path) {}
 
 InputFile::InputFile(OpenFile file, const std::string& path) : path_(path), file_(std::move(file)) {
-  if (!file_) refuse(Exit::kInput, path, ": ", strerror(errno));
+  if (!file_) {
+    const bool too_many = errno == EMFILE;  // hundreds of files of data
+    refuse(Exit::kInput, path, ": ", strerror(errno),
+           too_many ? " - raise the limit (ulimit -Hn), or make one set of the files of data "
+                      "(zeroapp data INPUT --prepare OUT)"
+                    : "");
+  }
   struct stat status {};
   const bool known = fstat(file_.descriptor(), &status) == 0;
   if (!known || !S_ISREG(status.st_mode)) refuse(Exit::kInput, path, ": is no regular file");

@@ -1,8 +1,9 @@
-// A text continued greedily by GPT-2 124M with random weights, token by token with the cache of
-// keys and values: tokens a second at a context of 256, beside the rate at which the weights alone
-// could be read. Ends with status 1 if recomputing the whole text gives other bits.
+// A text continued greedily by a model with random weights, token by token with the cache of keys
+// and values: tokens a second at a context of 256, beside the rate at which the weights alone could
+// be read. MODEL is a model.name; gpt2, of 124 million parameters, is the usual one. Ends with
+// status 1 if recomputing the whole text gives other bits.
 //
-// usage: perf_train_decode THREADS fp32|bf16 [ROUNDS]
+// usage: perf_train_decode THREADS fp32|bf16 [ROUNDS [MODEL]]
 
 #include <omp.h>
 
@@ -16,22 +17,29 @@
 
 #include "perf/support/random_weights.hpp"
 #include "perf/support/timing.hpp"
-#include "src/model/gpt2.hpp"
+#include "zero/config/read_config.hpp"
 #include "zero/launch/process.hpp"
+#include "zero/model/recipe.hpp"
 #include "zero/text/decoder.hpp"
 
 namespace zero::perf {
 namespace {
 
-constexpr int64_t kContext = 1024, kPrompt = 192, kTokens = 128;
+constexpr int64_t kContext = 1024, kPrompt = 192, kTokens = 128, kIds = 49152;
 constexpr int64_t kReadNumel = int64_t(64) << 20;
-constexpr model::Gpt2 kModel{
-    .layers = 12, .width = 768, .heads = 12, .vocabulary = 50257, .positions = kContext};
 
 using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+/// Returns the recipe of a model that the program knows by name.
+model::Recipe recipe_named(const std::string& name) {
+  const model::Catalogue all = model::catalogue();
+  const std::string input = "data.train = \"synthetic\"\nrun.steps = 1\nmodel.name = \"" + name +
+                            "\"\ndata.sequence_length = 64\n";
+  return model::recipe_of(read_config(all.models, input, "perf_train_decode").config);
 }
 
 /// Bytes of weights that a token reads: all but the rows that it does not look up.
@@ -71,7 +79,7 @@ struct Round {
 
 Round run(writing::Decoder& decoder) {
   Round round;
-  for (int64_t i = 0; i < kPrompt; ++i) round.text.push_back(int32_t(i * i % kModel.vocabulary));
+  for (int64_t i = 0; i < kPrompt; ++i) round.text.push_back(int32_t(i * i % kIds));
   decoder.clear();
   Clock::time_point begin = Clock::now();
   std::span<const float> logits = decoder.feed(round.text);
@@ -94,8 +102,8 @@ bool equals_recompute(writing::Decoder& decoder, const Round& round) {
   return std::memcmp(logits.data(), round.last.data(), logits.size_bytes()) == 0;
 }
 
-bool measure(Dtype compute, int threads, int rounds) {
-  writing::Decoder decoder({kModel}, {.compute = compute, .context = kContext, .threads = threads});
+bool measure(const std::string& model, Dtype compute, int threads, int rounds) {
+  writing::Decoder decoder(recipe_named(model), {.compute = compute, .context = kContext, .threads = threads});
   fill(decoder);
   run(decoder);
   std::vector<double> rates, shares, prefill;
@@ -124,10 +132,11 @@ int main(int argc, char** argv) {
   const bool known =
       argc >= 3 && (argv[2] == std::string("fp32") || argv[2] == std::string("bf16"));
   if (!known) {
-    std::fprintf(stderr, "usage: %s THREADS fp32|bf16 [ROUNDS]\n", argv[0]);
+    std::fprintf(stderr, "usage: %s THREADS fp32|bf16 [ROUNDS [MODEL]]\n", argv[0]);
     return 2;
   }
   const zero::Dtype compute = argv[2] == std::string("fp32") ? zero::Dtype::f32 : zero::Dtype::bf16;
   const int rounds = argc > 3 ? std::atoi(argv[3]) : 5;
-  return zero::perf::measure(compute, std::atoi(argv[1]), rounds) ? 0 : 1;
+  const std::string model = argc > 4 ? argv[4] : "gpt2";
+  return zero::perf::measure(model, compute, std::atoi(argv[1]), rounds) ? 0 : 1;
 }

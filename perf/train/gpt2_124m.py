@@ -17,10 +17,9 @@ with status 77 if none is below its bound but one could not be judged: one over 
 """
 import json
 import statistics
-import subprocess
 import sys
 
-from runs import (NOT_JUDGED, run_parser, run_peer, run_program, show, spread,
+from runs import (NOT_JUDGED, peak, run_parser, run_peer, run_program, show, spread,
                   tokens_per_second)
 
 PARAMETERS, LAYERS, WIDTH = 124_439_808, 12, 768
@@ -48,12 +47,6 @@ def train(args, stage):
     run = run_program(args, {"zero.stage": stage})
     share = {op: 1e3 * row["mean"] / args.steps for op, row in run.summary["regions"].items()}
     return tokens_per_second(run), share
-
-
-def peak(args):
-    binary = args.build / "perf/perf_kernels_peak"
-    figure = subprocess.run([binary, str(args.threads), args.dtype], capture_output=True, text=True)
-    return float(figure.stdout) * args.ranks
 
 
 def main():

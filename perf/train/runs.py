@@ -111,25 +111,44 @@ def show(name, row, unit=""):
 
 
 def samples_run(args, settings):
-    """Samples/s with args.batch samples a step, and where the time went, {op: ms a step}."""
-    run = run_program(args, {**settings, "train_batch_size": args.batch,
-                             "train_micro_batch_size_per_gpu": args.batch})
+    """Samples/s with args.batch samples a rank and step, and where the time went,
+    {op: ms a step}."""
+    samples = args.batch * args.ranks
+    run = run_program(args, {"train_batch_size": samples,
+                             "train_micro_batch_size_per_gpu": args.batch, **settings})
     shares = {op: 1e3 * row["mean"] / args.steps for op, row in run.summary["regions"].items()}
-    return samples_per_second(run, args.batch), shares
+    return samples_per_second(run, samples), shares
 
 
-def compare_samples(args, what, settings):
-    """Alternates runs with the settings and the peer's; a status of main(). The first pair is not
+def peak(args):
+    """GFLOP/s of the best product of args.ranks processes."""
+    binary = args.build / "perf/perf_kernels_peak"
+    figure = subprocess.run([binary, str(args.threads), args.dtype], capture_output=True, text=True)
+    return float(figure.stdout) * args.ranks
+
+
+def compare_samples(args, what, settings, other=None, flops=0):
+    """Alternates runs with the settings, with `other`, (a word, settings), and the peer's; a status
+    of main(). `flops` of a sample: tells the share of the peak of products. The first pair is not
     counted, ratios are taken pair by pair."""
-    ours, theirs = [], []
+    ours, others, theirs, peaks = [], [], [], [peak(args)] if flops else []
     for pair in range(args.pairs + 1):
         speed, shares = samples_run(args, settings)
+        second = samples_run(args, {**settings, **other[1]})[0] if other else None
         peer = run_peer(args)[0]["sps_med"] if args.peer else None
+        peaks += [peak(args)] if flops else []
         if pair:
             ours.append(speed)
+            others += [second] if other else []
             theirs += [peer] if peer else []
-    result = {"what": f"{what}, {args.dtype}, {args.threads} threads, {args.batch} samples",
+    result = {"what": f"{what}, {args.dtype}, {args.ranks} ranks x {args.threads} threads, "
+                      f"{args.batch} samples",
               "samples_per_s": spread(ours)}
+    if flops:
+        result["share_of_peak"] = spread([flops * speed / 1e9 / max(peaks) for speed in ours])
+    if others:
+        result[f"{other[0]}_samples_per_s"] = spread(others)
+        result["ratio_of_other"] = spread([b / a for a, b in zip(ours, others)])
     if theirs:
         result["peer_samples_per_s"] = spread(theirs)
         result["ratio_to_peer"] = spread([a / b for a, b in zip(ours, theirs)])
@@ -150,13 +169,20 @@ def report(result):
 
 
 def judge(args, result):
-    if args.at_least_peer is None:
-        return 0
-    if "ratio_to_peer" not in result:
-        print(f"SKIP no --peer: ratio_to_peer, at least {args.at_least_peer}, is not judged")
-        return NOT_JUDGED
-    ratio = result["ratio_to_peer"]["median"]
-    passed = ratio >= args.at_least_peer
-    print(f"ratio_to_peer {ratio:.3f}, at least {args.at_least_peer}: "
-          f"{'passed' if passed else 'FAILED'}")
-    return 0 if passed else 1
+    """1 if a median is below its bound, else NOT_JUDGED if one is unknown, else 0."""
+    bounds = {"ratio_to_peer": args.at_least_peer,
+              "share_of_peak": getattr(args, "at_least_peak", None),
+              "ratio_of_other": getattr(args, "at_least_other", None)}
+    status = 0
+    for name, bound in bounds.items():
+        if bound is None:
+            continue
+        if name not in result:
+            print(f"SKIP no --peer: {name}, at least {bound}, is not judged")
+            status = status or NOT_JUDGED
+            continue
+        passed = result[name]["median"] >= bound
+        print(f"{name} {result[name]['median']:.3f}, at least {bound}: "
+              f"{'passed' if passed else 'FAILED'}")
+        status = status if passed else 1
+    return status

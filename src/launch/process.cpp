@@ -71,14 +71,16 @@ bool may_read_processes() {
 }
 
 void require_open_files() {
-  constexpr rlim_t kWanted = 1024, kLeast = 24;  // MPI opens most of them
+  // A set of data may lie in thousands of files, each open on all ranks; MPI opens some 20.
+  constexpr rlim_t kWanted = 16384, kLeast = 24;
   rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= kLeast) return;
-  limit.rlim_cur = std::min(kWanted, limit.rlim_max);
-  const bool raised = setrlimit(RLIMIT_NOFILE, &limit) == 0;
-  if (raised && limit.rlim_cur >= kLeast) return;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= kWanted) return;
+  rlimit raised = limit;
+  raised.rlim_cur = std::min(kWanted, limit.rlim_max);
+  if (setrlimit(RLIMIT_NOFILE, &raised) == 0) limit = raised;
+  if (limit.rlim_cur >= kLeast) return;
   refuse(Exit::kIo, "this process may have ", limit.rlim_max, " files open at one time, of which ",
-         "a rank wants at least ", kLeast, " - raise the limit: ulimit -n ", kWanted);
+         "a rank wants at least ", kLeast, " - raise the limit: ulimit -n 1024");
 }
 
 void prepare_environment(char** argv) {

@@ -21,8 +21,9 @@ inline constexpr const char* kBriefSpin = "2000";
 /// memory, and from starting a launcher for a process without one.
 void prepare_environment(char** argv);
 
-/// Raises this process's limit of open files if it is too low for MPI, which would end the process
-/// without a message. Throws Error(kIo) naming the limit if that is not allowed.
+/// Raises this process's limit of open files to 16384, or as far as it may: data lie in many files.
+/// Throws Error(kIo) naming the limit if it stays too low for MPI, which would end the process
+/// without a message.
 void require_open_files();
 
 /// True if the kernel lets one process read another's memory, which containers may forbid.

@@ -3,6 +3,9 @@
 #include "zero/io/files/input_file.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <string>
 
 #include "tests/support/temp_file.hpp"
 #include "zero/base/error.hpp"
@@ -25,6 +28,23 @@ TEST(InputFile, ReadsFromAnyOffset) {
 TEST(InputFile, RefusesWhatIsNoFile) {
   EXPECT_THROW(InputFile("/nowhere/at/all"), Error);
   EXPECT_THROW(InputFile("/tmp"), Error);
+}
+
+TEST(InputFile, SaysHowToOpenMoreFilesThanAProcessMay) {
+  const TempFile written("one_more", "0123456789");
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none{0, before.rlim_max};
+  setrlimit(RLIMIT_NOFILE, &none);
+  std::string message;
+  try {
+    const InputFile file(written.path());
+  } catch (const Error& error) {
+    message = error.what();
+  }
+  setrlimit(RLIMIT_NOFILE, &before);
+  EXPECT_NE(message.find("ulimit -Hn"), message.npos) << message;
+  EXPECT_NE(message.find("--prepare"), message.npos) << message;
 }
 
 TEST(ReadWhole, ReadsUpToItsLimit) {
