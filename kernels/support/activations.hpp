@@ -34,8 +34,9 @@ ZERO_HOST_DEVICE ZERO_INLINE float silu_f32(float x) { return x / (1.0f + exp_f3
 
 /// Returns the slope of silu_f32().
 ZERO_HOST_DEVICE ZERO_INLINE float silu_slope_f32(float x) {
-  // Beyond 100 the slope is 0 or 1 to within 1e-37, and the clamp keeps products finite.
-  const float near = x < -100.0f ? -100.0f : x > 100.0f ? 100.0f : x;
+  // Beyond 100 the slope is 0 or 1 to within 1e-37, and the clamp keeps products finite. As one
+  // expression GCC makes a branch of it, and loops do not vectorise.
+  const float low = x < -100.0f ? -100.0f : x, near = low > 100.0f ? 100.0f : low;
   const float o = exp_f32(-near), open = 1.0f / (1.0f + o);
   // 1 - open is o open, which does not cancel; at an infinite o it is 1.
   const float shut = near < -80.0f ? 1.0f : o * open;
