@@ -1,5 +1,6 @@
 # Every target of fuzz/targets.cmake twice: as mutations.<name>, its body under repeatable mutations
-# with this build's compiler, and, where clang has libFuzzer, 5 s of fuzz.<name>.
+# with this build's compiler, and, where clang has libFuzzer, 5 s of fuzz.<name> under sanitizers,
+# which ctest runs with -C long alone: it compiles half of the program anew.
 find_program(ZERO_FUZZ_COMPILER NAMES clang++-14 clang++ DOC "clang with libFuzzer, for fuzz/")
 if(ZERO_FUZZ_COMPILER AND NOT DEFINED ZERO_HAS_FUZZER)
   set(probe ${CMAKE_CURRENT_BINARY_DIR}/fuzz_probe)
@@ -29,7 +30,7 @@ function(zero_fuzz_target name)
   add_test(NAME mutations.${name} COMMAND mutations_${name})
   set_tests_properties(mutations.${name} PROPERTIES TIMEOUT 300)
   if(ZERO_HAS_FUZZER AND (ARG_FOLDERS OR ARG_FILES))
-    add_test(NAME fuzz.${name}
+    add_test(NAME fuzz.${name} CONFIGURATIONS long
              COMMAND ${fuzz_build}/fuzz_${name} -max_total_time=5 -max_len=65536 -timeout=10
                      -detect_leaks=0 -print_final_stats=1 -artifact_prefix=${fuzz_build}/
                      ${fuzz_build}/corpus/${name} ${seeds})
@@ -41,7 +42,7 @@ include(fuzz/targets.cmake)
 # zero_fuzz_build(<name> <target> <tests>): one of several tests that each build a part of a folder,
 # so that none takes long. It runs after <tests>, which build what it needs.
 function(zero_fuzz_build name target)
-  add_test(NAME fuzz.${name}
+  add_test(NAME fuzz.${name} CONFIGURATIONS long
            COMMAND ${CMAKE_CTEST_COMMAND} --build-and-test ${CMAKE_CURRENT_SOURCE_DIR}/fuzz
                    ${fuzz_build} --build-generator ${CMAKE_GENERATOR} --build-noclean
                    --build-target ${target}
