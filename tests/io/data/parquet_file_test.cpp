@@ -94,7 +94,7 @@ TEST(ParquetFile, IsRefusedForOtherColumnsAndDamage) {
               HasSubstr("a.parquet: "));
   EXPECT_THAT(refusal(TempFile("b.parquet", "{\"text\": 1}").path()), HasSubstr("b.parquet: "));
   EXPECT_THAT(refusal(TempFile("c.parquet", "").path()), HasSubstr("is empty"));
-  for (size_t at = 0; at < whole.size(); at += 7) {
+  for (size_t at = 0; at < whole.size(); ++at) {
     std::string damaged = whole;
     damaged[at] = char(damaged[at] ^ 0x55);
     refusal(TempFile("d.parquet", damaged).path());  // an error or other texts, and no crash
