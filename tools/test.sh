@@ -7,7 +7,7 @@ set -euo pipefail
 . "$(dirname "$0")/common.sh"
 
 phase "set-up"
-"$root/tools/setup.sh" --style --pairs "$@"
+"$root/tools/setup.sh" --style --pairs --slurm "$@"
 phase "build"
 build_host all
 phase "tests"

@@ -122,10 +122,12 @@ class Job:
                    f"{result.out} {result.err}")
 
     def next_launch(self):
-        """Waits until it goes on, without Slurm's two minutes, and returns the last step before."""
+        """Waits until it goes on, without Slurm's two minutes, and returns the last step before.
+        Before the last launch has left its nodes Slurm would fail the next one."""
         def goes_on():
             told = self.cluster.job(self.number)
-            if told["JobState"] == "PENDING" and told["Restarts"] != "0":
+            waits = told["JobState"] == "PENDING" and told["Restarts"] != "0"
+            if waits and not self.cluster.steps_of(self.number):
                 self.cluster.told("scontrol", "update", f"JobId={self.number}", "StartTime=now",
                                   "TimeLimit=60")
             return "going on from step" in self.log()
