@@ -57,6 +57,8 @@ run_folder() {
 # launch PROGRAM ARGS...: starts the ranks once. Sets `status`, and leaves what they have told in
 # the folder `told`.
 # pmix: without it srun starts as many programs of one rank each, which zeroapp refuses.
+# wait: ranks end together, but where one dies in MPI_Init the others wait for it until srun, a
+# minute later, ends them.
 launch() {
   local out err filters error
   local quiet="trap '' TERM USR1 USR2; exec sed -u -E"
@@ -64,7 +66,7 @@ launch() {
   filters=$!
   exec {err}> >(eval "$quiet" "-e '/$notice/d' -e '/^zeroapp: error/w $told/err'" >&2)
   filters+=" $!"
-  srun --mpi=pmix "${placed[@]}" "$@" 1>&"$out" 2>&"$err" &
+  srun --mpi=pmix --wait=60 "${placed[@]}" "$@" 1>&"$out" 2>&"$err" &
   srun=$!
   # A signal that came before has found no srun.
   [ "$stopping" = no ] || kill -USR1 "$srun" 2> /dev/null || true

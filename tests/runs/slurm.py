@@ -24,8 +24,8 @@ TINY = {"model.name": "", "model.layers": 2, "model.width": 64, "model.heads": 2
         "data.train": "text.txt", "data.tokenizer": "bytes", "data.sequence_length": 32,
         "numerics.reproducible": "true", "train_batch_size": 64, "run.steps": STEPS,
         "checkpoint.interval": 5}
-# For a step, a start or a requeue, on a busy machine.
-PATIENCE_SECONDS = 120
+# For a step, a start or a requeue, on a busy machine, with a start that dies before it.
+PATIENCE_SECONDS = 300
 END_SECONDS = 10
 SMALL = ("--nodes=4", "--ntasks-per-node=1")
 PAIRS = ("--nodes=2", "--ntasks-per-node=2")
@@ -123,13 +123,16 @@ class Job:
 
     def next_launch(self):
         """Waits until it goes on, without Slurm's two minutes, and returns the last step before.
-        Before the last launch has left its nodes Slurm would fail the next one."""
+        Slurm refuses to start a job in the second in which it was requeued."""
+        hurried = False
+
         def goes_on():
+            nonlocal hurried
             told = self.cluster.job(self.number)
-            waits = told["JobState"] == "PENDING" and told["Restarts"] != "0"
-            if waits and not self.cluster.steps_of(self.number):
-                self.cluster.told("scontrol", "update", f"JobId={self.number}", "StartTime=now",
+            if told["JobState"] == "PENDING" and told["Restarts"] != "0" and not hurried:
+                self.cluster.told("scontrol", "update", f"JobId={self.number}", "StartTime=now+2",
                                   "TimeLimit=60")
+                hurried = True
             return "going on from step" in self.log()
         self.wait(goes_on, "goes on")
         return int(re.findall(r"going on from step (\d+)", self.log())[-1])

@@ -174,15 +174,6 @@ class Cluster:
                 found.append(int(path.name))
         return sorted(found)
 
-    def steps_of(self, number):
-        """Slurm's own processes for the steps of a job, whose title is "slurmstepd: [7.batch]"."""
-        def title(process):
-            with contextlib.suppress(OSError):  # it has ended
-                return pathlib.Path(f"/proc/{process}/cmdline").read_text()
-            return ""
-        return [process for process in self.processes(("slurmstepd",))
-                if f"[{number}." in title(process)]
-
     def environment_of(self, process):
         try:
             words = pathlib.Path(f"/proc/{process}/environ").read_text().split("\0")
