@@ -9,6 +9,7 @@
 
 #include "src/comm/side_thread.hpp"
 #include "tests/support/balanced_tree.hpp"
+#include "tests/support/count_allocations.hpp"
 #include "tests/support/pmpi_count.hpp"
 #include "tests/support/rank_groups.hpp"
 #include "zero/base/error.hpp"
@@ -99,6 +100,25 @@ TEST(TwoLevel, SendsToOtherNodesExactlyWhatItSays) {
   comm->broadcast(stream, std::as_writable_bytes(std::span(words)), 3);
   EXPECT_EQ(comm->traffic().all_reduce.node_bytes_sent, comm->rank() % 2 == 0 ? 80 : 0);
   EXPECT_EQ(comm->traffic().broadcast.node_bytes_sent, comm->rank() == 3 ? 80 : 0);
+}
+
+TEST(TwoLevel, AllocatesNothingInAVerb) {
+  if (testing::processes() == 1) GTEST_SKIP() << "ranks are processes";
+  const auto comm = pairs(4096);
+  std::vector<bf16> full(size_t(comm->ranks() * kPiece.shard_numel), bf16(1.0f));
+  std::vector<float> shard(size_t(kPiece.shard_numel));
+  std::vector<int64_t> words(10);
+  Stream stream(1);
+  testing::counting = true;
+  comm->all_gather(stream, Dtype::bf16, kPiece, full.data() + comm->rank() * kPiece.shard_numel,
+                   full.data());
+  comm->reduce_scatter(stream, {.in = Dtype::bf16, .out = Dtype::f32}, kPiece, full.data(),
+                       shard.data());
+  comm->all_reduce(stream, words);
+  comm->broadcast(stream, std::as_writable_bytes(std::span(words)), 1);
+  comm->barrier();
+  testing::counting = false;
+  EXPECT_EQ(testing::allocations, 0);
 }
 
 TEST(TwoLevel, SendsNothingToOtherNodesWhereThereIsOne) {
