@@ -233,7 +233,9 @@ std::string traffic_table(const PlanReport& report) {
     out += format("  %-18s %12lld elements  %12s  %5lld call%s", kVerbs[verb],
                   (long long)row.elements, bytes_text(double(row.bytes)).c_str(),
                   (long long)row.calls, row.calls == 1 ? "" : "s");
-    out += traffic_formula_text(report, verb, row.elements) + "\n";
+    out += traffic_formula_text(report, verb, row.elements);
+    if (row.node_bytes > 0) out += "; " + bytes_text(double(row.node_bytes)) + " to other nodes";
+    out += "\n";
   }
   return out;
 }
@@ -272,6 +274,21 @@ nlohmann::ordered_json tiers_json(const plan::Forecast& forecast) {
     for (size_t use = 0; use < plan::kUses; ++use) {
       row["bytes"][plan::name_of(Use(use))] = forecast.bytes[tier][use];
     }
+  }
+  return json;
+}
+
+nlohmann::ordered_json sent_json(const PlanReport& report) {
+  nlohmann::ordered_json json;
+  const TrafficFormula formula = traffic_of(request(report), parameters_of(report));
+  for (size_t verb = 0; verb < 3; ++verb) {
+    const plan::CollectiveForecast& row = report.forecast.collectives[plan::kStep][verb];
+    json[kVerbs[verb]] = {{"calls", row.calls},
+                          {"elements", row.elements},
+                          {"bytes", row.bytes},
+                          {"node_bytes", row.node_bytes}};
+    const auto elements = formula_elements(formula, verb);
+    if (elements) json[kVerbs[verb]]["formula_elements"] = *elements;
   }
   return json;
 }
@@ -315,13 +332,7 @@ std::string plan_json(const PlanReport& report) {
   json["formula_bytes"] = {{"weights", formula.weights},
                            {"gradients", formula.gradients},
                            {"optimizer state", formula.optimizer}};
-  for (size_t verb = 0; verb < 3; ++verb) {
-    const plan::CollectiveForecast& row = forecast.collectives[plan::kStep][verb];
-    json["sent"][kVerbs[verb]] = {
-        {"calls", row.calls}, {"elements", row.elements}, {"bytes", row.bytes}};
-    const auto elements = formula_elements(traffic_of(asked, parameters_of(report)), verb);
-    if (elements) json["sent"][kVerbs[verb]]["formula_elements"] = *elements;
-  }
+  json["sent"] = sent_json(report);
   json["disk"] = {{"read_bytes", forecast.disk[plan::kStep].bytes_read},
                   {"written_bytes", forecast.disk[plan::kStep].bytes_written}};
   json["forecast"] = {{"step_seconds", forecast.step_seconds},

@@ -108,21 +108,17 @@ Traffic& HostCommunicator::traffic_of(Verb verb) {
   }
 }
 
-void HostCommunicator::count_sent(const Call& call, int64_t elements) {
+void HostCommunicator::count_sent(const Call& call, int64_t elements, int64_t away) {
   Traffic& traffic = traffic_of(call.verb);
   traffic.elements_sent += elements;
   traffic.bytes_sent += elements * call.in_bytes();
+  traffic.node_bytes_sent += away * call.in_bytes();
 }
 
 void HostCommunicator::all_gather(Stream& stream, Dtype dtype, const Piece& piece,
                                   const void* shard, void* full) {
   require_piece(piece);
-  const Call call{.verb = Verb::all_gather,
-                  .in = dtype,
-                  .out = dtype,
-                  .shard_numel = piece.shard_numel,
-                  .begin = piece.begin,
-                  .numel = piece.numel};
+  const Call call = gather_call(dtype, piece);
   stream.wait();
   gather(call, static_cast<const std::byte*>(shard), static_cast<std::byte*>(full));
   ++traffic_.all_gather.calls;
@@ -132,13 +128,7 @@ void HostCommunicator::reduce_scatter(Stream& stream, const Reduction& reduction
                                       const Piece& piece, const void* full, void* shard) {
   require_piece(piece);
   require_reduction(reduction);
-  const Call call{.verb = Verb::reduce_scatter,
-                  .in = reduction.in,
-                  .out = reduction.out,
-                  .store = reduction.store,
-                  .shard_numel = piece.shard_numel,
-                  .begin = piece.begin,
-                  .numel = piece.numel};
+  const Call call = reduce_call(reduction, piece);
   ZERO_REQUIRE(groups() == 1 || reduction.group_sums != nullptr, "reduce_scatter over ", ranks_,
                " ranks without room for the sums of their groups");
   stream.wait();
@@ -148,20 +138,16 @@ void HostCommunicator::reduce_scatter(Stream& stream, const Reduction& reduction
 }
 
 void HostCommunicator::all_reduce(Stream& stream, std::span<int64_t> words) {
-  ZERO_REQUIRE(!words.empty(), "all_reduce of 0 words: need at least one");
-  const Call call{.verb = Verb::all_reduce,
-                  .in = Dtype::i64,
-                  .out = Dtype::i64,
-                  .numel = int64_t(words.size())};
+  require_words(words);
+  const Call call = words_call(words);
   stream.wait();
   sum_words(call, words.data());
   ++traffic_.all_reduce.calls;
 }
 
 void HostCommunicator::broadcast(Stream& stream, std::span<std::byte> bytes, int root) {
-  ZERO_REQUIRE(!bytes.empty(), "broadcast of 0 bytes: need at least one");
-  ZERO_REQUIRE(root >= 0 && root < ranks_, "broadcast from rank ", root, " of ", ranks_);
-  const Call call{.verb = Verb::broadcast, .root = root, .numel = int64_t(bytes.size())};
+  require_broadcast(bytes, root, ranks_);
+  const Call call = broadcast_call(bytes, root);
   stream.wait();
   copy_from_root(call, bytes.data());
   ++traffic_.broadcast.calls;
@@ -185,6 +171,45 @@ void require_reduction(const Communicator::Reduction& reduction) {
                name_of(in));
   ZERO_REQUIRE(reduction.store == Communicator::Store::write || reduction.out == Dtype::f32,
                "reduce_scatter adds to ", name_of(reduction.out), ": only fp32 can be added to");
+}
+
+void require_words(std::span<const int64_t> words) {
+  ZERO_REQUIRE(!words.empty(), "all_reduce of 0 words: need at least one");
+}
+
+void require_broadcast(std::span<const std::byte> bytes, int root, int ranks) {
+  ZERO_REQUIRE(!bytes.empty(), "broadcast of 0 bytes: need at least one");
+  ZERO_REQUIRE(root >= 0 && root < ranks, "broadcast from rank ", root, " of ", ranks);
+}
+
+Call gather_call(Dtype dtype, const Piece& piece) {
+  return {.verb = Verb::all_gather,
+          .in = dtype,
+          .out = dtype,
+          .shard_numel = piece.shard_numel,
+          .begin = piece.begin,
+          .numel = piece.numel};
+}
+
+Call reduce_call(const Communicator::Reduction& reduction, const Piece& piece) {
+  return {.verb = Verb::reduce_scatter,
+          .in = reduction.in,
+          .out = reduction.out,
+          .store = reduction.store,
+          .shard_numel = piece.shard_numel,
+          .begin = piece.begin,
+          .numel = piece.numel};
+}
+
+Call words_call(std::span<const int64_t> words) {
+  return {.verb = Verb::all_reduce,
+          .in = Dtype::i64,
+          .out = Dtype::i64,
+          .numel = int64_t(words.size())};
+}
+
+Call broadcast_call(std::span<const std::byte> bytes, int root) {
+  return {.verb = Verb::broadcast, .root = root, .numel = int64_t(bytes.size())};
 }
 
 int64_t part_numel(int64_t staging_bytes, int64_t element_bytes) {
@@ -227,6 +252,13 @@ void finish_groups(const Call& call, float* sums, int groups, int64_t numel, std
   } else {
     kernels::sum_groups(sums, groups, numel, reinterpret_cast<float*>(out), adds(call));
   }
+}
+
+void count_call(Traffic& verb, int64_t elements, int64_t bytes, int64_t node_bytes) {
+  ++verb.calls;
+  verb.elements_sent += elements;
+  verb.bytes_sent += elements * bytes;
+  verb.node_bytes_sent += node_bytes;
 }
 
 void add_words(int64_t* words, const int64_t* other, int64_t numel) {

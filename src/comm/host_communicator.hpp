@@ -57,8 +57,9 @@ class HostCommunicator : public Communicator {
   void barrier() final;
 
  protected:
-  /// Counts elements of call.in that leave this rank, once for every peer that receives them.
-  void count_sent(const Call& call, int64_t elements);
+  /// Counts elements of call.in that leave this rank, once for every peer that receives them, and
+  /// among these the `away` that leave its node.
+  void count_sent(const Call& call, int64_t elements, int64_t away = 0);
 
   int group() const { return group_; }
   int groups() const { return kernels::groups_of(ranks_, group_); }
@@ -84,6 +85,16 @@ void require_piece(const Piece& piece);
 /// Throws Error(kInternal) unless the dtypes can be summed, stored and added to.
 void require_reduction(const Communicator::Reduction& reduction);
 
+/// Throws Error(kInternal) unless there are words to sum, or bytes and a root to broadcast.
+void require_words(std::span<const int64_t> words);
+void require_broadcast(std::span<const std::byte> bytes, int root, int ranks);
+
+/// Returns the call of a verb with these arguments.
+Call gather_call(Dtype dtype, const Piece& piece);
+Call reduce_call(const Communicator::Reduction& reduction, const Piece& piece);
+Call words_call(std::span<const int64_t> words);
+Call broadcast_call(std::span<const std::byte> bytes, int root);
+
 /// Elements, at least 128 bytes. Parts of a piece begin at multiples of this for any number of
 /// ranks, so copies and sums move 16 bytes at a time.
 inline constexpr int64_t kPartElements = 64;
@@ -106,6 +117,9 @@ void sum_sources(const Call& call, std::span<const std::byte* const> sources, in
 void sum_group(const Call& call, std::span<const std::byte* const> sources, int64_t numel,
                float* sum);
 void finish_groups(const Call& call, float* sums, int groups, int64_t numel, std::byte* out);
+
+/// Counts a call that has sent `elements` of `bytes` each, and `node_bytes` to other nodes.
+void count_call(Traffic& verb, int64_t elements, int64_t bytes, int64_t node_bytes);
 
 /// Adds: words[i] += other[i], modulo 2^64.
 void add_words(int64_t* words, const int64_t* other, int64_t numel);

@@ -38,6 +38,7 @@ class HostStaged final : public Communicator {
   int rank() const override { return host_->rank(); }
   int ranks() const override { return host_->ranks(); }
   std::string_view backend() const override { return name_; }
+  Border border() const override { return host_->border(); }
 
   void all_gather(Stream& stream, Dtype dtype, const Piece& piece, const void* shard,
                   void* full) override {
@@ -127,7 +128,8 @@ class HostStaged final : public Communicator {
     Traffic& own_verb = traffic_.*verb;
     own_verb = {.calls = own_verb.calls + 1,
                 .elements_sent = sent.elements_sent,
-                .bytes_sent = sent.bytes_sent};
+                .bytes_sent = sent.bytes_sent,
+                .node_bytes_sent = sent.node_bytes_sent};
   }
 
   std::unique_ptr<Communicator> host_;

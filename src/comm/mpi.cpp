@@ -83,12 +83,14 @@ class Exchange {
 
 class MpiCommunicator final : public HostCommunicator {
  public:
-  MpiCommunicator(std::unique_ptr<World> world, int group, int64_t part_bytes)
-      : HostCommunicator(world->rank(), world->ranks(), group),
+  MpiCommunicator(std::unique_ptr<World> world, const MpiOptions& options, int64_t part_bytes)
+      : HostCommunicator(world->rank(), world->ranks(), options.group),
         world_(std::move(world)),
+        places_(world_->places()),
+        agreed_(options.agreed),
         comm_(MPI_Comm_f2c(world_->handle())),
         part_bytes_(part_bytes),
-        staging_(size_t(parts_of(ranks(), group) * part_bytes)),
+        staging_(size_t(parts_of(ranks(), options.group) * part_bytes)),
         exchange_{Exchange(ranks()), Exchange(ranks())},
         calls_(size_t(ranks())),
         sources_(size_t(ranks())) {
@@ -96,6 +98,7 @@ class MpiCommunicator final : public HostCommunicator {
   }
 
   std::string_view backend() const override { return "mpi"; }
+  Border border() const override { return {.node_ranks = places_.node_ranks()}; }
 
  private:
   struct Chunk {
@@ -154,7 +157,7 @@ class MpiCommunicator final : public HostCommunicator {
       check_mpi(MPI_Iallreduce(MPI_IN_PLACE, words + chunk.begin, int(chunk.numel), MPI_INT64_T,
                                MPI_SUM, comm_, exchange(chunk).add()),
                 name_of_verb(call));
-      count_sent(call, chunk.numel * (ranks() - 1));
+      count_sent(call, chunk.numel * (ranks() - 1), chunk.numel * places_.away);
     };
     stream(call, {kMostMessageBytes / call.in_bytes()}, post, [](const Chunk&) {});
   }
@@ -165,18 +168,26 @@ class MpiCommunicator final : public HostCommunicator {
       check_mpi(MPI_Ibcast(bytes + chunk.begin, int(chunk.numel), MPI_BYTE, call.root, comm_,
                            exchange(chunk).add()),
                 name_of_verb(call));
-      if (rank() == call.root) count_sent(call, chunk.numel * (ranks() - 1));
+      if (rank() != call.root) return;
+      count_sent(call, chunk.numel * (ranks() - 1), chunk.numel * places_.away);
     };
     stream(call, {kMostMessageBytes}, post, [](const Chunk&) {});
   }
 
   // Returns when all ranks have said "barrier".
-  void meet(const Call& call) override { agree(call); }
+  void meet(const Call& call) override {
+    require_this_thread_may_call();
+    compare(call);
+  }
+
+  void agree(const Call& call) {
+    require_this_thread_may_call();
+    if (!agreed_) compare(call);
+  }
 
   /// Tells all ranks this rank's call and compares it with theirs. 32 bytes each, not counted as
   /// traffic.
-  void agree(const Call& call) {
-    require_this_thread_may_call();
+  void compare(const Call& call) {
     check_mpi(MPI_Iallgather(&call, sizeof(Call), MPI_BYTE, calls_.data(), sizeof(Call), MPI_BYTE,
                              comm_, exchange_[0].add()),
               name_of_verb(call));
@@ -210,7 +221,7 @@ class MpiCommunicator final : public HostCommunicator {
     check_mpi(
         MPI_Isend(from, int(chunk.numel), type_of(call.in), peer, 0, comm_, exchange(chunk).add()),
         name_of_verb(call));
-    count_sent(call, chunk.numel);
+    count_sent(call, chunk.numel, places_.is_away(rank(), peer) ? chunk.numel : 0);
   }
 
   void receive(const Call& call, const Chunk& chunk, int peer, std::byte* to) {
@@ -241,6 +252,8 @@ class MpiCommunicator final : public HostCommunicator {
   }
 
   std::unique_ptr<World> world_;
+  World::Places places_;
+  bool agreed_;
   MPI_Comm comm_;
   int64_t part_bytes_;
   std::vector<std::byte> staging_;
@@ -269,7 +282,7 @@ std::unique_ptr<Communicator> make_mpi(const MpiOptions& options) {
   require_ranks(world->ranks());
   world->require_same(options.staging_bytes, "the staging in bytes");
   const int64_t part_bytes = part_bytes_of(options.staging_bytes, world->ranks(), options.group);
-  return std::make_unique<MpiCommunicator>(std::move(world), options.group, part_bytes);
+  return std::make_unique<MpiCommunicator>(std::move(world), options, part_bytes);
 }
 
 }  // namespace zero::comm

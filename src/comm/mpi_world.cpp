@@ -3,6 +3,7 @@
 #include <mpi.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <string>
 
 #include "src/comm/shm_segment.hpp"
@@ -96,6 +97,21 @@ bool World::shares_a_node() const {
   check_mpi(MPI_Comm_size(node, &here), "counting the ranks of a node");
   check_mpi(MPI_Comm_free(&node), "freeing the communicator of a node");
   return all(here == ranks_);
+}
+
+World::Places World::places() const {
+  MPI_Comm node = node_of(comm_of(*this));
+  int first = rank_;
+  check_mpi(MPI_Allreduce(MPI_IN_PLACE, &first, 1, MPI_INT, MPI_MIN, node),
+            "asking for the lowest rank of a node");
+  check_mpi(MPI_Comm_free(&node), "freeing the communicator of a node");
+  Places places{.first = gather(first)};
+  std::vector<int> counts(places.first.size());
+  for (const int there : places.first) ++counts[size_t(there)];
+  places.nodes = int(std::ranges::count_if(counts, [](int count) { return count > 0; }));
+  places.most = std::ranges::max(counts);
+  places.away = ranks_ - counts[size_t(first)];
+  return places;
 }
 
 bool World::all(bool mine) const {

@@ -192,10 +192,10 @@ std::vector<Segment> map_segments(const World& world, const SlotLayout& layout) 
 
 void require_memory_files(int64_t bytes) { make_memory_file(bytes); }
 
-bool all_ranks_share_a_node() { return World().shares_a_node(); }
+bool all_ranks_share_a_node(int part) { return World(part).shares_a_node(); }
 
 std::unique_ptr<Communicator> make_shm(const ShmOptions& options) {
-  const World world;
+  const World world(options.part);
   require_ranks(world.ranks());
   world.require_same(options.staging_bytes, "the staging in bytes");
   if (!world.shares_a_node()) {

@@ -104,11 +104,13 @@ class Collective {
 };
 
 /// Returns a communicator of the ranks with the same `part`, by the back end of a run over several
-/// nodes. REQUIRES: all parts have equally many ranks. Collective over all ranks.
+/// nodes: within a node by shared memory. REQUIRES: all parts have equally many ranks. Collective
+/// over all ranks.
 std::unique_ptr<comm::Communicator> make_part(const launch::Session& session, int part) {
   const comm::Backend backend = state::backend_of(session);
   if (backend == comm::Backend::nccl) return comm::make_nccl({.part = part});
-  auto of_host = comm::make_mpi({.part = part});
+  auto of_host = comm::all_ranks_share_a_node(part) ? comm::make_shm({.part = part})
+                                                    : comm::make_mpi({.part = part});
   return backend == comm::Backend::staged ? comm::make_host_staged(std::move(of_host), {})
                                           : std::move(of_host);
 }

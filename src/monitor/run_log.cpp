@@ -90,6 +90,9 @@ void append_metrics_line(std::string& line, const StepRecord& record, const char
   if (record.device_bytes_peak >= 0) {
     append(line, ", \"device_bytes_peak\": %lld", (long long)record.device_bytes_peak);
   }
+  if (record.node_bytes_sent > 0) {
+    append(line, ", \"node_bytes_sent\": %lld", (long long)record.node_bytes_sent);
+  }
   line += "}\n";
 }
 

@@ -3,62 +3,14 @@
 #include <algorithm>
 #include <cmath>
 
+#include "src/plan/collective_time.hpp"
+#include "zero/comm/nodes.hpp"
 #include "zero/graph/operation.hpp"
 #include "zero/plan/lifetimes.hpp"
 #include "zero/plan/rounds.hpp"
 
 namespace zero::plan {
 namespace {
-
-/// Seconds of a network hop in NCCL's own table (graph/tuning.cc).
-constexpr double kHopSeconds = 1.4e-5;
-
-/// A collective over several nodes, with known links.
-class BetweenNodes {
- public:
-  BetweenNodes(const Sending& sending, const Machine& machine)
-      : bytes_(sending.bytes),
-        ranks_(double(sending.ranks)),
-        node_ranks_(double(machine.node_ranks)),
-        nodes_(double(nodes_of(machine, sending.ranks))),
-        link_(machine.link_bandwidth),
-        node_link_(machine.node_link_bandwidth) {}
-
-  double gather() const {
-    return std::min(ring(1) + (ranks_ - 1) * part() / slower(), tree(ranks_ * part()));
-  }
-
-  double sum_of_words() const {
-    return std::min(ring(2) + 2 * (ranks_ - 1) / ranks_ * part() / slower(), tree(part()));
-  }
-
-  double exchange() const {
-    const double leaving = node_ranks_ * (ranks_ - node_ranks_) * part();
-    return kHopSeconds + std::max(bytes_ / link_, leaving / node_link_);
-  }
-
- private:
-  double ring(double rounds) const { return rounds * (nodes_ - 1) * kHopSeconds; }
-  double tree(double bytes) const {
-    return 2 * (std::ceil(std::log2(nodes_)) * kHopSeconds + bytes / slower());
-  }
-  double slower() const { return std::min(link_, node_link_); }
-  double part() const { return bytes_ / (ranks_ - 1); }
-
-  double bytes_, ranks_, node_ranks_, nodes_, link_, node_link_;
-};
-
-double seconds_between(const Sending& sending, const Machine& machine) {
-  const BetweenNodes nodes(sending, machine);
-  switch (sending.kind) {
-    case Kind::reduce_scatter:
-      return nodes.exchange();
-    case Kind::all_gather:
-      return machine.has_memory ? nodes.gather() : nodes.exchange();
-    default:
-      return nodes.sum_of_words();
-  }
-}
 
 /// Bytes by tier and use, at index tier * kUses + use.
 using UseBytes = std::array<int64_t, size_t(kTiers* kUses)>;
@@ -100,6 +52,17 @@ int64_t sent_elements(const Plan& plan, const PlanOp& op) {
   const int64_t peers = plan.request.ranks - 1;
   if (op.kind == Kind::all_reduce) return peers * op.operands[kSource].bytes / 8;
   return peers * op.piece_numel;
+}
+
+/// Returns the bytes of a collective that a rank sends to other nodes.
+int64_t leaving_bytes(const Plan& plan, const PlanOp& op, const comm::Border& border) {
+  const int64_t ranks = plan.request.ranks, element = int64_t(bytes_of(op.in));
+  if (ranks == 1 || border.node_ranks == 0) return 0;
+  const int64_t numel = sent_elements(plan, op) / (ranks - 1);
+  const int64_t nodes = comm::other_nodes(ranks, border.node_ranks);
+  if (op.kind == Kind::reduce_scatter && border.sums_once) return numel * nodes * 4;
+  const bool once = op.kind != Kind::reduce_scatter && border.gathers_once;
+  return numel * (once ? nodes : ranks - border.node_ranks) * element;
 }
 
 /// Returns the index in Forecast::collectives.
@@ -169,7 +132,10 @@ double share_of(std::string_view kind, const Machine& machine) {
 double work_seconds(const Plan& plan, const PlanOp& op, int carries, const Machine& machine) {
   if (is_collective(op.kind)) {
     const double bytes = double(sent_elements(plan, op)) * double(bytes_of(op.in));
-    return collective_seconds({.kind = op.kind, .ranks = plan.request.ranks, .bytes = bytes},
+    return collective_seconds({.kind = op.kind,
+                               .ranks = plan.request.ranks,
+                               .bytes = bytes,
+                               .element_bytes = int64_t(bytes_of(op.in))},
                               machine);
   }
   if (op.kind == Kind::compute) {
@@ -293,21 +259,17 @@ class Replay {
 
 }  // namespace
 
-double collective_seconds(const Sending& sending, const Machine& machine) {
-  const bool apart = nodes_of(machine, sending.ranks) > 1 && machine.node_link_bandwidth > 0;
-  if (apart) return machine.link_latency + seconds_between(sending, machine);
-  return machine.link_latency + sending.bytes / machine.link_bandwidth;
-}
-
 void add(CollectiveForecasts& sum, const CollectiveForecasts& more, int64_t times) {
   for (size_t verb = 0; verb < sum.size(); ++verb) {
     sum[verb].calls += times * more[verb].calls;
     sum[verb].elements += times * more[verb].elements;
     sum[verb].bytes += times * more[verb].bytes;
+    sum[verb].node_bytes += times * more[verb].node_bytes;
   }
 }
 
-std::array<CollectiveForecasts, kBodies> collectives_of(const Plan& plan) {
+std::array<CollectiveForecasts, kBodies> collectives_of(const Plan& plan,
+                                                        const comm::Border& border) {
   std::array<CollectiveForecasts, kBodies> sent{};
   for (size_t b = 0; b < plan.bodies.size(); ++b) {
     visit_ops(plan.bodies[b], [&](const PlanOp& op, int64_t times) {
@@ -317,6 +279,7 @@ std::array<CollectiveForecasts, kBodies> collectives_of(const Plan& plan) {
       row.calls += times;
       row.elements += elements;
       row.bytes += elements * int64_t(bytes_of(op.in));
+      row.node_bytes += leaving_bytes(plan, op, border) * times;
     });
   }
   return sent;
@@ -325,7 +288,7 @@ std::array<CollectiveForecasts, kBodies> collectives_of(const Plan& plan) {
 Forecast forecast(const Plan& plan, const Machine& machine) {
   Forecast made;
   count_bytes(plan, made);
-  made.collectives = collectives_of(plan);
+  made.collectives = collectives_of(plan, border_of(machine, plan.request.ranks));
   count_disk(plan, made);
   Replay(plan, machine, made).run();
   return made;

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <bit>
 
 #include "zero/base/align.hpp"
 #include "zero/plan/forecast.hpp"
@@ -130,6 +131,15 @@ Machine machine_profile(const std::string& name, Dtype compute) {
 
 int64_t nodes_of(const Machine& machine, int64_t ranks) {
   return machine.node_ranks > 0 ? ceil_div(ranks, machine.node_ranks) : 1;
+}
+
+comm::Border border_of(const Machine& machine, int64_t ranks) {
+  if (machine.border) return *machine.border;
+  const int64_t here = machine.node_ranks;
+  if (nodes_of(machine, ranks) == 1) return {};
+  const bool levels =
+      !machine.has_memory && here > 1 && ranks % here == 0 && std::has_single_bit(uint64_t(here));
+  return {.node_ranks = here, .gathers_once = levels || machine.has_memory, .sums_once = levels};
 }
 
 int64_t ranks_on_a_node(const Machine& machine, int64_t ranks) {

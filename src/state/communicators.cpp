@@ -34,7 +34,9 @@ Communicators ready_communicators(launch::Session& session) {
   Communicators made;
   session.end_all_on_error([&] {
     const int64_t before = used_device_bytes();
-    made.all = make_communicators(session);
+    const comm::Nodes nodes = comm::find_nodes();
+    made.one_level = why_one_level(session, nodes);
+    made.all = make_communicators(session, nodes);
     // A single rank's verbs are copies within the host, which no plan for a device has.
     if (session.ranks() > 1) warm_up(made.all);
     made.device_bytes = std::max<int64_t>(0, used_device_bytes() - before);

@@ -54,6 +54,7 @@ void add(comm::Traffic& sum, const comm::Traffic& part, int times = 1) {
   sum.calls += times * part.calls;
   sum.elements_sent += times * part.elements_sent;
   sum.bytes_sent += times * part.bytes_sent;
+  sum.node_bytes_sent += times * part.node_bytes_sent;
 }
 
 void add(comm::TrafficTable& sum, const comm::TrafficTable& part, int times = 1) {
@@ -84,10 +85,21 @@ comm::Backend backend_of(const launch::Session& session) {
                             .want_nccl = wants("nccl")});
 }
 
-std::vector<std::unique_ptr<comm::Communicator>> make_communicators(
-    const launch::Session& session) {
-  const bool one_node = session.ranks() > 1 && !wants("mpi") && comm::all_ranks_share_a_node();
-  const auto of_host = [&] { return one_node ? comm::make_shm({}) : comm::make_mpi({}); };
+std::string why_one_level(const launch::Session& session, const comm::Nodes& nodes) {
+  const comm::Backend backend = backend_of(session);
+  const bool by_host = backend == comm::Backend::host || backend == comm::Backend::staged;
+  if (!by_host || nodes.count() == 1) return "";
+  for (const char* one : {"mpi", "flat"}) {
+    if (wants(one)) return text("ZERO_COMM=", one);
+  }
+  return comm::why_one_level(nodes);
+}
+
+std::vector<std::unique_ptr<comm::Communicator>> make_communicators(const launch::Session& session,
+                                                                    const comm::Nodes& nodes) {
+  const auto of_host = [&] {
+    return wants("mpi") ? comm::make_mpi({}) : comm::make_of_hosts(nodes, wants("flat"));
+  };
   const comm::Backend backend = backend_of(session);
   std::vector<std::unique_ptr<comm::Communicator>> comms;
   for (const plan::Lane lane : plan::kCollectiveLanes) {

@@ -32,6 +32,7 @@ std::optional<WeightsTogether> weights_together(launch::Session& session,
   if (!made) return made;
   made->rank = session.rank();
   made->comms = comms;
+  if (const auto* gathers = comms[size_t(plan::Lane::gather)]) made->border = gathers->border();
   made->largest = [&peers = session.peers()](int64_t value) { return peers.largest(value); };
   made->watch = [&session](const plan::Plan& plan, run::Executor& executor) {
     executor.set_error_hook([&session] { session.end_all(std::current_exception()); });

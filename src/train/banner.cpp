@@ -3,7 +3,9 @@
 #include <mpi.h>
 
 #include <Kokkos_Macros.hpp>
+#include <algorithm>
 #include <fstream>
+#include <map>
 #include <sstream>
 
 #include "zero/base/text.hpp"
@@ -37,6 +39,44 @@ std::string device_lines(launch::Session& session) {
 }
 
 /// Returns shares as "61.0 % of 48x32, 39.0 % of 128x64".
+/// A name that ends in a number, as nodes have them: "gpu", 7 and two digits of "gpu07".
+struct Numbered {
+  std::string stem;
+  int64_t number = -1;  ///< -1: the name ends otherwise
+  size_t digits = 0;
+
+  explicit Numbered(const std::string& name) {
+    const size_t end = name.find_last_not_of("0123456789") + 1;
+    stem = name.substr(0, end);
+    digits = name.size() - end;
+    if (digits > 0 && digits < 10) number = std::stoll(name.substr(end));
+  }
+  bool comes_after(const Numbered& other) const {
+    const bool is_alike = number > 0 && stem == other.stem && other.number == number - 1;
+    return is_alike && (digits == other.digits || digits == std::to_string(number).size());
+  }
+};
+
+/// Returns names as "n1-n4, login", at most eight of such ranges.
+std::string names_text(const std::vector<std::string>& names) {
+  constexpr int kMost = 8;
+  std::string out;
+  size_t end = 0;
+  for (int range = 0; end < names.size(); ++range) {
+    if (range == kMost) return text(out, " and ", names.size() - end, " more");
+    const size_t first = end++;
+    while (end < names.size() && Numbered(names[end]).comes_after(Numbered(names[end - 1]))) ++end;
+    out += text(out.empty() ? "" : ", ", names[first]);
+    if (end - first > 1) out += text(end - first == 2 ? ", " : "-", names[end - 1]);
+  }
+  return out;
+}
+
+std::string one_level_line(const ExchangeText& exchange) {
+  if (exchange.one_level.empty()) return "";
+  return text("one level   shards cross to every rank of a node: ", exchange.one_level, "\n");
+}
+
 std::string shares_text(const Dataset& data, const PaddingReport& report) {
   std::string words;
   for (size_t i = 0; i < report.shares.size(); ++i) {
@@ -86,24 +126,41 @@ std::string lengths_text(const DataSets& sets, int64_t micro) {
               sets.train->form_lengths()[0].source > 0 ? "one pair\n" : "one length\n");
 }
 
+std::string places_text(const std::vector<std::string>& hosts) {
+  std::map<std::string, int> ranks_of;
+  std::vector<std::string> nodes;
+  for (const std::string& host : hosts) {
+    if (++ranks_of[host] == 1) nodes.push_back(host);
+  }
+  const std::string ranks = counted(int64_t(hosts.size()), "rank");
+  if (nodes.size() == 1) return text(ranks, ", ", hosts.size(), " on host ", nodes[0]);
+  int least = int(hosts.size()), most = 0;
+  for (const auto& [host, count] : ranks_of) {
+    least = std::min(least, count);
+    most = std::max(most, count);
+  }
+  return text(ranks, " on ", nodes.size(), " nodes (", names_text(nodes), "), ",
+              least == most ? "" : text(least, " to "), most, " each");
+}
+
 std::string banner(const std::string& version, launch::Session& session, const setup::Build& build,
-                   const std::string& backend) {
+                   const ExchangeText& exchange) {
   const plan::Request& request = build.plan.request;
   const BatchSizes& batch = build.batch;
   const auto& [family, numbers] = build.recipe.model;
   const int64_t layers = block_count(family->settings, numbers);
   const int64_t frozen = graph::frozen_numel(build.plan.graphs[0]);
-  return text(
-      "zeroapp ", version, ": ", counted(session.ranks(), "rank"), ", ", session.node_ranks(),
-      " on host ", session.host(), ", ", counted(session.threads(), "thread"),
-      " each, collectives by ", backend, "\nprocessor   ", processor_text(), "\n",
-      device_lines(session), "libraries   ", libraries_text(), "\nmodel       ",
-      model::parameter_count(build.recipe), " parameters, ",
-      frozen > 0 ? text(frozen, " of them frozen, ") : "", counted(layers, "layer"), " of width ",
-      numbers.count(kWidth), ", ", name_of(request.compute), ", ZeRO stage ", request.stage,
-      request.reproducible ? ", reproducible" : "", "\nbatch       ",
-      counted(batch.train, "sample"), " of ", counted(build.plan.graphs[0].length, "token"), " = ",
-      batch.micro, " x ", batch.accumulation, " x ", counted(session.ranks(), "rank"), "\n");
+  return text("zeroapp ", version, ": ", places_text(session.peers().share(session.host())), ", ",
+              counted(session.threads(), "thread"), " a rank, collectives by ", exchange.backend,
+              "\n", one_level_line(exchange), "processor   ", processor_text(), "\n",
+              device_lines(session), "libraries   ", libraries_text(), "\nmodel       ",
+              model::parameter_count(build.recipe), " parameters, ",
+              frozen > 0 ? text(frozen, " of them frozen, ") : "", counted(layers, "layer"),
+              " of width ", numbers.count(kWidth), ", ", name_of(request.compute), ", ZeRO stage ",
+              request.stage, request.reproducible ? ", reproducible" : "", "\nbatch       ",
+              counted(batch.train, "sample"), " of ", counted(build.plan.graphs[0].length, "token"),
+              " = ", batch.micro, " x ", batch.accumulation, " x ",
+              counted(session.ranks(), "rank"), "\n");
 }
 
 }  // namespace zero::train

@@ -181,7 +181,8 @@ void introduce(const Made& run) {
   const auto& [context, started, opened, live] = run;
   launch::Session& session = context.session;
   const RunConfig& config = started.config;
-  context.say(banner(context.order.version, session, started.build(), live.engine->backend()));
+  context.say(banner(context.order.version, session, started.build(),
+                     {live.engine->backend(), started.comms->one_level}));
   context.say(started.rates_text);
   if (session.is_first() && config.run.walltime == 0) live.job_end = launch::job_end(std::getenv);
   context.say(limit_text(config, live.job_end));

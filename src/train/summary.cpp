@@ -156,8 +156,11 @@ Json memory_json(const SummaryParts& parts, const std::vector<Json>& ranks) {
   return json;
 }
 
-Json counts_json(int64_t calls, int64_t elements, int64_t bytes) {
-  return {{"calls", calls}, {"elements", elements}, {"bytes", bytes}};
+Json counts_json(const plan::CollectiveForecast& row) {
+  return {{"calls", row.calls},
+          {"elements", row.elements},
+          {"bytes", row.bytes},
+          {"node_bytes", row.node_bytes}};
 }
 
 /// Returns the planned traffic of the bodies that ran, texts included.
@@ -179,9 +182,9 @@ Json traffic_json(const SummaryParts& parts) {
   Json json;
   for (size_t verb = 0; verb < std::size(rows); ++verb) {
     const auto& [name, sent] = rows[verb];
-    const auto& [calls, elements, bytes] = planned[verb];
-    json[name] = counts_json(sent.calls, sent.elements_sent, sent.bytes_sent);
-    json[name]["forecast"] = counts_json(calls, elements, bytes);
+    json[name] =
+        counts_json({sent.calls, sent.elements_sent, sent.bytes_sent, sent.node_bytes_sent});
+    json[name]["forecast"] = counts_json(planned[verb]);
   }
   return json;
 }

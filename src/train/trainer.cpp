@@ -90,6 +90,13 @@ std::string reason_of(int32_t vote, const RunConfig& config) {
 
 bool picks_best(const RunConfig& config) { return !config.checkpoint.best_metric.empty(); }
 
+/// Returns the bytes that this rank has sent to other nodes.
+int64_t node_bytes_of(const state::Engine& engine) {
+  const comm::TrafficTable sent = engine.traffic();
+  return sent.all_gather.node_bytes_sent + sent.reduce_scatter.node_bytes_sent +
+         sent.all_reduce.node_bytes_sent;
+}
+
 int32_t vote_of(launch::UserRequest request) {
   constexpr int32_t kVotes[] = {kGoOn, kSaves, kStops};
   return kVotes[size_t(request)];
@@ -207,6 +214,7 @@ void Trainer::attempt(int64_t step) {
   time_pending();
   begun_ = Clock::now();
   const run::PhaseSeconds before = parts_.engine.executor().phase_seconds();
+  const int64_t sent_before = node_bytes_of(parts_.engine);
   {
     const launch::Lookout::Busy reading(parts_.session.lookout());
     rows_.load(step);
@@ -222,6 +230,7 @@ void Trainer::attempt(int64_t step) {
   // Steps free no device memory, so their ends show the peak.
   device_bytes_peak_ = std::max(device_bytes_peak_, used_device_bytes());
   pending_->device_bytes_peak = device_bytes_peak_;
+  pending_->node_bytes_sent = node_bytes_of(parts_.engine) - sent_before;
   pending_->phases = parts_.engine.executor().phase_seconds();
   for (size_t i = 0; i < before.size(); ++i) pending_->phases[i] -= before[i];
 }

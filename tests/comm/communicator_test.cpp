@@ -44,14 +44,17 @@ class CommunicatorTest : public ::testing::TestWithParam<RankGroup> {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Backends, CommunicatorTest,
-                         ::testing::Values(RankGroup{"self"}, RankGroup{"thread", 1},
-                                           RankGroup{"thread", 2}, RankGroup{"thread", 3},
-                                           RankGroup{"thread", 4}, RankGroup{"shm"},
-                                           RankGroup{"shm", 0, 8 << 20}, RankGroup{"mpi"},
-                                           RankGroup{"mpi", 0, 8 << 20}, RankGroup{"nccl"},
-                                           RankGroup{"nccl", 0, 8 << 20}),
-                         ::testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(
+    Backends, CommunicatorTest,
+    ::testing::Values(RankGroup{"self"}, RankGroup{"thread", 1}, RankGroup{"thread", 2},
+                      RankGroup{"thread", 3}, RankGroup{"thread", 4}, RankGroup{"shm"},
+                      RankGroup{"shm", 0, 8 << 20}, RankGroup{"mpi"}, RankGroup{"mpi", 0, 8 << 20},
+                      RankGroup{"nccl"}, RankGroup{"nccl", 0, 8 << 20},
+                      RankGroup{"thread", 4, 1024, 2}, RankGroup{"thread", 6, 1024, 2},
+                      RankGroup{"thread", 8, 8 << 20, 4}, RankGroup{"thread", 12, 4096, 4},
+                      RankGroup{"mpi", 0, 1024, 1}, RankGroup{"mpi", 0, 1024, 2},
+                      RankGroup{"mpi", 0, 8 << 20, 2}),
+    ::testing::PrintToStringParamName());
 
 constexpr Piece kPiece{.shard_numel = 1501, .begin = 3, .numel = 1397};
 

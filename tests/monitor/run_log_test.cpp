@@ -75,6 +75,13 @@ TEST(MetricsLine, TellsTheBytesOfADevice) {
   EXPECT_TRUE(line.ends_with("\"gather_ms\": 15.625, \"device_bytes_peak\": 123456}\n")) << line;
 }
 
+TEST(MetricsLine, TellsTheBytesThatLeaveTheNode) {
+  StepRecord record = quarter();
+  record.node_bytes_sent = 4096;
+  const std::string line = metrics_line(record);
+  EXPECT_TRUE(line.ends_with("\"gather_ms\": 15.625, \"node_bytes_sent\": 4096}\n")) << line;
+}
+
 TEST(MetricsLine, IsJsonEvenWhereNumbersAreNot) {
   StepRecord record = quarter();
   record.report.loss = std::numeric_limits<double>::infinity();

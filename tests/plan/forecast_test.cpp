@@ -175,61 +175,20 @@ TEST(Forecast, BackwardDoesNotWaitUntilWeightsAreHomeOnDisk) {
   EXPECT_LT(forecast(plan, machine).step_seconds, 1.03 * compute);
 }
 
-/// 8 ranks on nodes of 2; a rank sends 10 bytes a second, a node 5.
-Machine four_nodes() {
-  return {.name = "test",
-          .has_memory = true,
-          .link_bandwidth = 10,
-          .link_latency = 0,
-          .gpus_per_node = 2,
-          .node_link_bandwidth = 5,
-          .node_ranks = 2};
-}
-
-constexpr double kHop = 1.4e-5;
-
-double seconds_of(Kind kind, double part, const Machine& machine) {
-  return collective_seconds({.kind = kind, .ranks = 8, .bytes = 7 * part}, machine);
-}
-
-TEST(CollectiveTime, OnOneNodeIsOfWhatARankSends) {
-  Machine machine = four_nodes();
-  machine.node_ranks = 8;
-  for (const Kind kind : {Kind::all_gather, Kind::reduce_scatter, Kind::all_reduce}) {
-    EXPECT_EQ(seconds_of(kind, 100, machine), 70);
-  }
-  machine.node_ranks = 2;
-  machine.node_link_bandwidth = 0;
-  EXPECT_EQ(seconds_of(Kind::all_gather, 100, machine), 70) << "nobody knows of another link";
-}
-
-TEST(CollectiveTime, AGatherGoesAroundARingWhoseSlowestLinkIsThatOfANode) {
-  EXPECT_DOUBLE_EQ(seconds_of(Kind::all_gather, 100, four_nodes()), 3 * kHop + 140);
-  Machine wide = four_nodes();
-  wide.node_link_bandwidth = 100;
-  EXPECT_DOUBLE_EQ(seconds_of(Kind::all_gather, 100, wide), 3 * kHop + 70);
-}
-
-TEST(CollectiveTime, ASmallGatherOnManyNodesGoesUpAndDownATree) {
-  Machine machine = four_nodes();
-  machine.node_ranks = 1;
-  machine.link_bandwidth = machine.node_link_bandwidth = 1e9;
-  EXPECT_DOUBLE_EQ(seconds_of(Kind::all_gather, 1, machine), 6 * kHop + 16e-9);
-  EXPECT_LT(seconds_of(Kind::all_gather, 1, machine), 7 * kHop) << "than around a ring";
-}
-
-TEST(CollectiveTime, WordsTakeTheFasterOfRingAndTree) {
-  // A ring: 2 x 3 hops, 2 x 7/8 of 800 bytes at 5 a second; a tree: 2 x 2 hops, 2 x 800 bytes.
-  EXPECT_DOUBLE_EQ(seconds_of(Kind::all_reduce, 800, four_nodes()), 6 * kHop + 280);
-  EXPECT_NEAR(seconds_of(Kind::all_reduce, 1e-9, four_nodes()), 4 * kHop, 1e-8);
-}
-
-// 2 ranks of a node have 6 parts each for other nodes: 12 x 100 bytes at 5 a second.
-TEST(CollectiveTime, ASumIsAnExchangeOfWhichMostLeavesTheNode) {
-  EXPECT_DOUBLE_EQ(seconds_of(Kind::reduce_scatter, 100, four_nodes()), kHop + 240);
-  Machine host = four_nodes();
-  host.has_memory = false;
-  EXPECT_DOUBLE_EQ(seconds_of(Kind::all_gather, 100, host), kHop + 240) << "as MPI's ranks gather";
+// 4 ranks on nodes of 2: of 3 parts for others, one leaves in two levels, two in one.
+TEST(Forecast, CountsWhatLeavesANode) {
+  const Plan plan = testing::tiny_plan(request_of(3, 4, 1));
+  const auto one = collectives_of(plan, {.node_ranks = 2})[kStep];
+  const auto two =
+      collectives_of(plan, {.node_ranks = 2, .gathers_once = true, .sums_once = true})[kStep];
+  const auto& [gathered, reduced, words] = one;
+  ASSERT_GT(gathered.bytes, 0);
+  EXPECT_EQ(gathered.node_bytes, gathered.bytes / 3 * 2);
+  EXPECT_EQ(reduced.node_bytes, reduced.bytes / 3 * 2);
+  EXPECT_EQ(two[0].node_bytes, gathered.bytes / 3);
+  EXPECT_EQ(two[1].node_bytes, 4 * reduced.elements / 3) << "fp32";
+  EXPECT_EQ(two[2].node_bytes, words.bytes / 3);
+  EXPECT_EQ(collectives_of(plan, {})[kStep][0].node_bytes, 0) << "one node";
 }
 
 TEST(MachineProfile, KnowsItsNodes) {

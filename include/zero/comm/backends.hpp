@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "zero/comm/communicator.hpp"
+#include "zero/comm/nodes.hpp"
 
 namespace zero::comm {
 
@@ -30,6 +31,8 @@ struct MpiOptions {
   int64_t staging_bytes = int64_t(8) << 20;  ///< bytes that reduce_scatter receives at a time
   int group = 64;  ///< ranks from which a reduce_scatter receives at a time, a power of two
   int part = 0;    ///< ranks with equal `part` form a communicator, in their order
+  /// True if the caller has compared the calls of all ranks. Only barrier() compares them then.
+  bool agreed = false;
 };
 
 /// Makes a communicator over MPI, on a duplicate of MPI_COMM_WORLD, so channels do not mix.
@@ -43,22 +46,49 @@ using WaitHook = void (*)(void* context);
 
 struct ShmOptions {
   int64_t staging_bytes = int64_t(8) << 20;  ///< bytes per channel of a rank; pieces share them
+  int part = 0;  ///< ranks with equal `part` form a communicator, in their order
   WaitHook hook = nullptr;
   void* hook_context = nullptr;
 };
 
-/// Makes a communicator for the ranks of one node, with a memory file (memfd) per rank and channel.
-/// Such files have no names that could collide or stay behind, and do not fill /dev/shm. Waiting
-/// ranks sleep on a futex. Collective over all ranks of MPI_COMM_WORLD. Throws Error(kUsage) if
-/// they are on several nodes, or if a peer's file cannot be opened.
+/// Makes a communicator for the ranks of a part, which share a node, with a memory file (memfd) per
+/// rank and channel. Such files have no names that could collide or stay behind, and do not fill
+/// /dev/shm. Waiting ranks sleep on a futex. Collective over all ranks of MPI_COMM_WORLD. Throws
+/// Error(kUsage) if a part is on several nodes, or if a peer's file cannot be opened.
 std::unique_ptr<Communicator> make_shm(const ShmOptions& options);
 
 /// Throws Error(kDoesNotFit) with the reason if this process cannot make a memory file of `bytes`,
 /// as make_shm() would. Makes one and closes it.
 void require_memory_files(int64_t bytes);
 
-/// True if all ranks of MPI_COMM_WORLD share one node. Collective.
-bool all_ranks_share_a_node();
+/// True if all ranks with this rank's `part` share one node. Collective over MPI_COMM_WORLD.
+bool all_ranks_share_a_node(int part = 0);
+
+struct TwoLevelOptions {
+  /// Bytes for sums of nodes on their way. Pieces travel in chunks, of which two are on their way
+  /// at a time: one within nodes, one between them.
+  int64_t staging_bytes = int64_t(8) << 20;
+};
+
+/// Makes a communicator of `within`, over the G ranks of this rank's node, and `between`, over the
+/// ranks of its place on all nodes. Rank p of node m is rank m G + p. REQUIRES: G is the same power
+/// of two on all nodes.
+///
+/// A gathered shard crosses to each other node once, by `between`, and is shared by `within`. A
+/// reduce_scatter sums each shard within every node, in fp32 and unrounded. These sums cross once
+/// and are added along the rest of the tree, so the bits are those of one level. Words and
+/// broadcasts cross once, too. The ranks compare their calls before each verb. A thread of its own
+/// runs `between` beside the caller. Destroying it is no collective.
+///
+/// Throws Error(kUsage) if the staging has no room for an element of each node, Error(kDoesNotFit)
+/// if the system refuses the thread.
+std::unique_ptr<Communicator> make_two_level(std::unique_ptr<Communicator> within,
+                                             std::unique_ptr<Communicator> between,
+                                             const TwoLevelOptions& options = {});
+
+/// Makes the communicator of hosts over all ranks: shared memory on one node, two levels where
+/// why_one_level() is empty, else MPI. `one_level`: never two levels. Collective over all ranks.
+std::unique_ptr<Communicator> make_of_hosts(const Nodes& nodes, bool one_level);
 
 struct HostStagedOptions {
   int64_t staging_bytes = int64_t(8) << 20;  ///< pinned bytes; pieces stream through them

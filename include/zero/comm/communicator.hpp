@@ -23,8 +23,9 @@ struct Piece {
 /// The totals that one verb has moved on this rank.
 struct Traffic {
   int64_t calls = 0;
-  int64_t elements_sent = 0;  ///< elements that left this rank's memory
+  int64_t elements_sent = 0;  ///< elements that left this rank's memory, once for every receiver
   int64_t bytes_sent = 0;
+  int64_t node_bytes_sent = 0;  ///< bytes that this rank sent to other nodes
 };
 
 struct TrafficTable {
@@ -32,6 +33,13 @@ struct TrafficTable {
   Traffic reduce_scatter;
   Traffic all_reduce;
   Traffic broadcast;
+};
+
+/// The way in which verbs cross the border of a node. Equal on all ranks of a communicator.
+struct Border {
+  int64_t node_ranks = 0;     ///< ranks of a full node; 0: all ranks share one
+  bool gathers_once = false;  ///< a shard crosses to a node once, not once for each of its ranks
+  bool sums_once = false;     ///< a node's fp32 sum of a shard crosses, not each rank's part of it
 };
 
 /// Memory that peers' devices reach. Destroy it before the memory and before the communicator.
@@ -51,6 +59,7 @@ class Communicator {
   virtual int rank() const = 0;
   virtual int ranks() const = 0;
   virtual std::string_view backend() const = 0;
+  virtual Border border() const { return {}; }
   /// True if every rank must call the verbs of all its communicators of this kind in one order,
   /// also from several threads. Verbs that are queued on a device could wait there for each other.
   virtual bool needs_one_order() const { return false; }

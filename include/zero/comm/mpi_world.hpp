@@ -35,6 +35,18 @@ class World {
   int handle() const { return handle_; }
 
   bool shares_a_node() const;
+  /// The nodes of the ranks.
+  struct Places {
+    std::vector<int> first;  ///< the lowest rank on the node of each rank
+    int nodes = 1;
+    int most = 1;  ///< ranks of the fullest node
+    int away = 0;  ///< ranks on other nodes than this one
+
+    /// Returns Border::node_ranks.
+    int node_ranks() const { return nodes > 1 ? most : 0; }
+    bool is_away(int mine, int peer) const { return first[size_t(peer)] != first[size_t(mine)]; }
+  };
+  Places places() const;
   /// True if `mine` is true on every rank.
   bool all(bool mine) const;
   /// Throws Error(kRanksDisagree) on every rank if `mine` differs between ranks.

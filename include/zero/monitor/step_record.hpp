@@ -20,6 +20,7 @@ struct StepRecord {
   run::PhaseSeconds phases{};      ///< seconds of this rank's lanes
   int64_t device_bytes_peak = -1;  ///< most bytes so far in use on this rank's device, by all
                                    ///< users; -1 = the device is the host
+  int64_t node_bytes_sent = 0;     ///< bytes that this rank sent to other nodes
 };
 
 /// The phases that are shown, in their order in a step.

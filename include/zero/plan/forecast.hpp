@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 
+#include "zero/comm/communicator.hpp"
 #include "zero/plan/plan.hpp"
 
 namespace zero::plan {
@@ -51,6 +53,8 @@ struct Machine {
   bool disk_is_measured = false;  ///< false: both are guessed
   /// Ranks on a full node of the forecast plan; 0: all ranks on one node.
   int64_t node_ranks = 0;
+  /// Border of the communicators of a run; none: as border_of() finds it.
+  std::optional<comm::Border> border = {};
 };
 
 /// Returns the number of nodes for `ranks`.
@@ -59,6 +63,10 @@ int64_t nodes_of(const Machine& machine, int64_t ranks);
 /// Returns the default number of ranks on a full node: the fewest nodes with enough GPUs, filled
 /// evenly. All ranks if the machine does not know its GPUs.
 int64_t ranks_on_a_node(const Machine& machine, int64_t ranks);
+
+/// Returns the border of nodes for `ranks`: of the run's communicators, else of NCCL with GPUs,
+/// else of hosts, in two levels if equally many ranks, a power of two, are on each node.
+comm::Border border_of(const Machine& machine, int64_t ranks);
 
 /// Returns the profile of host, titan_rtx_24g, rtx_3090_24g, v100_32g, a100_40g, a100_80g,
 /// h100_80g, h200_141g or b200_192g. Throws Error(kUsage), which lists them, for other names.
@@ -70,28 +78,11 @@ std::string profile_of(const std::string& device);
 /// Returns the names of all profiles except the host's: "titan_rtx_24g, rtx_3090_24g, ...".
 std::string card_names();
 
-/// A collective as one rank sees it.
-struct Sending {
-  Kind kind = Kind::all_gather;
-  int64_t ranks = 1;
-  double bytes = 0;  ///< bytes sent to all other ranks, counted once for each
-};
-
-/// Returns the seconds of a collective. On one node: a latency, plus the bytes over a rank's link.
-/// After that latency, over M nodes of G ranks each (N = M G), with parts of p bytes per rank:
-///   ring      M - 1 hops between nodes; each link, of a rank or at the border of a node,
-///             carries N - 1 parts
-///   tree      2 log2 M hops; each link carries all N parts up and down
-///   exchange  one hop; each rank sends every other a part, so that G (N - G) parts leave a node
-/// GPUs gather by the faster of NCCL's ring and tree, hosts by an exchange. Reduce-scatters always
-/// use an exchange, which keeps one order of terms at every number of ranks. All-reduced words of p
-/// bytes go around a ring twice in N parts, or up and down a tree.
-double collective_seconds(const Sending& sending, const Machine& machine);
-
 struct CollectiveForecast {
   int64_t calls = 0;
   int64_t elements = 0;  ///< sent by a rank
   int64_t bytes = 0;
+  int64_t node_bytes = 0;  ///< bytes that a rank sends to other nodes; of words the first rank
 };
 
 /// Forecasts of gather, reduce and all-reduce.
@@ -99,8 +90,10 @@ using CollectiveForecasts = std::array<CollectiveForecast, 3>;
 
 void add(CollectiveForecasts& sum, const CollectiveForecasts& more, int64_t times = 1);
 
-/// Returns the traffic that each body of a plan sends.
-std::array<CollectiveForecasts, kBodies> collectives_of(const Plan& plan);
+/// Returns the traffic that each body of a plan sends. On nodes with fewer ranks than a full one,
+/// more leaves the node where shards do not cross once.
+std::array<CollectiveForecasts, kBodies> collectives_of(const Plan& plan,
+                                                        const comm::Border& border);
 
 /// The traffic of a rank between disk and host memory.
 struct DiskForecast {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "zero/comm/communicator.hpp"
@@ -15,6 +16,7 @@ struct Communicators {
   std::vector<std::unique_ptr<comm::Communicator>> all;
   /// Bytes that they take of the device, outside of all plans; 0 if the device is the host.
   int64_t device_bytes = 0;
+  std::string one_level = {};  ///< as why_one_level() returns it
 
   run::LaneComms lanes() const;
 };

@@ -44,11 +44,17 @@ std::string lane_table(const LaneUses& lanes);
 /// Returns the back end by which the ranks of this run exchange data.
 comm::Backend backend_of(const launch::Session& session);
 
+/// Returns the reason for which ranks on several nodes exchange in one level, as
+/// comm::why_one_level() or as the environment has it. Returns "" if they do not, or by NCCL.
+std::string why_one_level(const launch::Session& session, const comm::Nodes& nodes);
+
 /// Makes a communicator for each lane that communicates. On the host the back end is the rank's
-/// memory (one rank), shared memory (one node) or MPI. ZERO_COMM=mpi in the environment forces MPI,
-/// for tests. With devices it is NCCL, or the host's, staged, if ranks share a device.
+/// memory (one rank), shared memory (one node), two levels (several nodes) or MPI. In the
+/// environment, for tests, ZERO_COMM=mpi forces MPI, also on one node, and ZERO_COMM=flat one level
+/// over several nodes. With devices it is NCCL, or the host's, staged, if ranks share a device.
 /// ZERO_COMM=nccl forces NCCL. Only lane reduce's communicator makes sums. Collective.
-std::vector<std::unique_ptr<comm::Communicator>> make_communicators(const launch::Session& session);
+std::vector<std::unique_ptr<comm::Communicator>> make_communicators(const launch::Session& session,
+                                                                    const comm::Nodes& nodes);
 /// Returns the communicators by lane.
 run::LaneComms lane_comms(const std::vector<std::unique_ptr<comm::Communicator>>& comms);
 

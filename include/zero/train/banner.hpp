@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "zero/advise/plan_report.hpp"
 #include "zero/launch/session.hpp"
@@ -16,10 +17,20 @@ std::string kokkos_text();
 /// Returns the libraries of products, threads and messages, with their versions.
 std::string libraries_text();
 
+/// Returns the places of ranks on `hosts`, by rank: "4 ranks, 4 on host n1", or over several nodes
+/// "32 ranks on 4 nodes (n1-n4), 8 each", or "9 ranks on 2 nodes (a, b), 4 to 5 each".
+std::string places_text(const std::vector<std::string>& hosts);
+
+/// The exchange of ranks, in words.
+struct ExchangeText {
+  std::string backend;
+  std::string one_level;  ///< as state::why_one_level() returns it
+};
+
 /// Returns the first lines that a run prints: program, ranks, processor, devices, libraries, model
 /// and batch. Collective.
 std::string banner(const std::string& version, launch::Session& session, const setup::Build& build,
-                   const std::string& backend);
+                   const ExchangeText& exchange);
 
 /// Returns a line about samples grouped by length: the share of samples of each form, and the share
 /// of tokens that is padding. Returns "" if samples are not grouped.

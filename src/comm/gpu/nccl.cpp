@@ -132,8 +132,6 @@ class Nccl final : public Communicator {
   /// `whole`: the communicator to share resources with, or null.
   Nccl(std::unique_ptr<const World> world, const NcclOptions& options, const Nccl* whole)
       : world_(std::move(world)),
-        rank_(world_->rank()),
-        ranks_(world_->ranks()),
         group_(options.group),
         comm_(whole ? split_from(whole->comm_, rank_) : join(*world_)),
         staging_(take_staging(options.staging_bytes, ranks_)),
@@ -157,6 +155,7 @@ class Nccl final : public Communicator {
   int rank() const override { return rank_; }
   int ranks() const override { return ranks_; }
   std::string_view backend() const override { return "nccl"; }
+  Border border() const override { return {places_.node_ranks(), /*gathers_once=*/true}; }
   bool needs_one_order() const override { return true; }
 
   Arena take_arena(int64_t bytes) const override { return take_shared_arena(bytes); }
@@ -188,7 +187,7 @@ class Nccl final : public Communicator {
     } else {
       gather_pieces(stream, piece, bytes, shard, full);
     }
-    count(traffic_.all_gather, piece.numel * (ranks_ - 1), bytes);
+    count(traffic_.all_gather, piece.numel, bytes, places_.nodes - 1);
   }
 
   void reduce_scatter(Stream& stream, const Reduction& reduction, const Piece& piece,
@@ -211,7 +210,7 @@ class Nccl final : public Communicator {
         sum(stream, round, shard);
       }
     }
-    count(traffic_.reduce_scatter, piece.numel * (ranks_ - 1), bytes);
+    count(traffic_.reduce_scatter, piece.numel, bytes, places_.away);
   }
 
   void all_reduce(Stream& stream, std::span<int64_t> words) override {
@@ -219,7 +218,7 @@ class Nccl final : public Communicator {
     check(ncclAllReduce(words.data(), words.data(), words.size(), ncclInt64, ncclSum, comm_,
                         native_stream(stream)),
           "an all_reduce");
-    count(traffic_.all_reduce, int64_t(words.size()) * (ranks_ - 1), sizeof(int64_t));
+    count(traffic_.all_reduce, int64_t(words.size()), sizeof(int64_t), places_.nodes - 1);
   }
 
   void broadcast(Stream& stream, std::span<std::byte> bytes, int root) override {
@@ -227,7 +226,7 @@ class Nccl final : public Communicator {
     check(ncclBroadcast(bytes.data(), bytes.data(), bytes.size(), ncclUint8, root, comm_,
                         native_stream(stream)),
           "a broadcast");
-    count(traffic_.broadcast, rank_ == root ? int64_t(bytes.size()) * (ranks_ - 1) : 0, 1);
+    count(traffic_.broadcast, rank_ == root ? int64_t(bytes.size()) : 0, 1, places_.nodes - 1);
   }
 
   void barrier() override {
@@ -355,14 +354,14 @@ class Nccl final : public Communicator {
     kernels::stacked_sum_of_groups(stream, sums, groups(), numel, out, add);
   }
 
-  static void count(Traffic& verb, int64_t elements, int64_t bytes) {
-    ++verb.calls;
-    verb.elements_sent += elements;
-    verb.bytes_sent += elements * bytes;
+  /// Counts elements that all peers receive. `crossings`: how often each leaves the node.
+  void count(Traffic& verb, int64_t numel, int64_t bytes, int64_t crossings) const {
+    count_call(verb, numel * (ranks_ - 1), bytes, numel * crossings * bytes);
   }
 
   const std::unique_ptr<const World> world_;
-  int rank_, ranks_;
+  const World::Places places_ = world_->places();
+  const int rank_ = world_->rank(), ranks_ = world_->ranks();
   int group_;  ///< neighbours whose parts one pass of the tree adds
   const int exceptions_ = std::uncaught_exceptions();
   std::atomic<bool> failed_{false};
