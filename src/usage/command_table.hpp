@@ -47,7 +47,7 @@ struct Option {
 };
 
 /// The unnamed words that a command takes behind its input.
-enum class Second { settings, required, optional, none };
+enum class Second { settings, required, optional, more, none };
 
 struct Syntax {
   std::string_view word;
