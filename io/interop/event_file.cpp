@@ -24,6 +24,7 @@ namespace fs = std::filesystem;
 
 /// Memory of a record of 32 curves.
 constexpr size_t kRecordBytes = 4096;
+constexpr size_t kMostBuckets = 20;
 constexpr std::string_view kPrefix = "events.out.tfevents.";
 
 // Numbers of fields, by tensorboard/compat/proto and tensorboard/plugins/hparams.
@@ -31,7 +32,11 @@ namespace event {
 constexpr uint32_t kWallTime = 1, kStep = 2, kFileVersion = 3, kSummary = 5, kSessionLog = 7;
 }
 namespace value {
-constexpr uint32_t kTag = 1, kSimple = 2, kTensor = 8, kMetadata = 9;
+constexpr uint32_t kTag = 1, kSimple = 2, kHistogram = 5, kTensor = 8, kMetadata = 9;
+}
+namespace histogram {
+constexpr uint32_t kLeast = 1, kMost = 2, kCount = 3, kSum = 4, kSquares = 5, kLimits = 6,
+                   kBuckets = 7;
 }
 namespace tensor {
 constexpr uint32_t kType = 1, kShape = 2, kString = 8, kFloats = 1, kStrings = 7;
@@ -119,7 +124,8 @@ struct EventFile::State {
   OpenFile file;
   int64_t bytes = 0;  ///< bytes of whole records
   std::string record;
-  ProtoMessage value{kRecordBytes}, summary{kRecordBytes}, event{kRecordBytes};
+  ProtoMessage histogram{kRecordBytes}, value{kRecordBytes}, summary{kRecordBytes},
+      event{kRecordBytes};
 
   void add_value(std::string_view tag, std::string_view metadata, std::string_view tensor) {
     value.clear();
@@ -185,6 +191,38 @@ void EventFile::scalar(std::string_view tag, double value) {
   state_->value.clear();
   state_->value.bytes(value::kTag, tag);
   state_->value.fixed32(value::kSimple, float(value));
+  state_->summary.bytes(1, state_->value.bytes());
+}
+
+void EventFile::histogram(std::string_view tag, std::span<const double> values) {
+  if (values.empty()) return;
+  const auto [least, most] = std::ranges::minmax(values);
+  std::array<double, kMostBuckets> limits, buckets{};
+  const size_t count = most > least ? kMostBuckets : 1;
+  for (size_t i = 0; i < count; ++i)
+    limits[i] = i + 1 == count ? most : least + (most - least) * double(i + 1) / double(count);
+  double sum = 0, squares = 0;
+  for (const double value : values) {
+    sum += value;
+    squares += value * value;
+    ++buckets[size_t(std::lower_bound(limits.data(), limits.data() + count - 1, value) -
+                     limits.data())];
+  }
+  ProtoMessage& out = state_->histogram;
+  out.clear();
+  const auto packed = [count](const std::array<double, kMostBuckets>& numbers) {
+    return std::string_view(reinterpret_cast<const char*>(numbers.data()), 8 * count);
+  };
+  out.fixed64(histogram::kLeast, least);
+  out.fixed64(histogram::kMost, most);
+  out.fixed64(histogram::kCount, double(values.size()));
+  out.fixed64(histogram::kSum, sum);
+  out.fixed64(histogram::kSquares, squares);
+  out.bytes(histogram::kLimits, packed(limits));
+  out.bytes(histogram::kBuckets, packed(buckets));
+  state_->value.clear();
+  state_->value.bytes(value::kTag, tag);
+  state_->value.bytes(value::kHistogram, out.bytes());
   state_->summary.bytes(1, state_->value.bytes());
 }
 

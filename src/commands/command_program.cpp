@@ -26,6 +26,14 @@ int (*work_on_files(Command command))(const CommandLine&) {
       return fsck;
     case Command::inspect:
       return inspect;
+    case Command::metrics:
+      return metrics;
+    case Command::top:
+      return top;
+    case Command::why:
+      return why;
+    case Command::report:
+      return report;
     case Command::export_model:
       return export_model;
     case Command::import_weights:

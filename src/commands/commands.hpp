@@ -72,6 +72,22 @@ int fsck(const CommandLine& line);
 /// their differences. Throws Error(kInput) for unreadable files.
 int inspect(const CommandLine& line);
 
+/// Prints the steps and evaluations of a run as one table. Throws Error(kUsage) for an unknown
+/// column and for two forms, Error(kInput) for a folder of no run.
+int metrics(const CommandLine& line);
+
+/// Prints the state of a run, every second until the launch ends, or once. Throws Error(kUsage) if
+/// standard output is no terminal and --once was not typed, Error(kInput) for a folder of no run.
+int top(const CommandLine& line);
+
+/// Prints how the last launch of a run ended and what to do. Throws Error(kInput) for a folder of
+/// no run.
+int why(const CommandLine& line);
+
+/// Writes a page on runs to a new file, or over an earlier page. Throws Error(kInput) for a folder
+/// of no run, Error(kIo) if another file has the name.
+int report(const CommandLine& line);
+
 /// Writes the model of a checkpoint, of any rank count and stage, as a new model folder. Throws
 /// Error(kInput) for a damaged checkpoint or a weight beyond the requested type. Throws Error(kIo)
 /// if the folder exists or the disk is full.

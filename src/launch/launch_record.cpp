@@ -69,6 +69,7 @@ void begin_launch(const std::string& folder, const LaunchStart& launch) {
                {"ranks", launch.ranks},     {"threads", launch.threads},
                {"version", launch.version}, {"command", launch.command}};
   if (launch.resumed_from > 0) json["resumed_from_step"] = launch.resumed_from;
+  if (!launch.job.empty()) json["job"] = launch.job;
   json["end"] = nullptr;
   json["ended"] = nullptr;
   const std::string path = path_in(folder);

@@ -48,7 +48,8 @@ struct Texts {
 struct Peers::Channel {
   MPI_Comm comm = MPI_COMM_NULL;
   int rank = 0, ranks = 1;
-  int32_t cast = 0, counted = 0;
+  Ballot cast;
+  std::vector<Ballot> counted;  ///< [ranks]
   MPI_Request vote = MPI_REQUEST_NULL;
   Watchdog* watchdog = nullptr;
   bool asleep = false;
@@ -94,6 +95,7 @@ Peers::Peers() : channel_(std::make_unique<Channel>()) {
                   "MPI_Comm_set_errhandler");
   comm::check_mpi(MPI_Comm_rank(channel_->comm, &channel_->rank), "MPI_Comm_rank");
   comm::check_mpi(MPI_Comm_size(channel_->comm, &channel_->ranks), "MPI_Comm_size");
+  channel_->counted.resize(size_t(channel_->ranks));
 }
 
 Peers::~Peers() {
@@ -165,18 +167,22 @@ void Peers::receive(std::span<float> values, int from) const {
   });
 }
 
-void Peers::cast_vote(int32_t value) {
-  channel_->cast = value;
-  comm::check_mpi(MPI_Iallreduce(&channel_->cast, &channel_->counted, 1, MPI_INT32_T, MPI_MAX,
-                                 channel_->comm, &channel_->vote),
-                  "MPI_Iallreduce");
+void Peers::cast_vote(const Ballot& ballot) {
+  static_assert(sizeof(Ballot) == 16);
+  channel_->cast = ballot;
+  comm::check_mpi(
+      MPI_Iallgather(&channel_->cast, int(sizeof(Ballot)), MPI_BYTE, channel_->counted.data(),
+                     int(sizeof(Ballot)), MPI_BYTE, channel_->comm, &channel_->vote),
+      "MPI_Iallgather");
 }
 
 int32_t Peers::count_vote() {
   constexpr const char* kName = "the ranks' vote about stopping";
   const Watchdog::Armed armed(channel_->watchdog, kName);
   channel_->wait_for(channel_->vote, kName);
-  return channel_->counted;
+  return std::ranges::max_element(channel_->counted, {}, &Ballot::word)->word;
 }
+
+std::span<const Ballot> Peers::ballots() const { return channel_->counted; }
 
 }  // namespace zero::launch

@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <cmath>
+#include <cstdio>
 
 #include "zero/base/text.hpp"
 
@@ -150,13 +151,29 @@ void append_evaluation_line(std::string& line, const state::Evaluation& evaluati
 }
 
 RunLog::RunLog(launch::Console& console, const std::string& folder, const LogContext& context,
-               std::vector<std::unique_ptr<Monitor>> monitors)
+               std::vector<std::unique_ptr<Monitor>> monitors, const RankPlaces& places)
     : console_(console),
       context_(context),
       metrics_(folder, "metrics.jsonl", context.done),
       monitors_(std::move(monitors)) {
   if (context.evaluates) evaluations_.emplace(folder, "evaluations.jsonl", context.done);
-  line_.reserve(kLineBytes);
+  const size_t rank_bytes = kLineBytes + RankWatch::line_bytes(places);
+  if (places.hosts.size() > 1) {
+    rank_lines_.emplace(folder, "ranks.jsonl", context.done, rank_bytes);
+    watch_.emplace(places);
+  }
+  line_.reserve(rank_bytes);
+}
+
+void RunLog::ranks(int64_t step, std::span<const launch::Ballot> ranks) {
+  if (!watch_) return;
+  watch_->add(ranks);
+  if (!watch_->news().empty()) std::fputs(watch_->news().c_str(), stderr);
+  if (!context_.shows(step)) return;
+  line_.clear();
+  watch_->append_line(line_, step, ranks);
+  rank_lines_->add(line_);
+  for (const auto& monitor : monitors_) monitor->ranks(step, watch_->compute_ms());
 }
 
 void RunLog::step(const StepRecord& record) {

@@ -1,36 +1,30 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
 #include <utility>
+#include <vector>
 
 #include "zero/base/error.hpp"
 #include "zero/io/files/own_file.hpp"
 #include "zero/monitor/run_log.hpp"
 
 namespace zero::monitor {
-namespace {
-
-/// Longer than any line of a run.
-constexpr size_t kLineBytes = 1024;
-
-}  // namespace
-
-StepLines::StepLines(const std::string& folder, const char* name, int64_t done) : name_(name) {
+StepLines::StepLines(const std::string& folder, const char* name, int64_t done, size_t line_bytes)
+    : name_(name) {
   const std::string path = folder + "/" + name;
   file_ = open_own(path, O_WRONLY | O_CREAT);
-  read_earlier(path, done);
+  read_earlier(path, done, line_bytes);
   if (!cut()) refuse(Exit::kIo, path, ": ", std::strerror(errno));
 }
 
 /// Stops at an overlong line, which no run wrote.
-void StepLines::read_earlier(const std::string& path, int64_t done) {
+void StepLines::read_earlier(const std::string& path, int64_t done, size_t line_bytes) {
   constexpr std::string_view kTime = "\"step_ms\": ";
   std::ifstream lines(path);
-  std::array<char, kLineBytes> text;
+  std::vector<char> text(line_bytes);
   while (lines.getline(text.data(), text.size()) && !lines.eof()) {
     const std::string_view line = text.data();
     long long step = 0;

@@ -110,6 +110,11 @@ class TensorBoard final : public Monitor {
     write(evaluation.step);
   }
 
+  void ranks(int64_t step, std::span<const double> compute_ms) override {
+    file_.histogram("ranks/compute_ms", compute_ms);
+    write(step);
+  }
+
   void end(LaunchEnd end) override {
     is_ended_ = true;
     if (end == LaunchEnd::finished) end_session(SessionStatus::success);

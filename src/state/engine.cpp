@@ -319,6 +319,10 @@ double Engine::exposed_seconds() const {
   return executor_->times()[size_t(plan::Lane::compute)].wait_seconds;
 }
 
+double Engine::compute_seconds() const {
+  return executor_->times()[size_t(plan::Lane::compute)].busy_seconds;
+}
+
 comm::TrafficTable Engine::traffic() const {
   comm::TrafficTable sum;
   for (size_t i = 0; i < comms_.size(); ++i) add(sum, sent_by(i));

@@ -29,6 +29,8 @@ void write_summary(const Made& run, const Outcome& outcome) {
                     .earlier_seconds = live.log ? live.log->earlier_seconds() : 0,
                     .evaluation_seconds = live.evaluation_seconds,
                     .done = started.done(),
+                    .peak_flops = live.log ? live.log->context().peak_flops : 0,
+                    .flops_per_unit = live.log ? live.log->context().flops_per_unit : 0,
                     .hashes_state = started.config.run.state_hash});
   if (opened.folder) opened.folder->write("summary.json", summary);
 }

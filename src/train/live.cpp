@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstdlib>
 #include <utility>
 
 #include "src/train/chain.hpp"
@@ -17,12 +18,14 @@ void record_launch(const Context& context, const Started& started, const Opened&
   const launch::Session& session = context.session;
   std::vector<std::string> command = {"zeroapp", context.order.input};
   command.insert(command.end(), context.order.overrides.begin(), context.order.overrides.end());
+  const char* job = std::getenv("SLURM_JOB_ID");
   launch::begin_launch(opened.folder->path(), {.host = session.host(),
                                                .ranks = session.ranks(),
                                                .threads = session.threads(),
                                                .version = context.order.version,
                                                .command = command,
-                                               .resumed_from = started.done()});
+                                               .resumed_from = started.done(),
+                                               .job = job ? job : ""});
 }
 
 std::string going_on_text(const Started& started, const Opened& opened) {

@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 constexpr const char* kOutputs[] = {
     "metrics.jsonl", "summary.json", "launches.jsonl", "effective.toml", "trace.json",
     "error.json",    "hangs",        "sample.txt",     "model",          "evaluations.jsonl",
-    "generated",     "tensorboard",  "csv_monitor",    "monitor"};
+    "generated",     "tensorboard",  "csv_monitor",    "monitor",        "ranks.jsonl"};
 
 [[noreturn]] void refuse_path(const std::string& path, int reason) {
   refuse(Exit::kIo, "run.output: ", path, ": ", std::strerror(reason),

@@ -8,6 +8,7 @@
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
 #include "zero/config/schedule.hpp"
+#include "zero/device/device.hpp"
 #include "zero/monitor/monitor.hpp"
 #include "zero/state/text_scorer.hpp"
 #include "zero/train/banner.hpp"
@@ -71,6 +72,14 @@ std::string limit_text(const RunConfig& config, const std::optional<launch::JobE
               job_end->source, ")\n");
 }
 
+/// Returns where the ranks are, on every rank. Collective.
+monitor::RankPlaces places_of(launch::Session& session) {
+  monitor::RankPlaces places;
+  places.hosts = session.peers().share(session.host());
+  places.devices = session.peers().share(drives_devices() ? text(device_in_use()) : "");
+  return places;
+}
+
 /// Returns this rank's peak while all ranks measure theirs; 0 if not measured.
 double product_peak(const Context& context, const Started& started) {
   const int64_t steps = last_step(started.config) - started.done();
@@ -90,6 +99,10 @@ class RunObserver final : public Observer {
     // The second step has touched all memory that a step touches.
     if (record.report.step != run_.started.done() + 2) return;
     run_.live.peak_pss = proportional_set_bytes();
+  }
+
+  void on_ranks(int64_t step, std::span<const launch::Ballot> ranks) override {
+    if (run_.live.log) run_.live.log->ranks(step, ranks);
   }
 
   void on_evaluation(const state::Evaluation& evaluation) override {
@@ -198,11 +211,12 @@ void introduce(const Made& run) {
   outlook.rates = live.disk_rates;
   tell_of_disk(context, std::move(outlook),
                own > 0 ? forecast.flops / own : forecast.lane_seconds[size_t(plan::Lane::compute)]);
+  const monitor::RankPlaces places = places_of(session);
   session.on_every_rank([&] {
     if (!opened.folder) return;
     const monitor::LogContext watched = log_context(started, peak);
-    live.log.emplace(context.console, opened.folder->path(), watched,
-                     monitors_of(started, watched));
+    live.log.emplace(context.console, opened.folder->path(), watched, monitors_of(started, watched),
+                     places);
   });
 }
 

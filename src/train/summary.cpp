@@ -231,6 +231,16 @@ Json head_json(const SummaryParts& parts) {
             {"eval_seconds", parts.evaluation_seconds}}}};
 }
 
+/// Returns the times of a step as they were forecast.
+Json forecast_json(const plan::Forecast& forecast) {
+  Json json = {{"step_seconds", forecast.step_seconds},
+               {"exposed_seconds", forecast.exposed_seconds}};
+  for (size_t lane = 0; lane < forecast.lane_seconds.size(); ++lane) {
+    json["lane_seconds"][plan::name_of(plan::Lane(lane))] = forecast.lane_seconds[lane];
+  }
+  return json;
+}
+
 /// The hashes of the state; null if left out.
 struct StateHashes {
   Json sha256, xxh3;
@@ -322,6 +332,9 @@ std::string summary_json(const SummaryParts& parts) {
         text("it takes long, and the sender of ", parts.outcome.stopped_by, " may not wait");
   }
   json["state_xxh3"] = hashes.xxh3;
+  json["peak_flops"] = parts.peak_flops > 0 ? Json(parts.peak_flops) : Json();
+  json["flops_per_unit"] = parts.flops_per_unit;
+  json["forecast"] = forecast_json(parts.plan.forecast);
   json["memory"] = memory_json(parts, ranks);
   json["sent"] = traffic_json(parts);
   json["disk"] = disk_table(parts, disk);

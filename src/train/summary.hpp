@@ -45,8 +45,10 @@ struct SummaryParts {
   double train_seconds = 0;    ///< steps of this launch
   double earlier_seconds = 0;  ///< steps of the launches that it goes on from
   double evaluation_seconds = 0;
-  int64_t done = 0;          ///< step after which this launch began
-  bool hashes_state = true;  ///< false: the hashes are null
+  int64_t done = 0;           ///< step after which this launch began
+  double peak_flops = 0;      ///< FLOP/s of all ranks; 0 = not known
+  double flops_per_unit = 0;  ///< FLOPs of a token, or of another unit of the loss
+  bool hashes_state = true;   ///< false: the hashes are null
 };
 
 /// Returns the text of summary.json on rank 0, "" elsewhere. It holds planned and allocated bytes,

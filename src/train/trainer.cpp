@@ -162,9 +162,10 @@ Outcome Trainer::run() {
   int32_t votes = kGoOn;
   while (step < last && votes <= kSaves && !is_out_of_patience()) {
     parts_.session.set_step(++step);
-    peers.cast_vote(vote());
+    peers.cast_vote(ballot());
     attempt(step);
     votes = peers.count_vote();
+    if (step > parts_.done.steps + 1) parts_.observer.on_ranks(step - 1, peers.ballots());
     leave_step(step, votes);
   }
   if (step == parts_.done.steps) complete_weights(step);
@@ -176,6 +177,13 @@ Outcome Trainer::run() {
           .stopped_by = cut ? reason_of(votes, parts_.config) : "",
           .evaluation = evaluation_,
           .out_of_patience = !cut && is_out_of_patience()};
+}
+
+/// Returns this rank's part in the vote of a step that begins.
+launch::Ballot Trainer::ballot() {
+  launch::Ballot ballot = times_;
+  ballot.word = vote();
+  return ballot;
 }
 
 /// Returns this rank's vote as a step begins: go on, save, or stop after it, and the cause.
@@ -227,6 +235,8 @@ void Trainer::attempt(int64_t step) {
   pending_->report.step = step;
   pending_->counted = inputs.counted_tokens;
   pending_->exposed_seconds = parts_.engine.exposed_seconds();
+  times_ = {.compute_ms = float(1e3 * parts_.engine.compute_seconds()),
+            .waited_ms = float(1e3 * pending_->exposed_seconds)};
   // Steps free no device memory, so their ends show the peak.
   device_bytes_peak_ = std::max(device_bytes_peak_, used_device_bytes());
   pending_->device_bytes_peak = device_bytes_peak_;

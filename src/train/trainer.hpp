@@ -4,10 +4,12 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "zero/config/run_config.hpp"
 #include "zero/io/data/data_kind.hpp"
+#include "zero/launch/peers.hpp"
 #include "zero/launch/stop.hpp"
 #include "zero/monitor/step_record.hpp"
 #include "zero/state/batch_loader.hpp"
@@ -31,6 +33,8 @@ class Observer {
  public:
   virtual void on_step(const monitor::StepRecord& record) = 0;
   virtual void on_evaluation(const state::Evaluation& evaluation) = 0;
+  /// Takes the times of all ranks in a step, by rank. The last step of a launch is not told.
+  virtual void on_ranks(int64_t step, std::span<const launch::Ballot> ranks) = 0;
 
  protected:
   ~Observer() = default;
@@ -81,6 +85,7 @@ class Trainer {
  private:
   using Clock = std::chrono::steady_clock;
 
+  launch::Ballot ballot();
   int32_t vote();
   void attempt(int64_t step);
   void time_pending();
@@ -107,6 +112,7 @@ class Trainer {
   std::optional<state::Evaluation> evaluation_;
   int64_t saved_;  ///< last step known to be committed
   int64_t device_bytes_peak_ = -1;
+  launch::Ballot times_;  ///< of the last attempt, for the next vote
 };
 
 /// Returns the first tensor, in the order of units, with an infinite or NaN gradient on this rank:

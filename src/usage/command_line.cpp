@@ -89,6 +89,8 @@ class Reader {
     } else if (syntax_->second == Second::none) {
       refuse(Exit::kUsage, "command line: ", word, ": ", called(*syntax_), " takes ",
              syntax_->input, " and no more");
+    } else if (syntax_->second == Second::more) {
+      line_.more.push_back(word);
     } else if (syntax_->second != Second::settings) {
       take_second(word);
     } else if (word.find('=') != std::string::npos) {

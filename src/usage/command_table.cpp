@@ -1,7 +1,5 @@
 #include "src/usage/command_table.hpp"
 
-#include <algorithm>
-
 #include "zero/comm/communicator.hpp"
 #include "zero/launch/thread_room.hpp"
 
@@ -11,13 +9,6 @@ namespace {
 using Line = CommandLine;
 
 constexpr std::string_view kInput = "INPUT.toml";
-constexpr std::string_view kStored = "DIR is a run, its folder of checkpoints, or one of them.";
-constexpr std::string_view kModel =
-    "DIR is a run, its folder of checkpoints, one of them, or a model folder.";
-
-Option json(std::string_view text = "as one JSON object") {
-  return {.name = "--json", .argument = "", .kind = &Line::json, .text = text};
-}
 
 Option ranks_option(std::string_view text) {
   return {.name = "--ranks",
@@ -69,7 +60,7 @@ std::vector<Option> plan_options() {
        .argument = "",
        .kind = &Line::max_batch,
        .text = "the largest train_micro_batch_size_per_gpu that fits"},
-      json(),
+      json_option(),
   };
 }
 
@@ -103,7 +94,7 @@ std::vector<Option> data_options() {
            .kind = &Line::prepare,
            .text = "write the documents of data.train as ids into DIR, a new NAME.documents, which "
                    "data.train then names; goes on where a killed one ended"},
-          json("as JSON, one object a sample with all its tokens")};
+          json_option("as JSON, one object a sample with all its tokens")};
 }
 
 Syntax data_syntax() {
@@ -149,7 +140,7 @@ std::vector<Option> doctor_options() {
            .argument = "NAME|FILE",
            .kind = &Line::machine,
            .text = "what that job runs on; else this machine"},
-          json()};
+          json_option()};
 }
 
 Syntax doctor_syntax() {
@@ -180,140 +171,6 @@ Syntax calibrate_syntax() {
           .examples = {"zeroapp calibrate", "mpirun -n 2 zeroapp calibrate --out node.toml",
                        "zeroapp calibrate --nvme /local/scratch"},
           .ends = {Exit::kIo, Exit::kDoesNotFit, Exit::kRanksDisagree, Exit::kDevice}};
-}
-
-Syntax eval_syntax() {
-  return {.word = "eval",
-          .command = Command::eval,
-          .input = "DIR",
-          .meaning = kModel,
-          .title = "loss on validation data, on any ranks",
-          .options = {{.name = "--scores",
-                       .argument = "FILE",
-                       .kind = &Line::scores,
-                       .text = "of labels: class, label, scores; choices: chosen, answer, scores"},
-                      json()},
-          .second = Second::settings,
-          .examples = {"zeroapp eval runs/mine",
-                       "mpirun -n 2 zeroapp eval runs/mine data.validation=held_out.txt",
-                       "zeroapp eval MODEL data.train=a.txt data.validation_fraction=0.1 --json"},
-          .ends = {Exit::kInput, Exit::kNoCheckpoint, Exit::kIo, Exit::kDoesNotFit,
-                   Exit::kRanksDisagree, Exit::kDevice}};
-}
-
-Syntax generate_syntax() {
-  return {.word = "generate",
-          .command = Command::generate,
-          .input = "DIR",
-          .meaning = "An option that is left out is as generation_config.json says, else (this).",
-          .title = "continues a text, or answers it",
-          .options = generate_options(),
-          .second = Second::settings,
-          .examples = {"zeroapp generate runs/mine --prompt \"In the beginning\"",
-                       "zeroapp generate runs/mine --input questions.txt --output answers.txt",
-                       "zeroapp generate runs/mine --chat --temperature 0.8"},
-          .ends = {Exit::kInput, Exit::kNoCheckpoint, Exit::kIo, Exit::kDoesNotFit, Exit::kDevice}};
-}
-
-Syntax score_syntax() {
-  return {.word = "score",
-          .command = Command::score,
-          .input = "TEXTS",
-          .meaning = "TEXTS and REFERENCES are files with as many lines, or pipes.",
-          .title = "BLEU and exact matches of texts, line by line",
-          .options = {json()},
-          .second = Second::required,
-          .second_name = "REFERENCES",
-          .examples = {"zeroapp score answers.txt references.txt",
-                       "zeroapp score answers.txt references.txt --json",
-                       "zeroapp generate DIR --input questions.txt | zeroapp score /dev/stdin "
-                       "references.txt"},
-          .ends = {Exit::kInput}};
-}
-
-Syntax ls_syntax() {
-  return {.word = "ls",
-          .command = Command::ls,
-          .input = "DIR",
-          .meaning = kStored,
-          .title = "checkpoints, and which one a run goes on from",
-          .options = {{.name = "--quick",
-                       .argument = "",
-                       .kind = &Line::quick,
-                       .text = "without reading every block"},
-                      json()},
-          .examples = {"zeroapp ls runs/mine", "zeroapp ls runs/mine --quick",
-                       "zeroapp ls runs/mine/checkpoints --json"},
-          .ends = {Exit::kInput, Exit::kIo}};
-}
-
-Syntax fsck_syntax() {
-  return {.word = "fsck",
-          .command = Command::fsck,
-          .input = "DIR",
-          .meaning = kStored,
-          .title = "checks every digest of checkpoints",
-          .options = {json()},
-          .examples = {"zeroapp fsck runs/mine", "zeroapp fsck runs/mine --json",
-                       "zeroapp fsck runs/mine/checkpoints/step00000005"},
-          .ends = {Exit::kInput, Exit::kNoCheckpoint, Exit::kIo}};
-}
-
-Syntax inspect_syntax() {
-  return {.word = "inspect",
-          .command = Command::inspect,
-          .input = "A",
-          .meaning = "A and B are runs, checkpoints or model folders.",
-          .title = "tensors and their statistics; how two of them differ",
-          .options = {json()},
-          .second = Second::optional,
-          .second_name = "B",
-          .examples = {"zeroapp inspect runs/mine", "zeroapp inspect MODEL runs/mine",
-                       "zeroapp inspect MODEL --json"},
-          .ends = {Exit::kInput, Exit::kNoCheckpoint, Exit::kIo}};
-}
-
-Syntax export_syntax() {
-  return {
-      .word = "export",
-      .command = Command::export_model,
-      .input = "DIR",
-      .meaning = "DIR is a run, its folder of checkpoints, or one of them; OUT a new folder.",
-      .title = "a checkpoint as a model folder of Hugging Face",
-      .options = {{.name = "--format",
-                   .argument = "F",
-                   .kind = OneOfWords{&Line::format, {"safetensors", "hdf5"}},
-                   .text = "safetensors or hdf5",
-                   .fallback = "safetensors"},
-                  {.name = "--dtype",
-                   .argument = "T",
-                   .kind = OneOfWords{&Line::dtype, {"fp32", "bf16", "fp16"}},
-                   .text = "fp32, bf16 or fp16",
-                   .fallback = "as it was trained"},
-                  {.name = "--max-shard-size",
-                   .argument = "S",
-                   .kind = &Line::shard_bytes,
-                   .text = "of a file of weights",
-                   .fallback = "5GB"}},
-      .second = Second::required,
-      .second_name = "OUT",
-      .examples = {"zeroapp export runs/mine model", "zeroapp export runs/mine model --dtype bf16",
-                   "zeroapp export runs/mine model --format hdf5"},
-      .ends = {Exit::kInput, Exit::kNoCheckpoint, Exit::kIo}};
-}
-
-Syntax import_weights_syntax() {
-  return {.word = "import-weights",
-          .command = Command::import_weights,
-          .input = "MODEL_DIR",
-          .meaning = "model.init_from takes a model folder without this, too.",
-          .title = "a model folder of Hugging Face as a checkpoint of step 0",
-          .second = Second::required,
-          .second_name = "OUT",
-          .examples = {"zeroapp import-weights MODEL weights",
-                       "zeroapp import-weights /models/base start",
-                       "zeroapp INPUT.toml model.init_from=weights"},
-          .ends = {Exit::kInput, Exit::kIo}};
 }
 
 Syntax import_deepspeed_syntax() {
@@ -386,14 +243,22 @@ Syntax manual_syntax() {
 
 }  // namespace
 
+Option json_option(std::string_view text) {
+  return {.name = "--json", .argument = "", .kind = &CommandLine::json, .text = text};
+}
+
 std::span<const Syntax> commands() {
-  static const std::vector<Syntax> all = {
-      train_syntax(),    plan_syntax(),           data_syntax(),
-      doctor_syntax(),   calibrate_syntax(),      eval_syntax(),
-      generate_syntax(), score_syntax(),          ls_syntax(),
-      fsck_syntax(),     inspect_syntax(),        export_syntax(),
-      inputs_syntax(),   import_weights_syntax(), import_deepspeed_syntax(),
-      help_syntax(),     manual_syntax()};
+  static const std::vector<Syntax> all = [] {
+    std::vector<Syntax> rows = {train_syntax(), plan_syntax(), data_syntax(), doctor_syntax(),
+                                calibrate_syntax()};
+    for (const std::vector<Syntax>& more :
+         {model_commands(),
+          run_commands(),
+          {inputs_syntax(), import_deepspeed_syntax(), help_syntax(), manual_syntax()}}) {
+      rows.insert(rows.end(), more.begin(), more.end());
+    }
+    return rows;
+  }();
   return all;
 }
 

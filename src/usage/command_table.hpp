@@ -47,7 +47,7 @@ struct Option {
 };
 
 /// The unnamed words that a command takes behind its input.
-enum class Second { settings, required, optional, none };
+enum class Second { settings, required, optional, more, none };
 
 struct Syntax {
   std::string_view word;
@@ -70,6 +70,13 @@ std::span<const Syntax> commands();
 
 /// Returns the command of a word, or null.
 const Syntax* find_command(std::string_view word);
+
+/// Returns --json.
+Option json_option(std::string_view text = "as one JSON object");
+
+/// Returns the commands on models and texts; run_commands() those on what a run has left.
+std::vector<Syntax> model_commands();
+std::vector<Syntax> run_commands();
 
 /// Returns the options of generate.
 std::vector<Option> generate_options();

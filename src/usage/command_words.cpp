@@ -18,6 +18,7 @@ std::string usage(const Syntax& command) {
   if (!command.input.empty()) words += text(" ", command.input);
   if (command.second == Second::required) words += text(" ", command.second_name);
   if (command.second == Second::optional) words += text(" [", command.second_name, "]");
+  if (command.second == Second::more) words += text(" [", command.input, " ...]");
   const bool sets = command.second == Second::settings && command.command != Command::generate;
   if (sets) words += " [key=value ...]";
   if (!command.options.empty()) words += " [options]";

@@ -53,6 +53,14 @@ TEST(Launches, ALineTellsFromWhichStepItGoesOn) {
   EXPECT_THAT(content_of(other + "/launches.jsonl"), Not(HasSubstr("resumed_from_step")));
 }
 
+TEST(Launches, ALineNamesItsJob) {
+  const std::string folder = fresh_folder();
+  LaunchStart start = kStart;
+  start.job = "17";
+  begin_launch(folder, start);
+  EXPECT_THAT(content_of(folder + "/launches.jsonl"), HasSubstr("\"job\":\"17\",\"end\""));
+}
+
 TEST(Launches, TheEndGoesIntoTheLineOfTheLastOne) {
   const std::string folder = fresh_folder();
   begin_launch(folder, kStart);

@@ -43,10 +43,22 @@ TEST(Peers, AgreeOnTheSmallestOfEachValue) {
 
 TEST(Peers, OneVoteIsHeardByAll) {
   Peers peers;
-  peers.cast_vote(peers.rank() == peers.ranks() - 1 ? 15 : 0);
+  peers.cast_vote({.word = peers.rank() == peers.ranks() - 1 ? 15 : 0});
   EXPECT_EQ(peers.count_vote(), 15);
-  peers.cast_vote(0);
+  peers.cast_vote({});
   EXPECT_EQ(peers.count_vote(), 0);
+}
+
+TEST(Peers, AVoteTellsTheTimesOfAllRanks) {
+  Peers peers;
+  const auto rank = float(peers.rank());
+  peers.cast_vote({.word = -1, .compute_ms = 2 * rank, .waited_ms = rank});
+  EXPECT_EQ(peers.count_vote(), -1);
+  ASSERT_EQ(int(peers.ballots().size()), peers.ranks());
+  for (int r = 0; r < peers.ranks(); ++r) {
+    EXPECT_EQ(peers.ballots()[size_t(r)].compute_ms, 2 * float(r));
+    EXPECT_EQ(peers.ballots()[size_t(r)].waited_ms, float(r));
+  }
 }
 
 TEST(Peers, AWatchdogCountsTheTimeThatARankWaitsForOthers) {
@@ -98,7 +110,7 @@ TEST(Peers, DoTheSameAsleep) {
   const auto be_late = [&] {
     if (rank == last) std::this_thread::sleep_for(std::chrono::milliseconds(20));
   };
-  peers.cast_vote(rank == last ? 3 : 0);
+  peers.cast_vote({.word = rank == last ? 3 : 0});
   be_late();
   EXPECT_EQ(peers.share(text(rank)).back(), text(last));
   be_late();

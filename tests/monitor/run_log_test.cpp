@@ -218,6 +218,27 @@ TEST_F(RunLogTest, WithdrawsAPeakThatAStepExceeds) {
   EXPECT_EQ(std::count(out.begin(), out.end(), '\n'), 4) << "it says so once: " << out;
 }
 
+TEST_F(RunLogTest, WritesTheTimesOfSeveralRanks) {
+  launch::Console console(false);
+  const std::vector<launch::Ballot> one(1), two = {{.compute_ms = 2}, {.compute_ms = 3}};
+  const LogContext context{.steps = 9, .last = 9, .interval = 2};
+  {
+    RunLog log(console, folder_, context, {}, {.hosts = {"n1"}, .devices = {""}});
+    log.ranks(2, one);
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder_ + "/ranks.jsonl"));
+  {
+    RunLog log(console, folder_, context, {}, {.hosts = {"n1", "n2"}, .devices = {"", ""}});
+    for (int64_t step = 1; step <= 4; ++step) log.ranks(step, two);
+  }
+  const std::string lines = content_of(folder_ + "/ranks.jsonl");
+  EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), 3) << "steps 1, 2 and 4: " << lines;
+  LogContext later = context;
+  later.done = 2;
+  const RunLog log(console, folder_, later, {}, {.hosts = {"n1", "n2"}, .devices = {"", ""}});
+  EXPECT_EQ(std::ranges::count(content_of(folder_ + "/ranks.jsonl"), '\n'), 2);
+}
+
 TEST_F(RunLogTest, AddsUpTheTimeOfEarlierLaunches) {
   printed({.steps = 9, .last = 5}, 5);
   launch::Console console(false);

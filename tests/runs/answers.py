@@ -98,12 +98,11 @@ class Task:
         return self.wait(self.start(*more))
 
     def keep(self, result, facts):
-        """For tools/loss_picture.py."""
+        """For zeroapp report, which draws doc/t5_mini.svg."""
         folder = TREE / "build/long" / self.name
         folder.mkdir(parents=True, exist_ok=True)
-        folder.joinpath("console.txt").write_text(result.out)
         folder.joinpath("facts.json").write_text(json.dumps(facts) + "\n")
-        for name in ("metrics.jsonl", "summary.json"):
+        for name in ("metrics.jsonl", "evaluations.jsonl", "summary.json"):
             kept = self.program.folder / "runs" / self.name / name
             folder.joinpath(name).write_bytes(kept.read_bytes())
 

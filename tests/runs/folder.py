@@ -14,7 +14,7 @@ from program import Program, check, side_by_side
 from signals import ENDLESS, begin, first_rank, other_rank, wait_for_steps
 
 FILES = {"checkpoints", "effective.toml", "evaluations.jsonl", "launches.jsonl", "lock",
-         "metrics.jsonl", "summary.json", "tensorboard"}
+         "metrics.jsonl", "ranks.jsonl", "summary.json", "tensorboard"}
 STEPS = [1, 2, 3, 4, 5, 6]
 
 

@@ -2,7 +2,7 @@
 // asked for from the start of step COUNT_FIRST to the start of step COUNT_LAST, and who asks: the
 // nearest caller that is neither the C nor the C++ library; also what is asked of the kernel past
 // the heap, and by how much the heap grew. A step starts when a rank casts its vote, an
-// MPI_Iallreduce of one 32-bit integer. Then writes to COUNT_FILE.<rank>
+// MPI_Iallgather of 16 bytes. Then writes to COUNT_FILE.<rank>
 //   allocated <blocks> freed <blocks> mapped <calls of mmap and sbrk> grown <bytes of the heap>
 //   <blocks> <owner>+<address in it>      a line for every place that asked
 #include <dlfcn.h>
@@ -187,9 +187,9 @@ void* sbrk(intptr_t bytes) noexcept {
   return __sbrk(bytes);
 }
 
-int MPI_Iallreduce(const void* mine, void* all, int numel, MPI_Datatype type, MPI_Op op,
-                   MPI_Comm comm, MPI_Request* request) {
-  if (numel == 1 && type == MPI_INT32_T) begin_step(comm);
-  return PMPI_Iallreduce(mine, all, numel, type, op, comm, request);
+int MPI_Iallgather(const void* mine, int numel, MPI_Datatype type, void* all, int all_numel,
+                   MPI_Datatype all_type, MPI_Comm comm, MPI_Request* request) {
+  if (numel == 16 && type == MPI_BYTE) begin_step(comm);
+  return PMPI_Iallgather(mine, numel, type, all, all_numel, all_type, comm, request);
 }
 }

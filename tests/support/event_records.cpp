@@ -78,7 +78,7 @@ void read_value(std::string_view bytes, EventRecord& record) {
     const Field field = take_field(bytes);
     if (field.number == 1) tag = field.bytes;
     if (field.number == 2) record.scalars[tag] = number_at<float>(field.bytes, 0);
-    if (field.number == 8 || field.number == 9) rest += field.bytes;
+    if (field.number == 5 || field.number == 8 || field.number == 9) rest += field.bytes;
   }
   if (!rest.empty()) record.tensors[tag] = rest;
 }

@@ -15,7 +15,8 @@ struct EventRecord {
   std::string version;
   bool starts_session = false;
   std::map<std::string, float> scalars;
-  std::map<std::string, std::string> tensors;  ///< by tag: bytes of metadata and tensor
+  std::map<std::string, std::string> tensors;  ///< by tag: bytes of metadata and tensor, or of a
+                                               ///< histogram
 };
 
 /// Reads whole records. Fails the test on a wrong checksum; stops at half a record.

@@ -14,10 +14,11 @@ struct LaunchStart {
   std::string version;
   std::vector<std::string> command;  ///< program and arguments
   int64_t resumed_from = 0;          ///< the step of a checkpoint; 0: a new run
+  std::string job = {};              ///< number of the Slurm job; "" = none
 };
 
 /// Adds a line to <folder>/launches.jsonl: start (UTC), host, ranks, threads, version, command,
-/// resumed_from_step if any, and null as end and ended. Throws Error(kIo).
+/// resumed_from_step and job if any, and null as end and ended. Throws Error(kIo).
 void begin_launch(const std::string& folder, const LaunchStart& launch);
 
 /// Writes `how` and the time into the line of the last launch, unless it has an end already. False

@@ -11,6 +11,13 @@ namespace zero::launch {
 
 class Watchdog;
 
+/// The part of a rank in a vote: 16 bytes.
+struct Ballot {
+  int32_t word = 0;                     ///< the greatest of all ranks counts
+  float compute_ms = 0, waited_ms = 0;  ///< of the step before; compute's waits for other lanes
+  int32_t unused = 0;
+};
+
 /// A channel on which ranks talk outside of the plan: at set-up, about stopping, and for reports.
 /// Verbs other than send and receive are collective and block until every rank has come. REQUIRES:
 /// MPI runs during its life; one thread at a time uses it.
@@ -59,9 +66,11 @@ class Peers {
   void receive(std::span<float> values, int from) const;
 
   /// Casts a vote when a step begins. count_vote() ends the vote when the step ends and returns the
-  /// largest value of any rank, at no cost to the step.
-  void cast_vote(int32_t value);
+  /// greatest word of any rank, at no cost to the step.
+  void cast_vote(const Ballot& ballot);
   int32_t count_vote();
+  /// Returns the ballots of the last counted vote, by rank. They live until the next cast_vote().
+  std::span<const Ballot> ballots() const;
 
  private:
   struct Channel;

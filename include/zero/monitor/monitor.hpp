@@ -3,6 +3,7 @@
 /// costs one warning and no training.
 
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,6 +25,8 @@ class Monitor {
   virtual ~Monitor() = default;
   virtual void step(const StepRecord& record, const LogContext& context) = 0;
   virtual void evaluation(const state::Evaluation& evaluation) = 0;
+  /// Takes the compute times of all ranks, in ms, in a step that is shown.
+  virtual void ranks(int64_t, std::span<const double>) {}
   /// Without this call, the launch has failed. A process that is killed marks nothing.
   virtual void end(LaunchEnd end) = 0;
 };

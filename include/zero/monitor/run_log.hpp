@@ -10,6 +10,7 @@
 #include "zero/io/files/open_file.hpp"
 #include "zero/launch/console.hpp"
 #include "zero/monitor/monitor.hpp"
+#include "zero/monitor/rank_watch.hpp"
 #include "zero/monitor/step_record.hpp"
 #include "zero/state/evaluation.hpp"
 
@@ -62,8 +63,9 @@ std::string duration_text(double seconds);
 /// warning and no training.
 class StepLines {
  public:
-  /// Keeps the lines of an earlier launch up to step `done`. Throws Error(kIo).
-  StepLines(const std::string& folder, const char* name, int64_t done);
+  /// Keeps the lines of an earlier launch up to step `done`, each of at most `line_bytes`. Throws
+  /// Error(kIo).
+  StepLines(const std::string& folder, const char* name, int64_t done, size_t line_bytes = 1024);
 
   /// Appends `line`. REQUIRES: it ends with a newline.
   void add(const std::string& line);
@@ -73,7 +75,7 @@ class StepLines {
   double earlier_seconds() const { return earlier_seconds_; }
 
  private:
-  void read_earlier(const std::string& path, int64_t done);
+  void read_earlier(const std::string& path, int64_t done, size_t line_bytes);
   bool cut();
 
   const char* name_;
@@ -91,15 +93,19 @@ class RunLog {
   /// Cuts both files after the steps that are done. REQUIRES: `console` outlives the log. Throws
   /// Error(kIo).
   RunLog(launch::Console& console, const std::string& folder, const LogContext& context,
-         std::vector<std::unique_ptr<Monitor>> monitors = {});
+         std::vector<std::unique_ptr<Monitor>> monitors = {}, const RankPlaces& places = {});
 
   /// Writes every step. Prints the first step, skipped steps, each `interval`-th, and the last one
   /// of this launch, which a run that a signal ends does not reach.
   void step(const StepRecord& record);
   /// Prints an evaluation. Writes it unless an earlier launch has.
   void evaluation(const state::Evaluation& evaluation);
+  /// Watches the times of all ranks in a step, and writes those of a shown step to
+  /// <folder>/ranks.jsonl. Does nothing for one rank.
+  void ranks(int64_t step, std::span<const launch::Ballot> ranks);
   /// Tells the monitors how this launch ends.
   void end(LaunchEnd end);
+  const LogContext& context() const { return context_; }
   /// Returns the mean seconds of a step, without the first, which makes the libraries ready.
   double mean_seconds() const;
   /// Returns the seconds of all steps of this launch; earlier_seconds() of those that metrics.jsonl
@@ -114,7 +120,8 @@ class RunLog {
   launch::Console& console_;
   LogContext context_;
   StepLines metrics_;
-  std::optional<StepLines> evaluations_;
+  std::optional<StepLines> evaluations_, rank_lines_;
+  std::optional<RankWatch> watch_;
   std::vector<std::unique_ptr<Monitor>> monitors_;
   std::string line_;  ///< next line; keeps its capacity
   Window window_;     ///< steps since the last console line

@@ -113,6 +113,8 @@ class Engine {
 
   /// Returns the seconds that compute waited for other lanes in the last run.
   double exposed_seconds() const;
+  /// Returns the seconds that compute was busy in the last run.
+  double compute_seconds() const;
   /// Returns the use of each lane in all runs, including evaluations.
   LaneUses lanes() const;
   /// Returns the traffic of all lanes since the engine began, by verb, over backend().

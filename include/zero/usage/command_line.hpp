@@ -23,6 +23,10 @@ enum class Command {
   ls,
   fsck,
   inspect,
+  metrics,
+  top,
+  why,
+  report,
   export_model,
   import_weights,
   import_deepspeed,
@@ -40,6 +44,7 @@ struct CommandLine {
   Command command = Command::train;
   std::string input;   ///< file or folder that the command works on
   std::string second;  ///< inspect: another source; score: references; else the new folder
+  std::vector<std::string> more;       ///< report: more runs, after `input`
   std::vector<std::string> overrides;  ///< key=value, in typed order
 
   bool dry_run = false;        ///< train: print the plan instead
@@ -66,14 +71,18 @@ struct CommandLine {
   GenerationConfig generation;  ///< typed options; --tokens is max_new_tokens, and a temperature of
                                 ///< 0 draws nothing
   int64_t seed = 0;
-  std::string scores;  ///< eval: a new file with the scores of each sample; "" = none
-  bool quick = false;  ///< ls: does not read every block
+  std::string scores;             ///< eval: a new file with the scores of each sample; "" = none
+  bool quick = false;             ///< ls: does not read every block
+  bool csv = false, tsv = false;  ///< metrics: the form of the table
+  std::string columns;            ///< metrics: names between commas; "" = all
+  bool once = false;              ///< top: prints once and ends
   std::string format = "safetensors";   ///< export: or "hdf5"
   std::string dtype;                    ///< export: "fp32", "bf16", "fp16"; "" = as it was trained
   int64_t shard_bytes = 5'000'000'000;  ///< export: most bytes of a file
   bool search = false;                  ///< help: texts are searched for `topics`
   std::vector<std::string> topics;      ///< help: a command or key; none = the program
-  std::string output;  ///< import-deepspeed, calibrate, generate: a new file; "" = a default
+  std::string output;  ///< import-deepspeed, calibrate, generate, report: a new file; "" = a
+                       ///< default
   bool leave_out_unsupported = false;  ///< import-deepspeed, like the members below
   bool hf_defaults = false;
   std::vector<std::string> launch_line;  ///< words after "--"

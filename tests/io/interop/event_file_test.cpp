@@ -98,6 +98,44 @@ TEST_F(EventFiles, HoldCurvesTextsAndSettings) {
   EXPECT_EQ(records[4].step, int64_t(1) << 40);
 }
 
+TEST_F(EventFiles, HoldTheSpreadOfValues) {
+  EventFile file(folder_, 1);
+  const std::vector<double> values = {1, 2, 21, 21}, same = {5, 5};
+  file.histogram("ranks", values);
+  file.histogram("same", same);
+  EXPECT_EQ(file.write(1), 0);
+  const auto tensors = read_events(file.path()).at(2).tensors;
+  ProtoMessage wanted, limits, buckets;
+  // Twenty buckets of width 1 from 1 on: two values in the first, which ends at 2, two in the last.
+  for (int i = 0; i < 20; ++i) {
+    limits.fixed64(1, 2 + i);
+    buckets.fixed64(1, i == 0 || i == 19 ? 2 : 0);
+  }
+  for (const auto& [field, number] :
+       {std::pair{1u, 1.0}, {2u, 21.0}, {3u, 4.0}, {4u, 45.0}, {5u, 887.0}})
+    wanted.fixed64(field, number);
+  // A packed field has the numbers without their keys of a byte each.
+  const auto packed = [](const ProtoMessage& keyed) {
+    std::string bytes;
+    for (size_t at = 0; at < keyed.bytes().size(); at += 9)
+      bytes += keyed.bytes().substr(at + 1, 8);
+    return bytes;
+  };
+  wanted.bytes(6, packed(limits));
+  wanted.bytes(7, packed(buckets));
+  EXPECT_EQ(in_hex(tensors.at("ranks")), in_hex(std::string(wanted.bytes())));
+  ProtoMessage lone;
+  for (const auto& [field, number] :
+       {std::pair{1u, 5.0}, {2u, 5.0}, {3u, 2.0}, {4u, 10.0}, {5u, 50.0}})
+    lone.fixed64(field, number);
+  ProtoMessage limit, bucket;
+  limit.fixed64(1, 5);
+  bucket.fixed64(1, 2);
+  lone.bytes(6, packed(limit));
+  lone.bytes(7, packed(bucket));
+  EXPECT_EQ(in_hex(tensors.at("same")), in_hex(std::string(lone.bytes())));
+}
+
 TEST_F(EventFiles, SortBehindThoseOfEarlierLaunches) {
   const std::string later = folder_ + "/events.out.tfevents.4000000000.zzz.1.0";
   std::ofstream(later) << "x";

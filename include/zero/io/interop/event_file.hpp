@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -29,8 +30,10 @@ class EventFile {
   EventFile(const std::string& folder, int64_t first);
   ~EventFile();
 
-  // Each adds a curve's value, a text, or a launch's settings and end to the next record.
+  // Each adds a curve's value, the spread of finite values, a text, or a launch's settings and end
+  // to the next record.
   void scalar(std::string_view tag, double value);
+  void histogram(std::string_view tag, std::span<const double> values);
   void text(std::string_view tag, std::string_view markdown);
   void begin_session(const std::string& name, const std::vector<HyperParameter>& settings);
   void end_session(SessionStatus status);

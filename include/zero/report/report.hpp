@@ -1,0 +1,22 @@
+#pragma once
+
+#include <span>
+#include <string>
+
+namespace zero::report {
+
+inline constexpr size_t kMostRuns = 12;
+
+/// Returns a page of HTML on runs, the first of which it describes whole. It needs no script and
+/// fetches nothing. Throws Error(kUsage) for more than kMostRuns, and Error(kInput) for a folder of
+/// no run. Every text of a file is escaped.
+std::string report_page(std::span<const std::string> runs);
+
+/// Returns the curves of loss and evaluations alone, as a picture in SVG. Throws likewise.
+std::string loss_picture(std::span<const std::string> runs);
+
+/// Writes a page, or the picture if the name ends with ".svg". Replaces an earlier report. Throws
+/// Error(kIo) if another file has the name.
+void write_report(std::span<const std::string> runs, const std::string& path);
+
+}  // namespace zero::report
