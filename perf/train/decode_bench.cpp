@@ -103,7 +103,8 @@ bool equals_recompute(writing::Decoder& decoder, const Round& round) {
 }
 
 bool measure(const std::string& model, Dtype compute, int threads, int rounds) {
-  writing::Decoder decoder(recipe_named(model), {.compute = compute, .context = kContext, .threads = threads});
+  writing::Decoder decoder(recipe_named(model),
+                           {.compute = compute, .context = kContext, .threads = threads});
   fill(decoder);
   run(decoder);
   std::vector<double> rates, shares, prefill;
