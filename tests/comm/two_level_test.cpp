@@ -147,6 +147,40 @@ TEST(TwoLevel, EndsWithTheErrorOfTheLevelThatFails) {
   }
 }
 
+/// One rank, whose reduce_scatter number `failing` throws.
+class FailsLate final : public Communicator {
+ public:
+  explicit FailsLate(int failing) : left_(failing) {}
+  int rank() const override { return 0; }
+  int ranks() const override { return 1; }
+  std::string_view backend() const override { return "failing"; }
+  void all_gather(Stream&, Dtype, const Piece&, const void*, void*) override {}
+  void reduce_scatter(Stream&, const Reduction&, const Piece&, const void*, void*) override {
+    if (--left_ == 0) refuse(Exit::kHang, "a link is lost");
+  }
+  void all_reduce(Stream&, std::span<int64_t>) override {}
+  void broadcast(Stream&, std::span<std::byte>, int) override {}
+  void barrier() override {}
+
+ private:
+  int left_;
+};
+
+TEST(TwoLevel, EndsWithTheErrorOfAnyChunk) {
+  if (testing::processes() > 1) GTEST_SKIP() << "one rank";
+  const Piece two_chunks{.shard_numel = 32, .begin = 0, .numel = 32};
+  for (const int failing : {1, 2}) {
+    const auto comm =
+        make_two_level(make_self(), std::make_unique<FailsLate>(failing), {.staging_bytes = 128});
+    std::vector<float> full(32), shard(32);
+    Stream stream(1);
+    EXPECT_THROW(comm->reduce_scatter(stream, {.in = Dtype::f32, .out = Dtype::f32}, two_chunks,
+                                      full.data(), shard.data()),
+                 Error)
+        << "chunk " << failing;
+  }
+}
+
 TEST(TwoLevel, RefusesNodesAndStagingThatCannotWork) {
   if (testing::processes() > 1) GTEST_SKIP() << "ranks are threads";
   ThreadGroup three(3);
