@@ -4,6 +4,7 @@ import concurrent.futures
 import json
 import os
 import pathlib
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -156,6 +157,15 @@ class Program:
     def launch_line(self, ranks):
         return [self.mpiexec, "--oversubscribe", "--bind-to", "none", "-np", str(ranks),
                 str(self.zeroapp)]
+
+    def apart(self, *ranks):
+        """Rank r starts in the folder and with the words of ranks[r]. A shell tells them apart: an
+        mpirun of Open MPI 5 with several programs crashes when one of them ends in an error."""
+        script = self.folder / "apart.sh"
+        cases = [f"  {rank}) cd {shlex.quote(str(folder))} && exec {shlex.join(words)} ;;\n"
+                 for rank, (folder, words) in enumerate(ranks)]
+        script.write_text("".join(["case $OMPI_COMM_WORLD_RANK in\n", *cases, "esac\n"]))
+        return self.popen([*self.launch_line(len(ranks))[:-1], "sh", str(script)])
 
     def train(self, ranks, *settings, env=None, input_file="tiny.toml"):
         """Trains to the end in runs/<stem>."""
