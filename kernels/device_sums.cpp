@@ -57,7 +57,8 @@ struct TreeOfElements {
 
   KOKKOS_FUNCTION void operator()(int64_t i) const {
     float sum[kMaxTreeSources];
-    for (int r = 0; r < stack.sources; ++r) sum[r] = float(first[r * stack.stride + i]);
+    sum[0] = float(first[i]);
+    for (int r = 1; r < stack.sources; ++r) sum[r] = float(first[r * stack.stride + i]);
     for (int step = 1; step < stack.sources; step *= 2)
       for (int r = 0; r + step < stack.sources; r += 2 * step) sum[r] += sum[r + step];
     out[i] = Out(add ? float(out[i]) + sum[0] : sum[0]);

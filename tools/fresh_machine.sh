@@ -61,6 +61,12 @@ mkdir -p "$place"
 rm -rf --one-file-system "$machine"
 mmdebstrap --quiet --variant=minbase --include=g++,git,ca-certificates "$suite" "$machine"
 cp /etc/resolv.conf "$machine/etc/resolv.conf"
+# A proxy that reads connections signs by an authority of its own, which this machine trusts.
+authorities=/usr/local/share/ca-certificates
+if [ -d "$authorities" ]; then
+  cp -r "$authorities/." "$machine$authorities/"
+  inside on update-ca-certificates > /dev/null 2>&1
+fi
 home=$machine/root
 if [ "$who" = user ]; then
   inside on useradd --create-home --shell /bin/bash newcomer

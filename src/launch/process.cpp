@@ -1,10 +1,12 @@
 #include "zero/launch/process.hpp"
 
+#include <mpi.h>
 #include <sys/resource.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <ctime>
 #include <fstream>
@@ -51,6 +53,22 @@ void keep_to_one_node() {
   setenv("OMPI_MCA_btl", "self,vader", 0);
 }
 
+/// Returns the folder of temporary files as Open MPI finds it.
+const char* temporary_folder() {
+  for (const char* name : {"TMPDIR", "TEMP", "TMP"}) {
+    if (const char* folder = std::getenv(name)) return folder;
+  }
+  return "/tmp";
+}
+
+/// True for Open MPI 5 and later, which makes a folder for a process without a launcher.
+bool mpi_makes_folder() {
+  char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+  int length = 0, major = 0;
+  MPI_Get_library_version(version, &length);
+  return std::sscanf(version, "Open MPI v%d", &major) == 1 && major >= 5;
+}
+
 }  // namespace
 
 std::chrono::steady_clock::time_point process_start() {
@@ -83,9 +101,20 @@ void require_open_files() {
          "a rank wants at least ", kLeast, " - raise the limit: ulimit -n 1024");
 }
 
+void require_folder_of_mpi() {
+  const std::string folder = temporary_folder();
+  const bool is_fit = access((folder + "/.").c_str(), W_OK | X_OK) == 0;
+  if (is_fit || may_have_launcher() || !mpi_makes_folder()) return;
+  refuse(Exit::kIo, "Open MPI 5 makes a folder among temporary files, and ", folder,
+         " is no folder in which this user may write - name another in TMPDIR");
+}
+
 void prepare_environment(char** argv) {
   keep_to_one_node();
-  if (!may_read_processes()) setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", 0);
+  if (!may_read_processes()) {
+    setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", 0);  // Open MPI 4
+    setenv("OMPI_MCA_smsc", "^cma", 0);                             // Open MPI 5
+  }
   // Keeps a process without a launcher from starting a daemon of Open MPI and waiting for it.
   setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
   // Without a launcher no folder of Open MPI in /tmp is needed either. All such processes of a user

@@ -65,6 +65,7 @@ std::string sentence(const std::string& what, const std::vector<int>& ranks) {
 
 Session::Session(int& argc, char**& argv) : host_(host_name()) {
   require_open_files();
+  require_folder_of_mpi();
   require_threads_of_mpi();
   int provided = 0;
   comm::check_mpi(MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided), "MPI_Init_thread");

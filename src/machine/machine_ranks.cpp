@@ -25,6 +25,8 @@ constexpr const char* kDelay = "OMPI_MCA_odls_base_sigkill_timeout";
 /// Seconds for a step and a save of a small model. mpirun waits them twice, once before it tells
 /// the ranks, wherever it ends them.
 constexpr int kGoodDelay = 2;
+/// Set for ranks by the mpirun of Open MPI 5, which knows no such delay.
+constexpr const char* kLaunchedByPrrte = "PRTE_LAUNCHED";
 
 Finding library_finding() {
   return {.subject = "MPI",
@@ -114,6 +116,16 @@ Finding kill_delay_finding(const Variable& variable) {
   const std::string subject = "MPI kill delay";
   if (!variable("OMPI_COMM_WORLD_SIZE")) {
     return {.subject = subject, .found = "not under Open MPI's mpirun: nothing is cut short"};
+  }
+  if (variable(kLaunchedByPrrte)) {
+    return {.subject = subject,
+            .verdict = Verdict::warning,
+            .found =
+                "mpirun of Open MPI 5 kills ranks 0.5 s after Ctrl-C or SIGTERM, 0.25 s after it "
+                "has told them, and nothing changes that",
+            .advice =
+                "end a run by kill -USR1 of mpirun, or touch stop_now in its folder: both leave it "
+                "the time to save"};
   }
   const char* value = variable(kDelay);
   const int seconds = value ? std::atoi(value) : 1;

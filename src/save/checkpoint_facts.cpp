@@ -297,7 +297,7 @@ std::string data_text(const Facts& facts) {
 FactChanges changes_since(const Facts& saved, const Facts& now, bool other_data) {
   FactChanges changes;
   for (const char* name : {"architecture", kTokenizerFact, kClassesFact, kDataFact}) {
-    const std::string &was = fact(saved, name), &is = fact(now, name);
+    const std::string was = fact(saved, name), is = fact(now, name);
     if (was == is) continue;
     if (name == kDataFact && other_data) {
       changes.listed.push_back(text("data: ", data_text(saved), ", now ", data_text(now)));
@@ -325,7 +325,7 @@ FactChanges changes_since(const Facts& saved, const Facts& now, bool other_data)
   }
   const std::string norms = other_norms(saved, now);
   if (!norms.empty()) changes.listed.push_back(norms);
-  const std::string &was = fact(saved, kArithmeticFact), &is = fact(now, kArithmeticFact);
+  const std::string was = fact(saved, kArithmeticFact), is = fact(now, kArithmeticFact);
   if (was != is) changes.listed.push_back(text("arithmetic: ", was, ", now ", is));
   changes.other_precision = fact(saved, "compute") != fact(now, "compute");
   return changes;

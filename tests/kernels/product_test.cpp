@@ -123,6 +123,7 @@ TYPED_TEST(Product, OfMoreThanOneBlockInEveryDirectionAgreesWithDoubleLoops) {
 TYPED_TEST(Product, TakesLeadingDimensionsAndLeavesTheRestOfEachRowAlone) {
   check_forms<TypeParam>({.m = 20, .n = 24, .k = 16, .lda = 72, .ldb = 72, .ldc = 40});
   check_forms<TypeParam>({.m = 17, .n = 19, .k = 21, .lda = 23, .ldb = 29, .ldc = 31}, 2);
+  check_forms<TypeParam>({.m = 9, .n = 1, .k = 6, .ldc = 4});
 }
 
 TYPED_TEST(Product, RefusesToAccumulateInSixteenBitsAndNonsense) {

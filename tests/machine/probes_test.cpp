@@ -40,6 +40,10 @@ TEST(KillDelay, OfOpenMpiIsTooShortUnlessRaised) {
   EXPECT_THAT(kill_delay_finding(raised).found,
               HasSubstr("4 s after Ctrl-C or SIGTERM, 2 s after"));
   EXPECT_EQ(kill_delay_finding(environment({})).verdict, Verdict::good);
+  const Finding of_open_mpi_5 = kill_delay_finding(
+      environment({{"OMPI_COMM_WORLD_SIZE", "2"}, {delay, "9"}, {"PRTE_LAUNCHED", "1"}}));
+  EXPECT_EQ(of_open_mpi_5.verdict, Verdict::warning);
+  EXPECT_THAT(of_open_mpi_5.advice, HasSubstr("kill -USR1"));
 }
 
 TEST(Binding, WarnsOfIdleCoresAndOfTooManyThreads) {

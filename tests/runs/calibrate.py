@@ -126,16 +126,15 @@ def even_disk(program, settings):
 
 def other_files_on_other_ranks_are_refused(program):
     """Each rank starts in a folder of its own, which has a file of that name."""
-    line = [program.mpiexec, "--oversubscribe", "--bind-to", "none"]
+    ranks = []
     for rank, disk in enumerate(("1e9", "2e9")):
         folder = program.folder / f"of{rank}"
         folder.mkdir()
         for name in ("tiny.toml", "text.txt"):
             (folder / name).write_bytes((program.folder / name).read_bytes())
         (folder / "own.toml").write_text(machine_text(disk))
-        line += [":"] * rank + ["-np", "1", "-wdir", str(folder), str(program.zeroapp), "tiny.toml",
-                                "run.machine=own.toml"]
-    check_refused(program.wait(program.popen(line)), 8,
+        ranks.append((folder, [str(program.zeroapp), "tiny.toml", "run.machine=own.toml"]))
+    check_refused(program.wait(program.apart(*ranks)), 8,
                   "run.machine: own.toml differs between rank 0 and rank 1")
 
 

@@ -197,7 +197,7 @@ def main():
         launcher_ends_after_twice_its_delay(program)
         if wrapper:
             killed_in_a_step(program, 1, 2, wrapper=wrapper,
-                             env={"OMPI_MCA_btl": "self,tcp"})
+                             env={"OMPI_MCA_btl": "self,tcp", "OMPI_MCA_btl_tcp_if_include": "lo"})
     print("no rank outlives another")
 
 

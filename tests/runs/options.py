@@ -219,10 +219,13 @@ def a_checkpoint_has_the_permissions_that_were_asked_for(program):
 
 
 def a_rank_alone_leaves_nothing_in_the_folder_of_temporary_files(program):
-    """Nor can it fail where others that start or end at that time make and remove theirs."""
+    """Nor can it fail where others that start or end at that time make and remove theirs. Open MPI
+    5 makes a folder that is its own."""
     blocked = program.folder / "no_folder"
     blocked.write_text("a file")
     result = program.train(1, "run.steps=1", env={"TMPDIR": str(blocked)})
+    if program.open_mpi() >= 5:
+        return check_refused(result, 5, f"{blocked} is no folder", "name another in TMPDIR")
     check(result.finished() and not result.err, "it needs none", result)
 
 

@@ -4,6 +4,8 @@ import concurrent.futures
 import json
 import os
 import pathlib
+import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -102,6 +104,16 @@ def state_of(summary):
     return hashes
 
 
+def open_mpi(mpiexec):
+    """The first number of the version of Open MPI's launcher; 0 for another's. From 5 on it ends
+    ranks in half a second, whatever it is asked for."""
+    env = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+    told = subprocess.run([mpiexec, "--version"], text=True, capture_output=True, env=env,
+                          check=False).stdout
+    found = re.search(r"\(Open MPI\) (\d+)", told)
+    return int(found[1]) if found else 0
+
+
 class Result:
     """One finished run: status, words and files; without them metrics is [] and summary None."""
 
@@ -117,7 +129,9 @@ class Result:
         return state_of(self.summary)
 
     def error_lines(self):
-        return [line for line in self.err.splitlines() if line.startswith("zeroapp: error")]
+        """The mpirun of Open MPI 5 puts a zero before one."""
+        lines = self.err.replace("\0", "").splitlines()
+        return [line for line in lines if line.startswith("zeroapp: error")]
 
     def finished(self):
         """By the program's own word: the launcher returns 1 after about one clean run in 400."""
@@ -153,9 +167,21 @@ class Program:
         self.write("pairs.tsv", "source\ttarget\n" + "".join(
             f"{i} times {i + 1}\tis {i * (i + 1)}\n" for i in range(count)))
 
+    def open_mpi(self):
+        return open_mpi(self.mpiexec)
+
     def launch_line(self, ranks):
         return [self.mpiexec, "--oversubscribe", "--bind-to", "none", "-np", str(ranks),
                 str(self.zeroapp)]
+
+    def apart(self, *ranks):
+        """Rank r starts in the folder and with the words of ranks[r]. A shell tells them apart: an
+        mpirun of Open MPI 5 with several programs crashes when one of them ends in an error."""
+        script = self.folder / "apart.sh"
+        cases = [f"  {rank}) cd {shlex.quote(str(folder))} && exec {shlex.join(words)} ;;\n"
+                 for rank, (folder, words) in enumerate(ranks)]
+        script.write_text("".join(["case $OMPI_COMM_WORLD_RANK in\n", *cases, "esac\n"]))
+        return self.popen([*self.launch_line(len(ranks))[:-1], "sh", str(script)])
 
     def train(self, ranks, *settings, env=None, input_file="tiny.toml"):
         """Trains to the end in runs/<stem>."""

@@ -45,18 +45,28 @@ def spack_is_python():
     return COMMIT.findall(SPACK.read_text())
 
 
-def easybuild_is_python():
-    found = sorted(PACKAGING.glob("easybuild/*.eb"))
-    check(len(found) == 1, f"one recipe of EasyBuild: {found}")
-    names = {"SOURCE_TAR_GZ": "%(name)s-%(version)s.tar.gz", "SYSTEM": {"name": "system"}}
-    exec(compile(found[0].read_text(), found[0], "exec"), names)  # the language of such a file
+def read_easyconfig(path):
+    names = {"SOURCE_TAR_GZ": "%(name)s-%(version)s.tar.gz", "SYSTEM": {"name": "system"},
+             "SHLIB_EXT": "so"}
+    exec(compile(path.read_text(), path, "exec"), names)  # the language of such a file
     chain = names["toolchain"]
-    check(names["version"] == version(), f"{found[0].name}: version {version()}")
-    name = f"zeroapp-{version()}-{chain['name']}-{chain['version']}.eb"
-    check(found[0].name == name, f"{found[0].name} is called {name}")
+    name = f"{names['name']}-{names['version']}-{chain['name']}-{chain['version']}.eb"
+    check(path.name == name, f"{path.name} is called {name}")
     for key in ("easyblock", "description", "sources", "sanity_check_paths", "moduleclass"):
-        check(names.get(key), f"{found[0].name}: {key}")
-    return COMMIT.findall(found[0].read_text())
+        check(names.get(key), f"{path.name}: {key}")
+    return names
+
+
+def easybuild_is_python():
+    """A recipe that lies beside zeroapp's is one that it needs, and EasyBuild lacks."""
+    found = {path: read_easyconfig(path) for path in PACKAGING.glob("easybuild/*.eb")}
+    own = [path for path, names in found.items() if names["name"] == "zeroapp"]
+    check(len(own) == 1, f"one recipe of zeroapp: {own}")
+    check(found[own[0]]["version"] == version(), f"{own[0].name}: version {version()}")
+    for path, names in found.items():
+        needed = (names["name"], names["version"])
+        check(path == own[0] or needed in found[own[0]]["dependencies"], f"{needed} is needed")
+    return COMMIT.findall(own[0].read_text())
 
 
 def containerfile_is_read():

@@ -90,9 +90,9 @@ def missing_data_is_named(program):
 
 
 def ranks_with_other_settings_disagree(program):
-    line = program.launch_line(1)
-    result = program.wait(program.popen(
-        [*line, "tiny.toml", ":", "-np", "1", str(program.zeroapp), "tiny.toml", "run.seed=2"]))
+    one = [str(program.zeroapp), "tiny.toml"]
+    result = program.wait(program.apart((program.folder, one),
+                                        (program.folder, [*one, "run.seed=2"])))
     check_refused(result, 8, "the configuration differs between rank 0 and rank 1: "
                   "run.seed = 1 and 2")
 

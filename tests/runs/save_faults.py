@@ -225,15 +225,12 @@ def folder_must_be_shared(faults):
         (faults.folder / folder).mkdir()
     settings = (str(faults.folder / "tiny.toml"), f"data.train={faults.folder}/text.txt",
                 "checkpoint.dir=checkpoints", f"run.output={faults.folder}/runs/unshared")
-    launch = [faults.mpiexec, "--oversubscribe", "--bind-to", "none"]
-    line = []
-    for folder in ("one", "two"):
-        line += ["-np", "1", "-wdir", str(faults.folder / folder), str(faults.zeroapp), *settings,
-                 ":"]
+    line = [str(faults.zeroapp), *settings]
+    ranks = [(faults.folder / folder, line) for folder in ("one", "two")]
     for there in (False, True):
         if there:
             (faults.folder / "two/checkpoints").mkdir()
-        result = faults.wait(faults.popen([*launch, *line[:-1]]), run="unshared")
+        result = faults.wait(faults.apart(*ranks), run="unshared")
         check(result.status == 5 and len(result.error_lines()) == 1, "two disks: status 5", result)
         error = result.error_lines()[0]
         check("rank 1 host " in error and "all hosts share" in error, f"rank and host: {error}")

@@ -117,6 +117,19 @@ def interrupt_saves(program, end_seconds):
     require_saved(result)
 
 
+def interrupt_ends_all_and_a_passed_signal_saves(program):
+    """Under Open MPI 5, whose mpirun kills soon after Ctrl-C."""
+    process = begin(program)
+    ranks = first_rank(program), other_rank(program)
+    process.send_signal(signal.SIGINT)
+    result = program.wait(process)
+    check(result.status == 1 and not any(map(is_alive, ranks)), "Ctrl-C ends all", result)
+    process = begin(program)
+    process.send_signal(signal.SIGUSR1)
+    result = program.wait(process)
+    check(result.status == 85 and "saved step" in result.out, "SIGUSR1 to mpirun saves", result)
+
+
 def interrupt_saves_with_the_delay_of_mpirun(program):
     """A second, into which a save must fit: on a busy machine one of some does."""
     for left in reversed(range(5)):
@@ -136,6 +149,9 @@ def main():
         halted_ranks_go_on(program)
         lone_continue_is_nothing(program)
         end_seconds = two_sigterm_at_once_are_one(program)
+        if program.open_mpi() >= 5:
+            interrupt_ends_all_and_a_passed_signal_saves(program)
+            continue
         interrupt_saves(program, end_seconds)
         saved = interrupt_saves_with_the_delay_of_mpirun(program)
         check(saved or end_seconds > FITS_SECONDS, "a save that fits into mpirun's delay is made")

@@ -26,6 +26,10 @@ void prepare_environment(char** argv);
 /// without a message.
 void require_open_files();
 
+/// Throws Error(kIo) if this process has no launcher, its MPI is Open MPI 5, which then makes a
+/// folder among temporary files, and no such folder can be made.
+void require_folder_of_mpi();
+
 /// True if the kernel lets one process read another's memory, which containers may forbid.
 bool may_read_processes();
 

@@ -3,6 +3,7 @@
 #include <omp.h>
 
 #include <cstddef>
+#include <cstring>
 #include <memory>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <string>
@@ -142,7 +143,7 @@ struct Prepared {
 struct ThreadState {
   dnnl::stream stream{engine()};
   std::vector<std::unique_ptr<Prepared>> prepared;
-  HostBuffer scratch;
+  HostBuffer scratch, column;
   int64_t made = 0;
 };
 
@@ -228,6 +229,37 @@ void multiply(ThreadState& state, const GemmSpec& spec, const GemmOperands& oper
           from_row(spec, operands, whole));
 }
 
+/// True for a column of c whose elements lie apart. With AVX-512 oneDNN 3.7 and 3.8 write them side
+/// by side; 3.9 does not.
+bool is_misplaced(const GemmSpec& spec) {
+  return spec.n == 1 && spec.m > 1 && spec.ldc > 1 && dnnl_version()->major == 3;
+}
+
+GemmSpec side_by_side(GemmSpec spec) {
+  spec.ldc = 1;
+  return spec;
+}
+
+/// Copies `count` elements of `bytes` each. The distances from one to the next are in bytes.
+void copy_apart(int64_t count, size_t bytes, const std::byte* from, size_t from_next, std::byte* to,
+                size_t to_next) {
+  for (int64_t i = 0; i < count; ++i, from += from_next, to += to_next)
+    std::memcpy(to, from, bytes);
+}
+
+/// Multiplies into a column of this thread's, and copies that to c.
+void multiply_column(ThreadState& state, const GemmSpec& spec, const GemmOperands& operands,
+                     int threads) {
+  const size_t bytes = bytes_of(spec.out), apart = size_t(spec.ldc) * bytes;
+  auto* const c = static_cast<std::byte*>(operands.c);
+  std::byte* const column = state.column.reserve(size_t(spec.m) * bytes);
+  if (spec.accumulate) copy_apart(spec.m, bytes, c, apart, column, bytes);
+  GemmOperands beside = operands;
+  beside.c = column;
+  multiply(state, side_by_side(spec), beside, threads);
+  copy_apart(spec.m, bytes, column, bytes, c, apart);
+}
+
 /// Makes all that multiply() makes.
 void make_ready(ThreadState& state, const GemmSpec& spec, int threads) {
   const auto with_scratch = [&](const Prepared& ready) {
@@ -236,6 +268,12 @@ void make_ready(ThreadState& state, const GemmSpec& spec, int threads) {
   };
   const GemmSpec remainder = remainder_of(spec, with_scratch(prepare(state, spec, threads)));
   if (remainder.m > 0) with_scratch(prepare(state, remainder, threads));
+}
+
+/// Makes all that multiply_column() makes.
+void make_column_ready(ThreadState& state, const GemmSpec& spec, int threads) {
+  state.column.reserve(size_t(spec.m) * bytes_of(spec.out));
+  make_ready(state, side_by_side(spec), threads);
 }
 
 /// Throws Error(kDoesNotFit) if oneDNN was refused memory for code, else Error(kInternal).
@@ -257,7 +295,8 @@ bool multiplies(Dtype in) {
 void host_gemm(const GemmSpec& spec, const GemmOperands& operands, int threads) {
   const TeamSize team(threads);
   try {
-    multiply(thread_state(), spec, operands, threads);
+    const auto of_kind = is_misplaced(spec) ? multiply_column : multiply;
+    of_kind(thread_state(), spec, operands, threads);
   } catch (const dnnl::error& error) {
     refuse_product(spec, error);
   }
@@ -266,7 +305,8 @@ void host_gemm(const GemmSpec& spec, const GemmOperands& operands, int threads) 
 void prepare_host_gemm(const GemmSpec& spec, int threads) {
   const TeamSize team(threads);
   try {
-    make_ready(thread_state(), spec, threads);
+    const auto of_kind = is_misplaced(spec) ? make_column_ready : make_ready;
+    of_kind(thread_state(), spec, threads);
   } catch (const dnnl::error& error) {
     refuse_product(spec, error);
   }
