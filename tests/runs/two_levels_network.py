@@ -6,8 +6,9 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 
-from program import Program, check
+from program import Program, check, open_mpi
 from slurm_cluster import NAMESPACES, call, enter_namespaces
 
 SETTINGS = ("zero.stage=3", "bf16.enabled=true", "train_batch_size=4", "model.width=256",
@@ -30,6 +31,8 @@ def why_not():
     for tool in ("ip", "nsenter", "unshare"):
         if shutil.which(tool) is None:
             return f"no {tool}: apt-get install iproute2 util-linux as an administrator"
+    if open_mpi(sys.argv[2]) >= 5:
+        return "its words are for the mpirun of Open MPI 4"
     probe = "ip link add end1 type veth peer name end2"
     ran = subprocess.run([*NAMESPACES, "sh", "-c", probe], capture_output=True, check=False)
     return "only an administrator may make namespaces and cables" if ran.returncode else ""
