@@ -238,6 +238,7 @@ void precision_fields(Table& table, RunConfig& c) {
   table.flag("reproducible", c.numerics.reproducible);
   table.choice("gradient_dtype", c.numerics.gradient_dtype, {"compute", "fp32"});
   table.integer("max_bad_steps", c.numerics.max_bad_steps, {.high = 1e6});
+  table.real("spike_factor", c.numerics.spike_factor, {.high = 1e6});
   table.choice("attention", c.numerics.attention, {"deterministic", "fast"});
 }
 

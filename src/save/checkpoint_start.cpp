@@ -273,6 +273,7 @@ void Checkpointer::take_state(const Start& start, state::Engine& engine) {
     if (config_.fp16.loss_scale > 0) state.loss_scale = fresh.loss_scale;  // a chosen scale
     if (changes.may_end_streak) state.skipped_in_row = 0;
     engine.set_state(state);
+    if (engine.spikes().is_on()) engine.spikes().set_content(spikes_in(start.manifest.facts));
   });
 }
 

@@ -149,6 +149,7 @@ void Checkpointer::save(const DataCursor& done, state::Engine& engine) {
   facts[kSamplesFact] = std::to_string(done.samples);
   const kernels::StepState state = engine.state();
   add_state(state, facts);
+  if (engine.spikes().is_on()) add_spikes(engine.spikes().content(), facts);
   const StreakMark mark = streak_mark(config_, step, state);
   add_streak(mark, facts);
   const bool measured = noted_ && noted_->step == step;

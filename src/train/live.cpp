@@ -211,7 +211,9 @@ void Live::make_engine(Context& context, const Started& started) {
                              .disk = started.disk,
                              .disk_rates = disk_rates,
                              .draws_weights = !started.start,
-                             .fast_attention = config.numerics.attention == AttentionOrder::fast});
+                             .fast_attention = config.numerics.attention == AttentionOrder::fast,
+                             .spikes = {.factor = config.numerics.spike_factor,
+                                        .most_in_row = config.numerics.max_bad_steps}});
 }
 
 /// Loads the weights that no checkpoint holds: all for a new run, borrowed ones for one that goes

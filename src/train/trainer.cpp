@@ -303,6 +303,7 @@ void Trainer::settle(int64_t gradients_step) {
   settled.report = parts_.engine.state().report;
   ZERO_REQUIRE(settled.report.step == pending_->report.step, "the report is of step ",
                settled.report.step, ", not ", pending_->report.step);
+  parts_.engine.spikes().hear(settled.report);
   parts_.observer.on_step(settled);
   check_health(parts_.session, parts_.engine, parts_.config,
                {.report = settled.report, .gradients_step = gradients_step});
@@ -323,6 +324,7 @@ kernels::StepInputs Trainer::with_pending(kernels::StepInputs inputs) const {
   inputs.pending = 1;
   inputs.pending_step = pending_->report.step;
   inputs.pending_tokens = pending_->counted;
+  inputs.limits = parts_.engine.spikes().limits();
   return inputs;
 }
 

@@ -242,9 +242,12 @@ struct NumericsConfig {
   /// True: equal bytes at every rank count and stage, for a fixed micro-batch size. Slower.
   bool reproducible = false;
   GradientDtype gradient_dtype = GradientDtype::compute;  ///< dtype of a step's final sum
-  /// Most steps in a row with NaN or Inf; one more ends the run. No effect under a dynamic loss
-  /// scale, which ends at fp16.min_loss_scale.
+  /// Most steps in a row with NaN or Inf; one more ends the run, except under a dynamic loss scale,
+  /// which ends at fp16.min_loss_scale. Also the most steps in a row that spike_factor skips.
   int64_t max_bad_steps = 20;
+  /// A finite step is skipped if its loss or gradient norm is this many standard deviations above
+  /// the mean of the last 200 applied steps, at most max_bad_steps in a row; 0 = none is.
+  double spike_factor = 0;
   /// GPUs only. fast: results differ between runs, and no promise of equal bytes holds.
   AttentionOrder attention = AttentionOrder::deterministic;
 
