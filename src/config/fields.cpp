@@ -155,6 +155,7 @@ void run_fields(Table& table, SessionConfig& c) {
   table.flag("share_device", c.share_device);
   table.flag("record", c.record);
   table.flag("state_hash", c.state_hash);
+  table.integer("digest_interval", c.digest_interval, {.high = kMostRunSteps});
   table.word("machine", c.machine);
 }
 

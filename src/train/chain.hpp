@@ -21,6 +21,7 @@
 #include "zero/io/data/scored_texts.hpp"
 #include "zero/launch/console.hpp"
 #include "zero/launch/stop.hpp"
+#include "zero/monitor/digest_log.hpp"
 #include "zero/monitor/run_log.hpp"
 #include "zero/save/checkpointer.hpp"
 #include "zero/stored/stored_model.hpp"
@@ -187,7 +188,8 @@ struct Live {
   std::optional<state::Engine> engine;
   std::optional<launch::JobEnd> job_end;  ///< on the first rank, if run.walltime is not given
   std::optional<monitor::RunLog> log;     ///< on the first rank
-  state::DiskRates disk_rates;            ///< expected, or as the filled disk has shown them
+  std::optional<monitor::DigestLog> digests = {};  ///< on the first rank, if digests are taken
+  state::DiskRates disk_rates;  ///< expected, or as the filled disk has shown them
   int64_t peak_pss = 0;
   double start_seconds = 0, evaluation_seconds = 0;
 

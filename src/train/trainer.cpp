@@ -198,6 +198,7 @@ int32_t Trainer::vote() {
 /// Does what is due between this step and the next.
 void Trainer::leave_step(int64_t step, int32_t votes) {
   hear_of_saves(false);
+  take_digests(step);
   const bool evaluates = votes <= kSaves && is_evaluation_due(step);
   // Evaluate first only if the result chooses the best checkpoint. Otherwise save first, to lose
   // less in a crash.
@@ -263,6 +264,13 @@ void Trainer::finish() {
 /// body.
 void Trainer::complete_weights(int64_t step) {
   parts_.engine.run(plan::kFinish, loader_.inputs(step));
+}
+
+/// Takes the digests if they are due. Applies the pending update sooner, with the same bits.
+void Trainer::take_digests(int64_t step) {
+  if (!parts_.digests || step % parts_.config.run.digest_interval != 0) return;
+  finish();
+  parts_.digests(step);
 }
 
 /// Saves the state. Applies the pending update sooner than the next step would, with the same bits.

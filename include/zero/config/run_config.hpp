@@ -88,6 +88,7 @@ struct SessionConfig {
   bool record = true;
   /// True: summary.json has hashes of the final state. False: it has null.
   bool state_hash = true;
+  int64_t digest_interval = 0;  ///< steps between two lines of digests.jsonl; 0 = none
   /// Machine whose rates choose buffers and update sites: a file of `zeroapp calibrate` or a
   /// built-in profile. "" = the profile of the device.
   std::string machine;

@@ -72,6 +72,7 @@ class StepLines {
   /// Returns the last step of the earlier launch's lines, or 0; earlier_seconds() sums their
   /// step_ms.
   int64_t earlier_step() const { return earlier_step_; }
+  bool is_empty() const { return bytes_ == 0; }
   double earlier_seconds() const { return earlier_seconds_; }
 
  private:
