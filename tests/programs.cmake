@@ -139,6 +139,7 @@ add_executable(reseal runs/reseal.cpp)
 target_link_libraries(reseal PRIVATE zero_io)
 target_include_directories(reseal PRIVATE ${PROJECT_SOURCE_DIR})
 zero_test_program(hostile 2 "none is taken" $<TARGET_FILE:reseal>)
+zero_test_program(replay 2 "every step is as it was" $<TARGET_FILE:reseal>)
 
 # Bytes over a disk tier, which runs/disk.py starts where disks are full, fail or are no disks.
 add_executable(swap_bytes runs/swap_bytes.cpp)

@@ -56,6 +56,15 @@ Checkpointer::Checkpointer(launch::Session& session, const RunConfig& config,
       session_, plan_, setup::saved_parts(plan_, config_.checkpoint.weights_only));
 }
 
+Checkpointer::Checkpointer(launch::Session& session, const RunConfig& config,
+                           const plan::Plan& plan, Facts facts, ReadsOnly)
+    : session_(session),
+      config_(config),
+      plan_(plan),
+      facts_(std::move(facts)),
+      kept_(std::make_unique<KeptOfSaves>()),
+      streaks_(std::make_unique<StreakRecord>()) {}
+
 Checkpointer::~Checkpointer() = default;
 
 void Checkpointer::open_store() {

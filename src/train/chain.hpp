@@ -133,6 +133,8 @@ bool begins_anew(const Planned& planned);
 struct Opened {
   /// Takes the run's folder unless the making of its data has.
   Opened(Context& context, const Sized& sized, std::unique_ptr<RunFolder> taken);
+  /// Opens no folder, and the checkpoint of checkpoint.resume_from to read.
+  Opened(Context& context, const Sized& sized, save::Checkpointer::ReadsOnly reads);
 
   std::unique_ptr<RunFolder> folder;  ///< on the first rank
   std::optional<save::Checkpointer> checkpointer;
@@ -183,6 +185,8 @@ struct Live {
   /// verify. Throws if a part cannot be made. Parts already made stay until their owner releases
   /// them.
   void begin(Context& context, Started& started, Opened& opened);
+  /// Allocates and fills the state, and writes nothing. REQUIRES: `opened` reads only.
+  void begin_unseen(Context& context, Started& started, Opened& opened);
 
   launch::UserRequests requests;
   std::optional<state::Engine> engine;
