@@ -71,16 +71,23 @@ KOKKOS_INLINE_FUNCTION StepReport report_of(const DecideRule& rule, const StepIn
   return report;
 }
 
+KOKKOS_INLINE_FUNCTION bool is_above(const StepReport& report, const SpikeLimits& limits) {
+  return report.loss > limits.loss || report.grad_norm > limits.grad_norm;
+}
+
 KOKKOS_INLINE_FUNCTION void decide_pending(const DecideRule& rule, const StepInputs& inputs,
                                            const StepSums& sums, StepState& state) {
   StepReport report = report_of(rule, inputs, sums, state);
   const bool overflow = sums.nonfinite > 0 || sums.nonfinite_loss > 0;
-  state.apply = overflow ? 0 : 1;
+  const bool spike = !overflow && is_above(report, inputs.limits);
+  state.apply = overflow || spike ? 0 : 1;
   state.learning_rate = report.learning_rate;
   state.skipped_in_row = overflow ? state.skipped_in_row + 1 : 0;
-  if (!overflow) apply_update(rule, report.grad_norm, state);
-  report.scale_exhausted = rule.scaling.enabled && advance_scale(rule.scaling, overflow, state);
-  report.skipped = overflow;
+  if (state.apply) apply_update(rule, report.grad_norm, state);
+  const bool is_scaled = rule.scaling.enabled && !spike;
+  report.scale_exhausted = is_scaled && advance_scale(rule.scaling, overflow, state);
+  report.skipped = overflow || spike;
+  report.spike = spike;
   report.skipped_in_row = state.skipped_in_row;
   state.report = report;
 }

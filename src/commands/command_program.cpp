@@ -76,6 +76,7 @@ int run(int argc, char** argv, const model::Catalogue& catalogue) {
   if (line.command == Command::calibrate) return calibrate(line, argc, argv);
   if (line.command == Command::eval) return eval(line, argc, argv);
   if (line.command == Command::generate) return generate(line, argc, argv);
+  if (line.command == Command::replay) return replay(line, argc, argv);
   return train(line, argc, argv);
 }
 

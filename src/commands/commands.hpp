@@ -59,6 +59,10 @@ int eval(const CommandLine& line, int& argc, char**& argv);
 /// tokenizer.
 int generate(const CommandLine& line, int& argc, char**& argv);
 
+/// Takes steps of a run again on the ranks that the launcher started, compares every bit, and
+/// prints what was the same. Throws launch::Ended, kDevice, naming the first step that differs.
+int replay(const CommandLine& line, int& argc, char**& argv);
+
 /// Lists the checkpoints of a run or a folder, or one of them, and the one that a run goes on from,
 /// with the reason. Throws Error(kInput) without such a folder.
 int ls(const CommandLine& line);

@@ -155,6 +155,7 @@ void run_fields(Table& table, SessionConfig& c) {
   table.flag("share_device", c.share_device);
   table.flag("record", c.record);
   table.flag("state_hash", c.state_hash);
+  table.integer("digest_interval", c.digest_interval, {.high = kMostRunSteps});
   table.word("machine", c.machine);
 }
 
@@ -238,6 +239,7 @@ void precision_fields(Table& table, RunConfig& c) {
   table.flag("reproducible", c.numerics.reproducible);
   table.choice("gradient_dtype", c.numerics.gradient_dtype, {"compute", "fp32"});
   table.integer("max_bad_steps", c.numerics.max_bad_steps, {.high = 1e6});
+  table.real("spike_factor", c.numerics.spike_factor, {.high = 1e6});
   table.choice("attention", c.numerics.attention, {"deterministic", "fast"});
 }
 

@@ -123,10 +123,10 @@ std::vector<Condition> engine_conditions() {
        .holds = [](const RunConfig& c) { return !c.fp16.enabled || dynamic_scale(c); },
        .example = {"fp16.enabled = true", "fp16.loss_scale = 128.0"}},
       {.keys = {"numerics.max_bad_steps"},
-       .because = {"fp16.enabled", "fp16.loss_scale"},
-       .wanted =
-           "fp32, bf16 or a constant fp16.loss_scale; a dynamic one ends at fp16.min_loss_scale",
-       .holds = [](const RunConfig& c) { return !dynamic_scale(c); },
+       .because = {"fp16.enabled", "fp16.loss_scale", "numerics.spike_factor"},
+       .wanted = "numerics.spike_factor, fp32, bf16 or a constant fp16.loss_scale; a dynamic one "
+                 "ends at fp16.min_loss_scale",
+       .holds = [](const RunConfig& c) { return !dynamic_scale(c) || c.numerics.spike_factor > 0; },
        .example = {"fp16.enabled = true"}},
       {.keys = {"checkpoint.keep_every"},
        .because = {"checkpoint.keep"},

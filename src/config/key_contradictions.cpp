@@ -95,6 +95,11 @@ std::string low_first_scale(const C& c) {
 
 std::vector<Rule> number_rules() {
   return {
+      clash({"numerics.spike_factor", "numerics.max_bad_steps"},
+            [](const C& c) { return c.numerics.spike_factor > 0 && c.numerics.max_bad_steps == 0; },
+            "skips at most numerics.max_bad_steps in a row, which is 0; write 1 or more, or "
+            "numerics.spike_factor = 0",
+            {"numerics.spike_factor = 6.0", "numerics.max_bad_steps = 0"}),
       clash({"numerics.attention", "numerics.reproducible"},
             [](const C& c) {
               return c.numerics.attention == AttentionOrder::fast && c.numerics.reproducible;

@@ -134,6 +134,13 @@ void Peers::smallest(std::span<int32_t> values) const {
   });
 }
 
+void Peers::add_up(std::span<uint64_t> values) const {
+  channel_->wait("MPI_Allreduce of all ranks", [&](MPI_Request* r) {
+    return MPI_Iallreduce(MPI_IN_PLACE, values.data(), int(values.size()), MPI_UINT64_T, MPI_SUM,
+                          channel_->comm, r);
+  });
+}
+
 std::vector<std::string> Peers::share(const std::string& text) const {
   const int length = int(text.size());
   Texts all(ranks());

@@ -65,7 +65,7 @@ void append_step_line(std::string& line, const StepRecord& record, const LogCont
   if (context.peak_flops > 0) {
     append(line, "  %.1f %% of peak", 100 * share_of_peak(record, context));
   }
-  if (report.skipped) line += "  skipped";
+  if (report.skipped) line += report.spike ? "  skipped as a spike" : "  skipped";
   if (context.synthetic) line += "  synthetic data";
   const double left = double(context.steps - report.step);
   append(line, "  ETA %s\n", duration_text(left * mean_seconds).c_str());
@@ -83,8 +83,11 @@ void append_metrics_line(std::string& line, const StepRecord& record, const char
   append(line,
          "\"skipped\": %s, \"%ss\": %lld, \"%ss_per_s\": %.1f, \"step_ms\": %.3f, "
          "\"exposed_ms\": %.3f",
-         report.skipped ? "true" : "false", counted_by, (long long)record.counted, counted_by,
-         units_per_second(record), 1e3 * record.seconds, 1e3 * record.exposed_seconds);
+         report.spike     ? "true, \"spike\": true"
+         : report.skipped ? "true"
+                          : "false",
+         counted_by, (long long)record.counted, counted_by, units_per_second(record),
+         1e3 * record.seconds, 1e3 * record.exposed_seconds);
   for (run::Phase phase : kShownPhases) {
     append(line, ", \"%s_ms\": %.3f", run::name_of(phase), 1e3 * record.phases[size_t(phase)]);
   }

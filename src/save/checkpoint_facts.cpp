@@ -46,7 +46,7 @@ bool is_free(const std::string& key) {
       "run.output",       "run.threads",    "run.stop_at",     "run.walltime",
       "run.log_interval", "run.watchdog",   "steps_per_print", "wall_clock_breakdown",
       "model.init_from",  "model.reinit",   "data.changed",    "run.share_device",
-      "run.record",       "run.state_hash", "run.machine"};
+      "run.record",       "run.state_hash", "run.machine",     "run.digest_interval"};
   const auto begins = [&](std::string_view section) { return key.starts_with(section); };
   return std::any_of(std::begin(kSections), std::end(kSections), begins) ||
          std::find(std::begin(kKeys), std::end(kKeys), key) != std::end(kKeys);

@@ -86,14 +86,18 @@ std::optional<Start> Checkpointer::find_start() {
   const launch::Asleep asleep(session_.peers());
   const CheckpointConfig& wanted = config_.checkpoint;
   session_.on_every_rank([&] {
-    if (!session_.is_first() || !store_->has_lost_all()) return;
+    if (!session_.is_first() || !store_ || !store_->has_lost_all()) return;
     const std::string link = store_->root() + "/latest";
     refuse(Exit::kNoCheckpoint, link,
            ": points at a checkpoint that is not there, and there is no ",
            "other - restore one, or remove ", link, " to begin anew");
   });
-  std::vector<int64_t> steps = shared_steps(*store_);
-  std::optional<Start> start = newest(*store_, steps);
+  std::vector<int64_t> steps;
+  std::optional<Start> start;
+  if (store_) {
+    steps = shared_steps(*store_);
+    start = newest(*store_, steps);
+  }
   if (!start && !wanted.resume_from.empty()) {
     CheckpointFolder place;
     session_.on_every_rank([&] {
@@ -116,7 +120,7 @@ std::optional<Start> Checkpointer::find_start() {
   });
   if (!start) return start;
   require_same_training(*start);
-  return out_of_streak(std::move(*start), steps);
+  return store_ ? out_of_streak(std::move(*start), steps) : start;
 }
 
 /// Reads the manifest, and checks that its files exist, some on each rank. Returns the problem.
@@ -273,6 +277,7 @@ void Checkpointer::take_state(const Start& start, state::Engine& engine) {
     if (config_.fp16.loss_scale > 0) state.loss_scale = fresh.loss_scale;  // a chosen scale
     if (changes.may_end_streak) state.skipped_in_row = 0;
     engine.set_state(state);
+    if (engine.spikes().is_on()) engine.spikes().set_content(spikes_in(start.manifest.facts));
   });
 }
 

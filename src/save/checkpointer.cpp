@@ -56,6 +56,15 @@ Checkpointer::Checkpointer(launch::Session& session, const RunConfig& config,
       session_, plan_, setup::saved_parts(plan_, config_.checkpoint.weights_only));
 }
 
+Checkpointer::Checkpointer(launch::Session& session, const RunConfig& config,
+                           const plan::Plan& plan, Facts facts, ReadsOnly)
+    : session_(session),
+      config_(config),
+      plan_(plan),
+      facts_(std::move(facts)),
+      kept_(std::make_unique<KeptOfSaves>()),
+      streaks_(std::make_unique<StreakRecord>()) {}
+
 Checkpointer::~Checkpointer() = default;
 
 void Checkpointer::open_store() {
@@ -149,6 +158,7 @@ void Checkpointer::save(const DataCursor& done, state::Engine& engine) {
   facts[kSamplesFact] = std::to_string(done.samples);
   const kernels::StepState state = engine.state();
   add_state(state, facts);
+  if (engine.spikes().is_on()) add_spikes(engine.spikes().content(), facts);
   const StreakMark mark = streak_mark(config_, step, state);
   add_streak(mark, facts);
   const bool measured = noted_ && noted_->step == step;

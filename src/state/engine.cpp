@@ -136,6 +136,7 @@ Engine::Engine(launch::Session& session, const Communicators& comms, const setup
       comms_(comms.all),
       lane_comms_(comms.lanes()),
       build_(build),
+      spikes_(options.spikes),
       watchdog_seconds_(options.watchdog_seconds) {
   for (const auto& comm : comms_) sent_before_.push_back(comm->traffic());
   // Measurements may differ from run to run, and so may the bits.

@@ -21,6 +21,7 @@
 #include "zero/io/data/scored_texts.hpp"
 #include "zero/launch/console.hpp"
 #include "zero/launch/stop.hpp"
+#include "zero/monitor/digest_log.hpp"
 #include "zero/monitor/run_log.hpp"
 #include "zero/save/checkpointer.hpp"
 #include "zero/stored/stored_model.hpp"
@@ -132,6 +133,8 @@ bool begins_anew(const Planned& planned);
 struct Opened {
   /// Takes the run's folder unless the making of its data has.
   Opened(Context& context, const Sized& sized, std::unique_ptr<RunFolder> taken);
+  /// Opens no folder, and the checkpoint of checkpoint.resume_from to read.
+  Opened(Context& context, const Sized& sized, save::Checkpointer::ReadsOnly reads);
 
   std::unique_ptr<RunFolder> folder;  ///< on the first rank
   std::optional<save::Checkpointer> checkpointer;
@@ -182,12 +185,15 @@ struct Live {
   /// verify. Throws if a part cannot be made. Parts already made stay until their owner releases
   /// them.
   void begin(Context& context, Started& started, Opened& opened);
+  /// Allocates and fills the state, and writes nothing. REQUIRES: `opened` reads only.
+  void begin_unseen(Context& context, Started& started, Opened& opened);
 
   launch::UserRequests requests;
   std::optional<state::Engine> engine;
   std::optional<launch::JobEnd> job_end;  ///< on the first rank, if run.walltime is not given
   std::optional<monitor::RunLog> log;     ///< on the first rank
-  state::DiskRates disk_rates;            ///< expected, or as the filled disk has shown them
+  std::optional<monitor::DigestLog> digests = {};  ///< on the first rank, if digests are taken
+  state::DiskRates disk_rates;  ///< expected, or as the filled disk has shown them
   int64_t peak_pss = 0;
   double start_seconds = 0, evaluation_seconds = 0;
 

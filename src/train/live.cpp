@@ -123,6 +123,14 @@ void Live::begin(Context& context, Started& started, Opened& opened) {
   if (opened.checkpointer) opened.checkpointer->require_room();
 }
 
+void Live::begin_unseen(Context& context, Started& started, Opened& opened) {
+  context.enter(launch::Milestone::memory);
+  disk_rates = started.outlook.rates;
+  make_engine(context, started);
+  load_newest_whole(context, started, opened);
+  disk_rates = state::warm_up_disk(*engine, disk_rates);
+}
+
 /// Removes only the error of an earlier launch until a checkpoint verifies.
 void Live::begin_launch(Context& context, const Started& started, Opened& opened) {
   const std::unique_ptr<RunFolder>& folder = opened.folder;
@@ -211,7 +219,9 @@ void Live::make_engine(Context& context, const Started& started) {
                              .disk = started.disk,
                              .disk_rates = disk_rates,
                              .draws_weights = !started.start,
-                             .fast_attention = config.numerics.attention == AttentionOrder::fast});
+                             .fast_attention = config.numerics.attention == AttentionOrder::fast,
+                             .spikes = {.factor = config.numerics.spike_factor,
+                                        .most_in_row = config.numerics.max_bad_steps}});
 }
 
 /// Loads the weights that no checkpoint holds: all for a new run, borrowed ones for one that goes

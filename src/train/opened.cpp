@@ -40,4 +40,10 @@ Opened::Opened(Context& context, const Sized& sized, std::unique_ptr<RunFolder> 
   checkpointer.emplace(context.session, sized.config, sized.build().plan, facts_of(context, sized));
 }
 
+Opened::Opened(Context& context, const Sized& sized, save::Checkpointer::ReadsOnly reads) {
+  context.enter(launch::Milestone::folder);
+  checkpointer.emplace(context.session, sized.config, sized.build().plan, facts_of(context, sized),
+                       reads);
+}
+
 }  // namespace zero::train

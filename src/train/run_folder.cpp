@@ -22,9 +22,10 @@ namespace fs = std::filesystem;
 
 /// All that a run writes into its folder except the lock. Other files are never moved.
 constexpr const char* kOutputs[] = {
-    "metrics.jsonl", "summary.json", "launches.jsonl", "effective.toml", "trace.json",
-    "error.json",    "hangs",        "sample.txt",     "model",          "evaluations.jsonl",
-    "generated",     "tensorboard",  "csv_monitor",    "monitor",        "ranks.jsonl"};
+    "metrics.jsonl", "summary.json",      "launches.jsonl", "effective.toml",
+    "trace.json",    "error.json",        "hangs",          "sample.txt",
+    "model",         "evaluations.jsonl", "generated",      "tensorboard",
+    "csv_monitor",   "monitor",           "ranks.jsonl",    "digests.jsonl"};
 
 [[noreturn]] void refuse_path(const std::string& path, int reason) {
   refuse(Exit::kIo, "run.output: ", path, ": ", std::strerror(reason),

@@ -6,6 +6,7 @@
 #include "src/train/summary.hpp"
 #include "zero/advise/outlook.hpp"
 #include "zero/base/error.hpp"
+#include "zero/base/path.hpp"
 #include "zero/base/text.hpp"
 #include "zero/config/schedule.hpp"
 #include "zero/device/device.hpp"
@@ -150,6 +151,22 @@ class RunSaver final : public Saver {
   int64_t said_ = 0;  ///< last step reported as saved
 };
 
+/// Takes digests of the state and writes them on the first rank.
+class DigestTaker {
+ public:
+  explicit DigestTaker(const Made& run)
+      : run_(run), digests_(run.started.build().plan, run.context.session.threads()) {}
+
+  void take(int64_t step) {
+    state::take_digests(run_.context.session, *run_.live.engine, digests_);
+    if (run_.live.digests) run_.live.digests->add(step, run_.started.build().plan, digests_);
+  }
+
+ private:
+  Made run_;
+  state::UnitDigests digests_;
+};
+
 /// Answers the validation set after a step and adds the scores. Writes the texts to generated/ of
 /// the run's folder.
 void answer_texts(const Made& run, state::Evaluation& evaluation) {
@@ -217,6 +234,10 @@ void introduce(const Made& run) {
     const monitor::LogContext watched = log_context(started, peak);
     live.log.emplace(context.console, opened.folder->path(), watched, monitors_of(started, watched),
                      places);
+    // A file of an earlier launch loses the lines of steps that are run again.
+    const std::string& folder = opened.folder->path();
+    if (config.run.digest_interval > 0 || is_there(folder + "/" + monitor::kDigestsName))
+      live.digests.emplace(folder, started.done());
   });
 }
 
@@ -242,6 +263,11 @@ Outcome train_steps(const Made& run) {
     parts.answers = [&](state::Evaluation& evaluation) { answer_texts(run, evaluation); };
   } else if (config.evaluation.scores_texts()) {  // by models that answer no source
     parts.answers = [&](state::Evaluation& evaluation) { score_texts(run, evaluation); };
+  }
+  std::optional<DigestTaker> taker;
+  if (config.run.digest_interval > 0) {
+    taker.emplace(run);
+    parts.digests = [&](int64_t step) { taker->take(step); };
   }
   Outcome outcome = Trainer(std::move(parts)).run();
   live.peak_pss = std::max(live.peak_pss, proportional_set_bytes());

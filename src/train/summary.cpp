@@ -223,6 +223,7 @@ Json head_json(const SummaryParts& parts) {
           {"stopped", !parts.outcome.stopped_by.empty()},
           {"stopped_by", parts.outcome.stopped_by},
           {"updates", parts.engine.state().updates},
+          {"spikes", parts.engine.spikes().content().spikes},
           {"train_seconds", parts.earlier_seconds + parts.train_seconds},
           {"launch",
            {{"first_step", parts.done + 1},

@@ -198,6 +198,7 @@ int32_t Trainer::vote() {
 /// Does what is due between this step and the next.
 void Trainer::leave_step(int64_t step, int32_t votes) {
   hear_of_saves(false);
+  take_digests(step);
   const bool evaluates = votes <= kSaves && is_evaluation_due(step);
   // Evaluate first only if the result chooses the best checkpoint. Otherwise save first, to lose
   // less in a crash.
@@ -265,6 +266,13 @@ void Trainer::complete_weights(int64_t step) {
   parts_.engine.run(plan::kFinish, loader_.inputs(step));
 }
 
+/// Takes the digests if they are due. Applies the pending update sooner, with the same bits.
+void Trainer::take_digests(int64_t step) {
+  if (!parts_.digests || step % parts_.config.run.digest_interval != 0) return;
+  finish();
+  parts_.digests(step);
+}
+
 /// Saves the state. Applies the pending update sooner than the next step would, with the same bits.
 void Trainer::save(int64_t step) {
   if (!parts_.saver || saved_ == step) return;
@@ -303,6 +311,7 @@ void Trainer::settle(int64_t gradients_step) {
   settled.report = parts_.engine.state().report;
   ZERO_REQUIRE(settled.report.step == pending_->report.step, "the report is of step ",
                settled.report.step, ", not ", pending_->report.step);
+  parts_.engine.spikes().hear(settled.report);
   parts_.observer.on_step(settled);
   check_health(parts_.session, parts_.engine, parts_.config,
                {.report = settled.report, .gradients_step = gradients_step});
@@ -323,6 +332,7 @@ kernels::StepInputs Trainer::with_pending(kernels::StepInputs inputs) const {
   inputs.pending = 1;
   inputs.pending_step = pending_->report.step;
   inputs.pending_tokens = pending_->counted;
+  inputs.limits = parts_.engine.spikes().limits();
   return inputs;
 }
 

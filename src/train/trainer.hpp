@@ -71,6 +71,8 @@ class Trainer {
     /// Answers the validation set, or scores texts, and adds the metrics to an evaluation; empty if
     /// not asked for. Collective.
     std::function<void(state::Evaluation&)> answers = {};
+    /// Takes the digests of the state after a step; empty if not asked for. Collective.
+    std::function<void(int64_t step)> digests = {};
   };
   /// Takes the memory of evaluations. Throws as Evaluator. Collective.
   explicit Trainer(Parts parts);
@@ -95,6 +97,7 @@ class Trainer {
   void evaluate_weights(int64_t step);
   bool is_out_of_patience() const;
   void complete_weights(int64_t step);
+  void take_digests(int64_t step);
   void save(int64_t step);
   void hear_of_saves(bool waits);
   void load_best(int64_t step);

@@ -254,7 +254,8 @@ std::span<const Syntax> commands() {
     for (const std::vector<Syntax>& more :
          {model_commands(),
           run_commands(),
-          {inputs_syntax(), import_deepspeed_syntax(), help_syntax(), manual_syntax()}}) {
+          {replay_syntax(), inputs_syntax(), import_deepspeed_syntax(), help_syntax(),
+           manual_syntax()}}) {
       rows.insert(rows.end(), more.begin(), more.end());
     }
     return rows;

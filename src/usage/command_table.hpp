@@ -81,6 +81,9 @@ std::vector<Syntax> run_commands();
 /// Returns the options of generate.
 std::vector<Option> generate_options();
 
+/// Returns the command replay.
+Syntax replay_syntax();
+
 /// Returns "zeroapp plan", and "zeroapp" for train.
 std::string called(const Syntax& command);
 

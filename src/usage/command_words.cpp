@@ -47,7 +47,7 @@ std::span<const Ending> endings() {
       {Exit::kInUse, "in use"},
       {Exit::kHang, "hang"},
       {Exit::kInternal, "internal"},
-      {Exit::kDevice, "a broken card or driver"},
+      {Exit::kDevice, "a broken card or driver, or a replay with other bits"},
       {Exit::kRequeue, "stopped early, saved: start again"},
   };
   return kEndings;

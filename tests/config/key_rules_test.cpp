@@ -45,6 +45,14 @@ TEST(Contradictions, EveryRowIsRefusedAtTheLastLineOfItsExample) {
   }
 }
 
+TEST(Conditions, SpikesLetADynamicLossScaleCountSkippedSteps) {
+  const Lines counted = {"numerics.max_bad_steps = 3", "fp16.enabled = true"};
+  EXPECT_THAT(error_of(complete(counted)), HasSubstr("numerics.max_bad_steps: 3 has no effect"));
+  Lines lifted = counted;
+  lifted.push_back("numerics.spike_factor = 6.0");
+  EXPECT_EQ(error_of(complete(lifted)), "");
+}
+
 TEST(Contradictions, EveryRowIsRefusedOnTheCommandLine) {
   for (const Rule& rule : rules_for(testing_support::unset_config().model)) {
     const std::string error = error_of(complete({}), as_overrides(rule.example));

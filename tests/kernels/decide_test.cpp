@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -145,6 +146,29 @@ TEST(Decide, ClipsOnlyWhatIsTooLarge) {
   TinyRun run(rule);
   EXPECT_EQ(run.attempt(1.0).grad_multiplier, 1.0f);
   EXPECT_FLOAT_EQ(run.attempt(64.0).grad_multiplier, float(2.0 / (8.0 + 1e-6)));
+}
+
+TEST(Decide, SkipsWhatIsAboveALimitAndLeavesTheLossScale) {
+  TinyRun run({.scaling = {.enabled = true, .initial_scale = 4.0f, .window = 1}});
+  run.inputs.limits = {.loss = 2.0, .grad_norm = 3.0};
+  EXPECT_EQ(run.attempt(144.0).report.skipped, 0) << "both are at their limits";
+  const StepState before = run.state;
+  EXPECT_EQ(before.loss_scale, 4.0f);
+  for (const auto& [squares, loss] : {std::pair{145.0, 8.0}, std::pair{144.0, 8.5}}) {
+    const StepState& state = run.attempt(squares, loss);
+    EXPECT_EQ(state.report.skipped, 1);
+    EXPECT_EQ(state.report.spike, 1);
+    EXPECT_EQ(state.report.skipped_in_row, 0) << "it is finite";
+    EXPECT_EQ(state.apply, 0);
+    EXPECT_EQ(state.updates, before.updates);
+    EXPECT_EQ(state.beta1_power, before.beta1_power);
+    EXPECT_EQ(state.loss_scale, before.loss_scale);
+    EXPECT_EQ(state.scaler_iteration, before.scaler_iteration);
+  }
+  EXPECT_EQ(run.attempt(std::numeric_limits<double>::max()).report.spike, 1);
+  run.sums.nonfinite = 1;
+  EXPECT_EQ(run.attempt(144.0).report.spike, 0) << "an overflow is none";
+  EXPECT_EQ(run.state.report.skipped, 1);
 }
 
 TEST(Decide, CorrectsTheBiasOfAppliedUpdates) {

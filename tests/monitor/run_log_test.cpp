@@ -68,6 +68,17 @@ TEST(MetricsLine, KeepsTheBitsOfTheLoss) {
             "\"optimizer_ms\": 62.500, \"gather_ms\": 15.625}\n");
 }
 
+TEST(MetricsLine, TellsASpikeFromAnOverflow) {
+  StepRecord record = quarter();
+  record.report.skipped = 1;
+  EXPECT_NE(metrics_line(record).find("\"skipped\": true, \"tokens\""), std::string::npos);
+  record.report.spike = 1;
+  EXPECT_NE(metrics_line(record).find("\"skipped\": true, \"spike\": true, \"tokens\""),
+            std::string::npos);
+  EXPECT_NE(step_line(record, {.steps = 100}, 1.0).find("  skipped as a spike  ETA"),
+            std::string::npos);
+}
+
 TEST(MetricsLine, TellsTheBytesOfADevice) {
   StepRecord record = quarter();
   record.device_bytes_peak = 123456;

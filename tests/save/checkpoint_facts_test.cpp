@@ -234,6 +234,39 @@ TEST(CheckpointFacts, AStateThatNoTrainingLeavesIsRefused) {
   }
 }
 
+TEST(CheckpointFacts, TheWindowOfSpikesComesBackBitForBit) {
+  EXPECT_TRUE(spikes_in({}).steps.empty());
+  Facts facts;
+  add_spikes({.steps = {{1.0 / 3, 0.1}, {2.5, 1e300}}, .skipped_in_row = 2, .spikes = 7}, facts);
+  const state::SpikeWindow::Content read = spikes_in(facts);
+  ASSERT_EQ(read.steps.size(), 2u);
+  EXPECT_EQ(read.steps[0].loss, 1.0 / 3);
+  EXPECT_EQ(read.steps[0].grad_norm, 0.1);
+  EXPECT_EQ(read.steps[1].grad_norm, 1e300);
+  EXPECT_EQ(read.skipped_in_row, 2);
+  EXPECT_EQ(read.spikes, 7);
+}
+
+TEST(CheckpointFacts, AWindowOfSpikesThatNoTrainingLeavesIsRefused) {
+  std::string many;
+  for (int i = 0; i <= state::SpikeWindow::kSteps; ++i) many += "0x1p+0 ";
+  const std::tuple<const char*, std::string, const char*> forged[] = {
+      {"losses", many, "201 numbers, at most 200"},
+      {"losses", "0x1p+0 inf", "\"inf\" is no finite number"},
+      {"grad_norms", "1 2x", "\"2x\" is no finite number"},
+      {"grad_norms", "1 2 3 4", "4 numbers beside 2 losses"},
+      {"skipped_in_row", "-1", "\"-1\" is no number of steps"},
+      {"skipped", "many", "\"many\" is no number of steps"}};
+  for (const auto& [name, value, fault] : forged) {
+    Facts facts;
+    add_spikes({.steps = {{1, 2}, {3, 4}}}, facts);
+    facts[text("spikes.", name)] = value;
+    const std::string words = testing_support::refusal_of(Exit::kInput, [&] { spikes_in(facts); });
+    EXPECT_THAT(words, HasSubstr(text("fact \"spikes.", name, "\": ")));
+    EXPECT_THAT(words, HasSubstr(fault));
+  }
+}
+
 checkpoint::Manifest after_step(int64_t step, const Facts& facts) {
   checkpoint::Manifest manifest;
   manifest.step = step;

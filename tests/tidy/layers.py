@@ -6,8 +6,8 @@ from source import PRODUCT, room_of
 # From the bottom of the house up; rooms of one group are neighbours and do not know each other.
 GROUPS = (("base",), ("device", "config"), ("kernels",), ("io", "comm"), ("graph",), ("model",),
           ("plan",), ("compile",), ("run",), ("launch",), ("setup",), ("state",),
-          ("advise", "save"), ("stored", "text", "monitor"), ("train",), ("machine", "report"),
-          ("usage",), ("commands",), ("main",))
+          ("advise", "save"), ("stored", "text", "monitor"), ("train",), ("replay",),
+          ("machine", "report"), ("usage",), ("commands",), ("main",))
 # The two headers that are the wrapping: what a stream is to Kokkos and to a GPU's runtime.
 WRAPPERS = ("include/zero/device/space.hpp", "include/zero/device/gpu_runtime.hpp")
 BASE_ONLY = ("config",)

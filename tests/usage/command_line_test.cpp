@@ -196,6 +196,19 @@ TEST(CommandLine, MeasuresAMachineAndItsDisks) {
   EXPECT_NE(refusal({"calibrate", "run.steps=3"}).find("takes no input"), std::string::npos);
 }
 
+TEST(CommandLine, ReplaysStepsOfARun) {
+  const CommandLine line =
+      read({"replay", "runs/x", "--from", "4", "--to", "9", "--bisect", "zero.stage=3"});
+  EXPECT_EQ(line.command, Command::replay);
+  EXPECT_EQ(line.from_step, 4);
+  EXPECT_EQ(line.to_step, 9);
+  EXPECT_TRUE(line.bisect);
+  EXPECT_EQ(line.overrides, std::vector<std::string>{"zero.stage=3"});
+  EXPECT_EQ(read({"replay", "runs/x"}).from_step, -1);
+  EXPECT_NE(refusal({"replay", "runs/x", "--from", "-1"}).find("--from"), std::string::npos);
+  EXPECT_NE(refusal({"replay"}).find("no RUN"), std::string::npos);
+}
+
 TEST(CommandLine, RefusesWhatItDoesNotKnow) {
   EXPECT_NE(refusal({}).find("no INPUT.toml"), std::string::npos);
   EXPECT_NE(refusal({"plan"}).find("zeroapp plan INPUT.toml"), std::string::npos);

@@ -88,6 +88,7 @@ struct SessionConfig {
   bool record = true;
   /// True: summary.json has hashes of the final state. False: it has null.
   bool state_hash = true;
+  int64_t digest_interval = 0;  ///< steps between two lines of digests.jsonl; 0 = none
   /// Machine whose rates choose buffers and update sites: a file of `zeroapp calibrate` or a
   /// built-in profile. "" = the profile of the device.
   std::string machine;
@@ -242,9 +243,12 @@ struct NumericsConfig {
   /// True: equal bytes at every rank count and stage, for a fixed micro-batch size. Slower.
   bool reproducible = false;
   GradientDtype gradient_dtype = GradientDtype::compute;  ///< dtype of a step's final sum
-  /// Most steps in a row with NaN or Inf; one more ends the run. No effect under a dynamic loss
-  /// scale, which ends at fp16.min_loss_scale.
+  /// Most steps in a row with NaN or Inf; one more ends the run, except under a dynamic loss scale,
+  /// which ends at fp16.min_loss_scale. Also the most steps in a row that spike_factor skips.
   int64_t max_bad_steps = 20;
+  /// A finite step is skipped if its loss or gradient norm is this many standard deviations above
+  /// the mean of the last 200 applied steps, at most max_bad_steps in a row; 0 = none is.
+  double spike_factor = 0;
   /// GPUs only. fast: results differ between runs, and no promise of equal bytes holds.
   AttentionOrder attention = AttentionOrder::deterministic;
 

@@ -3,11 +3,18 @@
 /// replayed, so kernels read these structs instead of arguments.
 
 #include <cstdint>
+#include <limits>
 
 #include "zero/base/exact_sum.hpp"
 #include "zero/device/stream.hpp"
 
 namespace zero::kernels {
+
+/// The largest loss and gradient norm of an attempt that is applied. Infinity: any finite one is.
+struct SpikeLimits {
+  double loss = std::numeric_limits<double>::infinity();
+  double grad_norm = std::numeric_limits<double>::infinity();
+};
 
 /// The inputs of a step: the host writes them before each body, kernels read them.
 struct StepInputs {
@@ -18,7 +25,8 @@ struct StepInputs {
   int32_t pending;         ///< 1: the gradients of `pending_step` wait for decide()
   int32_t reserved;
   int64_t pending_step;
-  int64_t pending_tokens;  ///< counted_tokens of `pending_step`
+  int64_t pending_tokens;   ///< counted_tokens of `pending_step`
+  SpikeLimits limits = {};  ///< limits of `pending_step`
 };
 
 /// The inputs of a plan that continues texts: the host writes them before each body, kernels read
@@ -63,9 +71,9 @@ struct StepReport {
   float learning_rate;
   float loss_scale;  ///< loss scale of this attempt
   int32_t skipped;
-  int32_t skipped_in_row;
+  int32_t skipped_in_row;   ///< attempts in a row that were not finite
   int32_t scale_exhausted;  ///< 1: fp16 overflow with the scale at its minimum
-  int32_t reserved;
+  int32_t spike;            ///< 1: skipped because loss or norm are above their limits
 };
 
 /// The decisions that stay on the device. Checkpoints store them as they are.
@@ -140,7 +148,8 @@ bool is_same_update(const StepState& guess, const StepState& decided);
 ///
 /// The clip factor is c = (norm + 1e-6) / clip. Gradients are divided by c where c > 1 (DeepSpeed,
 /// unscale_and_clip_grads). In every precision, an attempt with a non-finite gradient or loss is
-/// skipped. Learning rate, beta powers and `updates` then stand still. Asynchronous on `stream`.
+/// skipped. Learning rate, beta powers and `updates` then stand still. So is a finite attempt above
+/// inputs->limits, but the loss scale takes no notice of it. Asynchronous on `stream`.
 void decide(Stream& stream, const DecideRule& rule, const StepInputs* inputs, StepSums* sums,
             StepState* state);
 

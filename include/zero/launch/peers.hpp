@@ -55,6 +55,8 @@ class Peers {
   /// Writes the smallest of each value over ranks, in place. REQUIRES: all ranks have equally many
   /// values, at most 2^31 - 1.
   void smallest(std::span<int32_t> values) const;
+  /// Writes the sum of each value over ranks, modulo 2^64, in place. REQUIRES: as smallest().
+  void add_up(std::span<uint64_t> values) const;
 
   /// Returns the text of every rank, by rank, on rank 0. Empty elsewhere.
   std::vector<std::string> gather(const std::string& text) const;

@@ -8,6 +8,7 @@
 #include "zero/kernels/step_state.hpp"
 #include "zero/model/objective.hpp"
 #include "zero/save/checkpointer.hpp"
+#include "zero/state/spike_window.hpp"
 
 namespace zero::save {
 
@@ -39,12 +40,19 @@ std::string order_text(int order_of_sums);
 /// of a checkpoint whose norms are of parameters.
 bool has_stored_norms(const plan::Plan& plan);
 
-/// Adds every member of the state as "state.loss_scale" and so on, floats in hexadecimal.
+/// Adds every member of the state that a later attempt reads, as "state.loss_scale" and so on,
+/// floats in hexadecimal.
 void add_state(const kernels::StepState& state, Facts& facts);
 
 /// Returns the state of add_state(). Throws Error(kInput) with the fact that is missing or not a
 /// number.
 kernels::StepState state_in(const Facts& facts);
+
+/// Adds the window by which steps are told from spikes.
+void add_spikes(const state::SpikeWindow::Content& content, Facts& facts);
+/// Returns the window of add_spikes(), an empty one if there is none. Throws Error(kInput) with the
+/// fact that no run writes.
+state::SpikeWindow::Content spikes_in(const Facts& facts);
 
 /// True if all skipped attempts count towards numerics.max_bad_steps. A dynamic loss scale skips
 /// some by design; it counts only at its minimum.

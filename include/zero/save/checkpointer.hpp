@@ -94,6 +94,12 @@ class Checkpointer {
   /// be too long to read. REQUIRES: `session` and `plan` outlive it.
   Checkpointer(launch::Session& session, const RunConfig& config, const plan::Plan& plan,
                Facts facts);
+  /// A reader alone, which makes no folder and no lock. REQUIRES: checkpoint.resume_from names a
+  /// checkpoint, checkpoint.resume is "require", and find_start(), load() and the notes of a start
+  /// are all that is called.
+  struct ReadsOnly {};
+  Checkpointer(launch::Session& session, const RunConfig& config, const plan::Plan& plan,
+               Facts facts, ReadsOnly);
   /// Waits for a save that is under way.
   ~Checkpointer();
 

@@ -19,6 +19,7 @@
 #include "zero/setup/build.hpp"
 #include "zero/state/communicators.hpp"
 #include "zero/state/disk.hpp"
+#include "zero/state/spike_window.hpp"
 #include "zero/state/state_view.hpp"
 
 namespace zero::state {
@@ -69,6 +70,7 @@ class Engine {
     DiskRates disk_rates = {};     ///< expected of that disk; a slower one causes a warning
     bool draws_weights = true;     ///< false if a checkpoint is loaded next
     bool fast_attention = false;   ///< numerics.attention of this process
+    SpikeRule spikes = {};         ///< rule of numerics.spike_factor
   };
   /// Takes the memory and the disk, and fills the step state and the initial weights, or zeros if
   /// these are not drawn. Throws Ended if a rank lacks the memory. Collective. REQUIRES: `session`,
@@ -89,6 +91,8 @@ class Engine {
   /// Returns the step state. REQUIRES: no body runs.
   kernels::StepState state() const;
   void set_state(const kernels::StepState& state);
+  /// Returns the memory by which steps are told from spikes.
+  SpikeWindow& spikes() { return spikes_; }
   StateView view();
   /// Returns the disk, which may outlive the engine; null if the plan keeps nothing there.
   const std::shared_ptr<Disk>& disk() const { return disk_; }
@@ -153,6 +157,7 @@ class Engine {
   const run::LaneComms lane_comms_;
   std::vector<comm::TrafficTable> sent_before_ = {};  ///< [communicators] before this engine
   const setup::Build& build_;
+  SpikeWindow spikes_;
   std::shared_ptr<Disk> disk_;
   std::optional<DiskPace> pace_;
   DiskBytes disk_of_bodies_, kernel_before_;

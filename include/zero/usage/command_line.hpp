@@ -31,6 +31,7 @@ enum class Command {
   import_weights,
   import_deepspeed,
   score,
+  replay,
   inputs,
   help,
   manual,
@@ -86,6 +87,8 @@ struct CommandLine {
   bool leave_out_unsupported = false;  ///< import-deepspeed, like the members below
   bool hf_defaults = false;
   std::vector<std::string> launch_line;  ///< words after "--"
+  int64_t from_step = -1, to_step = 0;   ///< replay; -1: not typed, 0: the last one
+  bool bisect = false;                   ///< replay
   int64_t nodes = 0;                     ///< doctor --slurm, whose file is `input`; 0: none
   int64_t gpus = 0;                      ///< likewise; of a node
 };

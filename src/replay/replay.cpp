@@ -1,0 +1,260 @@
+#include "zero/replay/replay.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <utility>
+
+#include "src/replay/comparison.hpp"
+#include "src/replay/target.hpp"
+#include "zero/base/error.hpp"
+#include "zero/base/text.hpp"
+#include "zero/launch/console.hpp"
+#include "zero/train/rerun.hpp"
+
+namespace zero::replay {
+namespace {
+
+/// A step that differs, the same on every rank except `words`, which only the first rank has.
+struct Finding {
+  int64_t step = 0;
+  int64_t row = -1;  ///< first digest that differs; -1: none is known to
+  std::string words = {};
+};
+
+/// The parts of the run whose bits depend on the launch, unless it is reproducible.
+std::string other_launch(const Target& target, const train::Rerun& rerun, int ranks) {
+  std::string words;
+  const auto add = [&](const std::string& part) { words += (words.empty() ? "" : "; ") + part; };
+  if (ranks != target.ranks)
+    add(text("its launch had ", counted(target.ranks, "rank"), ", this one ", ranks));
+  const int64_t stage =
+      target.stage >= 0 ? target.stage : std::stoll("0" + rerun.saved_facts().at("stage"));
+  const int64_t now = rerun.config().zero.stage;
+  // Stages 0 and 1 have the same bits, and so have 2 and 3.
+  if (stage / 2 != now / 2) add(text("its zero.stage was ", stage, ", this one is ", now));
+  return words;
+}
+
+/// A replay of one run on this rank.
+class Replay {
+ public:
+  Replay(launch::Session& session, const train::Order& order, Target target)
+      : session_(session),
+        target_(std::move(target)),
+        console_(session.is_first()),
+        rerun_(session, order,
+               {.folder = target_.folder,
+                .checkpoint = target_.checkpoint(target_.from),
+                .ranks = target_.ranks}),
+        digests_(rerun_.engine().plan(), session.threads()) {
+    require_same_bits();
+    session_.on_every_rank([&] {
+      if (session_.is_first()) there_ = read_recorded(target_.folder, target_.from, target_.to);
+    });
+    learn_last();
+  }
+
+  /// Takes each step once. Returns the first one that differs.
+  std::optional<Finding> find_in_order() { return find_up_to(target_.to); }
+
+  /// Halves the digests of the run until the first wrong one is left, then takes the steps before
+  /// it one by one.
+  std::optional<Finding> find_by_halves();
+
+  /// Ends all ranks with what differs, or prints that nothing does.
+  void conclude(std::optional<Finding> found);
+
+ private:
+  void require_same_bits();
+  void learn_last();
+  std::vector<int64_t> digested_steps() const;
+  std::optional<Finding> find_up_to(int64_t end);
+  std::optional<Finding> compare_step(const kernels::StepReport& report);
+  int64_t compare_state(int64_t step);
+  std::string units_of(int64_t step, int64_t row);
+  void go_to(int64_t good, int64_t step);
+  void tell_progress();
+
+  launch::Session& session_;
+  Target target_;
+  launch::Console console_;
+  train::Rerun rerun_;
+  state::UnitDigests digests_;
+  Recorded there_;  ///< on the first rank
+  int64_t steps_ = 0, states_ = 0, replays_ = 1;
+  std::chrono::steady_clock::time_point told_ = std::chrono::steady_clock::now();
+};
+
+/// Refuses a replay that cannot have the bits of the run.
+void Replay::require_same_bits() {
+  const bool reproducible = rerun_.config().numerics.reproducible;
+  std::vector<std::string> changes = rerun_.changes();
+  // A batch that is left open has a number here.
+  std::erase_if(changes, [](const std::string& change) {
+    return change.starts_with("train_batch_size") ||
+           change.starts_with("train_micro_batch_size_per_gpu") ||
+           change.starts_with("gradient_accumulation_steps");
+  });
+  session_.on_every_rank([&] {
+    const std::string note = rerun_.bytes_note();
+    if (!note.empty()) refuse(Exit::kUsage, target_.folder, ": cannot be replayed: ", note);
+    if (reproducible) return;
+    std::string other = other_launch(target_, rerun_, session_.ranks());
+    for (const std::string& change : changes)
+      if (change.starts_with("arithmetic: ")) other += (other.empty() ? "" : "; ") + change;
+    if (other.empty()) return;
+    refuse(Exit::kUsage, target_.folder, ": was not trained with numerics.reproducible, so its ",
+           "bits are of its own launch: ", other, " - replay it as it was launched");
+  });
+  if (!session_.is_first()) return;
+  for (const std::string& change : changes) warn("changed since step ", target_.from, ": ", change);
+}
+
+/// Takes the digests of the last step from its checkpoint if the run has none.
+void Replay::learn_last() {
+  const int64_t last = target_.to;
+  if (!target_.has_checkpoint(last)) return;
+  if (session_.peers().largest(there_.digests.contains(last)) > 0) return;
+  rerun_.load(target_.checkpoint(last));
+  state::take_digests(session_, rerun_.engine(), digests_);
+  if (session_.is_first()) there_.digests[last] = recorded(rerun_.engine().plan(), digests_);
+  rerun_.load(target_.checkpoint(target_.from));
+}
+
+/// Returns the steps whose states can be compared, the same on every rank.
+std::vector<int64_t> Replay::digested_steps() const {
+  std::string words;
+  for (const auto& [step, digests] : there_.digests) words += text(step, " ");
+  words = session_.peers().share(words)[0];
+  std::vector<int64_t> steps;
+  for (size_t i = 0, length = 0; i < words.size(); i += length + 1) {
+    steps.push_back(std::stoll(words.substr(i), &length));
+  }
+  return steps;
+}
+
+std::optional<Finding> Replay::find_up_to(int64_t end) {
+  while (rerun_.done() < end) {
+    std::optional<Finding> found = compare_step(rerun_.step());
+    if (found) return found;
+    tell_progress();
+  }
+  return {};
+}
+
+/// Compares a step, and the states after it where the run has digests.
+std::optional<Finding> Replay::compare_step(const kernels::StepReport& report) {
+  Finding found{.step = report.step};
+  const auto there = there_.steps.find(report.step);
+  if (there != there_.steps.end()) found.words = difference_of(there->second, report);
+  steps_ += there != there_.steps.end();
+  const bool differs = session_.peers().largest(!found.words.empty()) > 0;
+  if (session_.peers().largest(there_.digests.contains(report.step)) > 0)
+    found.row = compare_state(report.step);
+  if (!differs && found.row < 0) return {};
+  return found;
+}
+
+/// Returns the first digest that differs, the same on every rank; -1 if none does.
+int64_t Replay::compare_state(int64_t step) {
+  state::take_digests(session_, rerun_.engine(), digests_);
+  int64_t row = -1;
+  session_.on_every_rank([&] {
+    if (session_.is_first())
+      row = first_difference(there_.digests.at(step), recorded(rerun_.engine().plan(), digests_));
+  });
+  ++states_;
+  return session_.peers().largest(row);
+}
+
+std::string Replay::units_of(int64_t step, int64_t row) {
+  if (!session_.is_first()) return "";
+  return units_text(there_.digests.at(step), recorded(rerun_.engine().plan(), digests_), row);
+}
+
+/// Goes to a step by the shortest way: on from here, or from the newest checkpoint up to `good`, a
+/// step before which the run was right.
+void Replay::go_to(int64_t good, int64_t step) {
+  const int64_t begin = target_.newest_checkpoint(good);
+  if (rerun_.done() > step || rerun_.done() < begin) rerun_.load(target_.checkpoint(begin));
+  while (rerun_.done() < step) rerun_.step();
+  ++replays_;
+}
+
+std::optional<Finding> Replay::find_by_halves() {
+  const std::vector<int64_t> steps = digested_steps();
+  session_.on_every_rank([&] {
+    if (!steps.empty()) return;
+    refuse(Exit::kUsage, target_.folder, ": has no digests of steps ", target_.from + 1, " to ",
+           target_.to, " to go by - replay without --bisect, which compares losses; ",
+           "run.digest_interval keeps digests");
+  });
+  replays_ = 0;
+  int64_t good = target_.from;
+  size_t begin = 0, end = steps.size();  // the first wrong one is among them, or none is
+  std::optional<Finding> found;
+  while (begin < end) {
+    const size_t middle = begin + (end - begin) / 2;
+    go_to(good, steps[middle]);
+    const int64_t row = compare_state(steps[middle]);
+    tell_progress();
+    if (row < 0) {
+      good = steps[middle], begin = middle + 1;
+      continue;
+    }
+    found = Finding{.step = steps[middle], .row = row, .words = units_of(steps[middle], row)};
+    end = middle;
+  }
+  if (!found) return {};
+  go_to(good, good);
+  const std::optional<Finding> first = find_up_to(found->step);
+  return first ? first : found;
+}
+
+void Replay::tell_progress() {
+  const auto now = std::chrono::steady_clock::now();
+  if (now - told_ < std::chrono::seconds(5)) return;
+  told_ = now;
+  console_.say(text("step ", rerun_.done(), " of ", target_.to, "\n"));
+}
+
+void Replay::conclude(std::optional<Finding> found) {
+  const std::string taken =
+      replays_ > 1 ? text(", found by ", counted(replays_, "replay")) : std::string();
+  if (!found) {
+    const bool has_last = there_.digests.contains(target_.to);
+    console_.say(
+        text("the same: steps ", target_.from + 1, " to ", target_.to, " of ", target_.folder, ", ",
+             steps_, steps_ == 1 ? " loss and norm" : " losses and norms", ", states after ",
+             counted(states_, "step"),
+             has_last ? "" : "; nothing says what the state was after the last step", "\n"));
+    return;
+  }
+  std::string units, values;
+  if (found->row >= 0) {
+    units = units_of(found->step, found->row);
+    if (target_.has_checkpoint(found->step)) {
+      const state::UnitDigests::Row row = digests_.rows()[size_t(found->row)];
+      values = values_text(session_, rerun_, row, target_.checkpoint(found->step));
+    }
+  }
+  session_.on_every_rank([&] {
+    if (!session_.is_first()) return;
+    std::string words = found->words;
+    for (const std::string& part : {units, values})
+      if (!part.empty() && words != part) words += (words.empty() ? "" : "; ") + part;
+    refuse(Exit::kDevice, target_.folder, ": step ", found->step, " differs from its replay", taken,
+           ": ", words, " - replay it on another node, which tells which of both was wrong");
+  });
+}
+
+}  // namespace
+
+void replay(launch::Session& session, const train::Order& order, const Request& request) {
+  session.on_every_rank([&] { require_free_keys(order.overrides); });
+  Replay again(session, order, find_target(session, request));
+  again.conclude(request.bisects ? again.find_by_halves() : again.find_in_order());
+}
+
+}  // namespace zero::replay
