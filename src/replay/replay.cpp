@@ -73,6 +73,7 @@ class Replay {
   std::optional<Finding> compare_step(const kernels::StepReport& report);
   int64_t compare_state(int64_t step);
   std::string units_of(int64_t step, int64_t row);
+  void load_newest(int64_t good);
   void go_to(int64_t good, int64_t step);
   void tell_progress();
 
@@ -173,11 +174,21 @@ std::string Replay::units_of(int64_t step, int64_t row) {
   return units_text(there_.digests.at(step), recorded(rerun_.engine().plan(), digests_), row);
 }
 
-/// Goes to a step by the shortest way: on from here, or from the newest checkpoint up to `good`, a
-/// step before which the run was right.
+/// Loads the newest checkpoint up to `good`, a step before which the run was right. Passes over
+/// checkpoints that hold another state than the run had, by its digests.
+void Replay::load_newest(int64_t good) {
+  while (true) {
+    const int64_t begin = target_.newest_checkpoint(good);
+    rerun_.load(target_.checkpoint(begin));
+    const bool is_known = session_.peers().largest(there_.digests.contains(begin)) > 0;
+    if (!is_known || compare_state(begin) < 0) return;
+    std::erase(target_.checkpoints, begin);
+  }
+}
+
+/// Goes to a step by the shortest way: on from here, or from a checkpoint up to `good`.
 void Replay::go_to(int64_t good, int64_t step) {
-  const int64_t begin = target_.newest_checkpoint(good);
-  if (rerun_.done() > step || rerun_.done() < begin) rerun_.load(target_.checkpoint(begin));
+  if (rerun_.done() > step || rerun_.done() < target_.newest_checkpoint(good)) load_newest(good);
   while (rerun_.done() < step) rerun_.step();
   ++replays_;
 }
