@@ -36,7 +36,7 @@ class Zeroapp(CMakePackage, CudaPackage):
     depends_on("googletest+gmock", type="build", when="+tests")
     depends_on("nccl", when="+cuda")
     depends_on("cudnn", when="+cuda")
-    for arch in ("70", "75", "80", "86", "90", "100"):
+    for arch in CudaPackage.cuda_arch_values:
         depends_on(f"kokkos+cuda cuda_arch={arch}", when=f"+cuda cuda_arch={arch}")
 
     conflicts("cuda_arch=none", when="+cuda", msg="name the GPU's architecture: cuda_arch=90")
