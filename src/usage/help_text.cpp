@@ -20,14 +20,6 @@ std::string joined(const std::vector<std::string>& words, std::string_view other
   return out.empty() ? std::string(otherwise) : out;
 }
 
-std::string all_statuses() {
-  std::string out;
-  for (const Ending& ending : endings()) {
-    out += text(out.empty() ? "" : ", ", int(ending.exit), kJoint, ending.text);
-  }
-  return out;
-}
-
 std::string upper_first(std::string_view words) {
   std::string out(words);
   if (!out.empty() && out[0] >= 'a' && out[0] <= 'z') out[0] = char(out[0] - 'a' + 'A');
@@ -84,20 +76,18 @@ std::string sentences_about(const Syntax& command) {
 }
 
 std::string program_help(const model::Catalogue& catalogue) {
-  std::string out = wrapped(text("zeroapp trains a ", catalogue.titles(),
-                                 " on MPI ranks with ZeRO stages 0 to 3: a compiled, verified "
-                                 "plan."),
-                            0, 0);
-  out += "\n";
+  constexpr size_t kMostTitles = 40;  // letters that fit the first line
+  const std::string titles = catalogue.titles();
+  std::string out = text("zeroapp trains a ", titles.size() > kMostTitles ? "transformer" : titles,
+                         " on MPI ranks with ZeRO stages 0 to 3.\n\n");
   Rows rows;
   for (const Syntax& command : commands()) rows.emplace_back(command.word, command.title);
   out += two_columns(rows);
   const std::string example = shared_file(catalogue.models.front().example_input);
-  out += text("\n  mpirun --mca odls_base_sigkill_timeout 2 -n 2 zeroapp ", example,
-              "\n  zeroapp plan ", example, " --ranks 8\n\n",
-              "The first is a run of three minutes. Of zeroapp more is told by: COMMAND --help,\n"
-              "help KEY, help --search WORDS, --version, man zeroapp.\n");
-  return out + wrapped(text("Exit status: ", all_statuses(), "."), 0, 0);
+  return out + text("\n  mpirun --mca odls_base_sigkill_timeout 2 -n 2 zeroapp ", example,
+                    "\n  zeroapp plan ", example, " --ranks 8\n\n",
+                    "The first is a run of three minutes. Of zeroapp more is told by: COMMAND ",
+                    "--help,\nhelp KEY, help --search WORDS, --version, man zeroapp.\n");
 }
 
 std::string command_help(const Syntax& command) {

@@ -126,7 +126,7 @@ TEST(CommandHelp, FitsAScreenAndNamesTheStatuses) {
 
 TEST(ProgramHelp, HasALineForEachCommandOnAScreen) {
   const std::string help = program_help(model::catalogue());
-  EXPECT_LE(lines_of(help).size(), 36u) << help;
+  EXPECT_LE(lines_of(help).size(), 30u) << help;
   for (const std::string& line : lines_of(help)) EXPECT_LE(line.size(), 100u) << line;
   for (const Syntax& command : commands()) {
     EXPECT_THAT(help, HasSubstr(text("\n  ", command.word, " "))) << command.word;
