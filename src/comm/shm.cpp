@@ -200,7 +200,7 @@ std::unique_ptr<Communicator> make_shm(const ShmOptions& options) {
   world.require_same(options.staging_bytes, "the staging in bytes");
   if (!world.shares_a_node()) {
     refuse(Exit::kUsage, "shared memory between ", world.ranks(),
-           " ranks that are not all on one node - take comm's mpi back end instead of shm");
+           " ranks that are not all on one node - set ZERO_COMM=mpi");
   }
   const SlotLayout layout = layout_of(options.staging_bytes, world.ranks());
   return std::make_unique<ShmCommunicator>(world, options, layout, map_segments(world, layout));

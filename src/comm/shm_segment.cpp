@@ -256,8 +256,8 @@ PeerFiles files_of_peers(const World& world, const File& mine) {
   if (complete(world, files)) return files;
   refuse(Exit::kUsage, "shared memory between the ranks of this node: rank ", world.rank(), " of ",
          world.ranks(),
-         " or a peer can open its peers' memory neither through /proc nor over a Unix "
-         "socket - let the ranks share one container, or take comm's mpi back end instead of shm");
+         " or a peer can open its peers' memory neither through /proc nor over a Unix socket - let "
+         "the ranks share one container, or set ZERO_COMM=mpi");
 }
 
 }  // namespace zero::comm

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "zero/base/path.hpp"
 #include "zero/base/text.hpp"
 
 namespace zero::monitor {
@@ -11,6 +12,8 @@ namespace {
 
 /// Longer than any line, so that reporting a step allocates nothing.
 constexpr size_t kLineBytes = 1024;
+/// Bytes of a line of ranks.jsonl at most. An earlier launch may have had more ranks.
+constexpr size_t kMostRankBytes = 2 << 20;
 
 /// Appends a JSON number with enough digits to read the same value back.
 void append_number(std::string& line, std::string_view name, double value) {
@@ -160,12 +163,11 @@ RunLog::RunLog(launch::Console& console, const std::string& folder, const LogCon
       metrics_(folder, "metrics.jsonl", context.done),
       monitors_(std::move(monitors)) {
   if (context.evaluates) evaluations_.emplace(folder, "evaluations.jsonl", context.done);
-  const size_t rank_bytes = kLineBytes + RankWatch::line_bytes(places);
-  if (places.hosts.size() > 1) {
-    rank_lines_.emplace(folder, "ranks.jsonl", context.done, rank_bytes);
-    watch_.emplace(places);
-  }
-  line_.reserve(rank_bytes);
+  // A launch of one rank adds no line, but cuts those that it takes again.
+  if (places.hosts.size() > 1 || is_there(folder + "/ranks.jsonl"))
+    rank_lines_.emplace(folder, "ranks.jsonl", context.done, kMostRankBytes);
+  if (places.hosts.size() > 1) watch_.emplace(places);
+  line_.reserve(kLineBytes + RankWatch::line_bytes(places));
 }
 
 void RunLog::ranks(int64_t step, std::span<const launch::Ballot> ranks) {

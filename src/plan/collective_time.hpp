@@ -20,9 +20,8 @@ struct Sending {
 ///             carries N - 1 parts
 ///   tree      2 log2 M hops; each link carries all N parts up and down
 ///   exchange  one hop; each rank sends every other a part, so that G (N - G) parts leave a node
-///   levels    one hop; G (M - 1) parts leave a node, sums in fp32; each rank sends the G - 1
-///   others
-///             of its node M parts, beside that
+///   levels    one hop; G (M - 1) parts leave a node, sums in fp32; beside that each rank sends
+///             M parts to the G - 1 others of its node
 /// GPUs gather by the faster of NCCL's ring and tree, hosts in two levels or by an exchange.
 /// Reduce-scatters use two levels or an exchange, which keep one order of terms at every number of
 /// ranks. All-reduced words of p bytes go around a ring twice in N parts, or up and down a tree.

@@ -250,6 +250,24 @@ TEST_F(RunLogTest, WritesTheTimesOfSeveralRanks) {
   EXPECT_EQ(std::ranges::count(content_of(folder_ + "/ranks.jsonl"), '\n'), 2);
 }
 
+TEST_F(RunLogTest, KeepsTheTimesOfMoreRanksThanThereAreNow) {
+  launch::Console console(false);
+  LogContext context{.steps = 9, .last = 9, .interval = 1};
+  const std::vector<std::string> hosts(100, "node-of-a-cluster"), devices(100);
+  {
+    RunLog log(console, folder_, context, {}, {.hosts = hosts, .devices = devices});
+    for (int64_t step = 1; step <= 3; ++step) log.ranks(step, std::vector<launch::Ballot>(100));
+  }
+  context.done = 2;
+  for (const size_t ranks : {2, 1}) {
+    const RunLog log(console, folder_, context, {},
+                     {.hosts = std::vector<std::string>(ranks, "n1"),
+                      .devices = std::vector<std::string>(ranks)});
+    EXPECT_EQ(std::ranges::count(content_of(folder_ + "/ranks.jsonl"), '\n'), context.done);
+    --context.done;
+  }
+}
+
 TEST_F(RunLogTest, AddsUpTheTimeOfEarlierLaunches) {
   printed({.steps = 9, .last = 5}, 5);
   launch::Console console(false);

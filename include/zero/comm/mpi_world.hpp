@@ -46,6 +46,7 @@ class World {
     int node_ranks() const { return nodes > 1 ? most : 0; }
     bool is_away(int mine, int peer) const { return first[size_t(peer)] != first[size_t(mine)]; }
   };
+  /// Returns where the ranks are. Collective.
   Places places() const;
   /// True if `mine` is true on every rank.
   bool all(bool mine) const;

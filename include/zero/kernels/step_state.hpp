@@ -148,8 +148,8 @@ bool is_same_update(const StepState& guess, const StepState& decided);
 ///
 /// The clip factor is c = (norm + 1e-6) / clip. Gradients are divided by c where c > 1 (DeepSpeed,
 /// unscale_and_clip_grads). In every precision, an attempt with a non-finite gradient or loss is
-/// skipped. Learning rate, beta powers and `updates` then stand still. So is a finite attempt above
-/// inputs->limits, but the loss scale takes no notice of it. Asynchronous on `stream`.
+/// skipped, and so is a finite one above inputs->limits, of which the loss scale takes no notice.
+/// Learning rate, beta powers and `updates` then stand still. Asynchronous on `stream`.
 void decide(Stream& stream, const DecideRule& rule, const StepInputs* inputs, StepSums* sums,
             StepState* state);
 

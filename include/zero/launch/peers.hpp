@@ -67,8 +67,8 @@ class Peers {
   void send(std::span<const float> values, int to) const;
   void receive(std::span<float> values, int from) const;
 
-  /// Casts a vote when a step begins. count_vote() ends the vote when the step ends and returns the
-  /// greatest word of any rank, at no cost to the step.
+  /// Casts a vote when a step begins: an all-gather that goes on beside the step. count_vote() ends
+  /// the vote when the step ends and returns the greatest word of any rank.
   void cast_vote(const Ballot& ballot);
   int32_t count_vote();
   /// Returns the ballots of the last counted vote, by rank. They live until the next cast_vote().

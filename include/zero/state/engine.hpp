@@ -51,7 +51,7 @@ std::string why_one_level(const launch::Session& session, const comm::Nodes& nod
 
 /// Makes a communicator for each lane that communicates. On the host the back end is the rank's
 /// memory (one rank), shared memory (one node), two levels (several nodes) or MPI. In the
-/// environment, for tests, ZERO_COMM=mpi forces MPI, also on one node, and ZERO_COMM=flat one level
+/// environment, ZERO_COMM=mpi forces MPI, also on one node, and ZERO_COMM=flat one level
 /// over several nodes. With devices it is NCCL, or the host's, staged, if ranks share a device.
 /// ZERO_COMM=nccl forces NCCL. Only lane reduce's communicator makes sums. Collective.
 std::vector<std::unique_ptr<comm::Communicator>> make_communicators(const launch::Session& session,
