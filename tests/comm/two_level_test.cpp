@@ -3,8 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <bit>
+#include <chrono>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "src/comm/side_thread.hpp"
@@ -147,23 +150,34 @@ TEST(TwoLevel, EndsWithTheErrorOfTheLevelThatFails) {
   }
 }
 
-/// One rank, whose reduce_scatter number `failing` throws.
+/// One rank, whose gather or sum number `failing` throws, each after a pause.
 class FailsLate final : public Communicator {
  public:
-  explicit FailsLate(int failing) : left_(failing) {}
+  explicit FailsLate(int failing, std::chrono::milliseconds pause = {})
+      : left_(failing), pause_(pause) {}
   int rank() const override { return 0; }
   int ranks() const override { return 1; }
   std::string_view backend() const override { return "failing"; }
-  void all_gather(Stream&, Dtype, const Piece&, const void*, void*) override {}
+  void all_gather(Stream&, Dtype, const Piece&, const void*, void*) override { work(); }
   void reduce_scatter(Stream&, const Reduction&, const Piece&, const void*, void*) override {
-    if (--left_ == 0) refuse(Exit::kHang, "a link is lost");
+    work();
   }
   void all_reduce(Stream&, std::span<int64_t>) override {}
   void broadcast(Stream&, std::span<std::byte>, int) override {}
   void barrier() override {}
+  bool works() const { return works_; }
 
  private:
+  void work() {
+    works_ = true;
+    std::this_thread::sleep_for(pause_);
+    works_ = false;
+    if (--left_ == 0) refuse(Exit::kHang, "a link is lost");
+  }
+
   int left_;
+  std::chrono::milliseconds pause_;
+  std::atomic<bool> works_ = false;
 };
 
 TEST(TwoLevel, EndsWithTheErrorOfAnyChunk) {
@@ -178,6 +192,26 @@ TEST(TwoLevel, EndsWithTheErrorOfAnyChunk) {
                                       full.data(), shard.data()),
                  Error)
         << "chunk " << failing;
+  }
+}
+
+TEST(TwoLevel, LeavesNoWorkBehindAnError) {
+  if (testing::processes() > 1) GTEST_SKIP() << "one rank";
+  const Piece chunks{.shard_numel = 512, .begin = 0, .numel = 512};
+  std::vector<float> full(512), shard(512);
+  for (const bool gathers : {false, true}) {
+    auto slow = std::make_unique<FailsLate>(0, std::chrono::milliseconds(50));
+    const FailsLate& between = *slow;
+    const auto comm =
+        make_two_level(std::make_unique<FailsLate>(2), std::move(slow), {.staging_bytes = 1024});
+    Stream stream(1);
+    const auto call = [&] {
+      if (gathers) return comm->all_gather(stream, Dtype::f32, chunks, shard.data(), full.data());
+      comm->reduce_scatter(stream, {.in = Dtype::f32, .out = Dtype::f32}, chunks, full.data(),
+                           shard.data());
+    };
+    EXPECT_THROW(call(), Error);
+    EXPECT_FALSE(between.works()) << (gathers ? "gathers" : "sums");
   }
 }
 
