@@ -129,8 +129,13 @@ RecordedLaunch launch_of(const std::string& folder, int64_t step) {
   RecordedLaunch found;
   read_lines(path, [&](const std::string& line) {
     const Json launch = Json::parse(line);
-    found.is_last = begin_of(launch) < step;
-    if (found.is_last) found.ranks = launch.at("ranks").get<int64_t>();
+    const int64_t begin = begin_of(launch);
+    if (begin < step) {
+      found = {.ranks = launch.at("ranks").get<int64_t>(), .begin = begin};
+    } else {
+      found.is_last = false;
+      found.end = std::min(found.end, begin);
+    }
   });
   if (found.ranks < 1) refuse(Exit::kInput, path, ": no launch took step ", step);
   return found;

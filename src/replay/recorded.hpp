@@ -2,6 +2,7 @@
 /// The files that say what a run computed, read without any rank.
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -42,6 +43,9 @@ int64_t last_recorded(const std::string& folder);
 struct RecordedLaunch {
   int64_t ranks = 0;
   bool is_last = true;  ///< effective.toml has its settings
+  int64_t begin = 0;    ///< step before its first one
+  /// Last step that no later launch took again. The greatest number for the last launch.
+  int64_t end = std::numeric_limits<int64_t>::max();
 };
 /// Returns the launch in launches.jsonl that took `step`: the last one that began before it. Throws
 /// as read_recorded(), also if there is none.

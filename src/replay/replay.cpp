@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "src/replay/causes.hpp"
 #include "src/replay/comparison.hpp"
 #include "src/replay/target.hpp"
 #include "zero/base/error.hpp"
@@ -24,15 +25,18 @@ struct Finding {
 
 /// The parts of the run whose bits depend on the launch, unless it is reproducible.
 std::string other_launch(const Target& target, const train::Rerun& rerun, int ranks) {
+  const RecordedLaunch launch = launch_of(target.folder, target.from + 1);
+  const save::Facts facts = facts_of(target, launch).value_or(rerun.saved_facts());
   std::string words;
   const auto add = [&](const std::string& part) { words += (words.empty() ? "" : "; ") + part; };
   if (ranks != target.ranks)
     add(text("its launch had ", counted(target.ranks, "rank"), ", this one ", ranks));
-  const int64_t stage =
-      target.stage >= 0 ? target.stage : std::stoll("0" + rerun.saved_facts().at("stage"));
+  const int64_t stage = target.stage >= 0 ? target.stage : std::stoll("0" + facts.at("stage"));
   const int64_t now = rerun.config().zero.stage;
   // Stages 0 and 1 have the same bits, and so have 2 and 3.
   if (stage / 2 != now / 2) add(text("its zero.stage was ", stage, ", this one is ", now));
+  for (const std::string& change : rerun.changes(facts))
+    if (change.starts_with("arithmetic: ")) add(change);
   return words;
 }
 
@@ -49,6 +53,7 @@ class Replay {
                 .ranks = target_.ranks}),
         digests_(rerun_.engine().plan(), session.threads()) {
     require_same_bits();
+    learn_causes();
     session_.on_every_rank([&] {
       if (session_.is_first()) there_ = read_recorded(target_.folder, target_.from, target_.to);
     });
@@ -67,6 +72,9 @@ class Replay {
 
  private:
   void require_same_bits();
+  void learn_causes();
+  std::string causes_up_to(int64_t step) const;
+  bool is_whole(int64_t step, const char* otherwise);
   void learn_last();
   std::vector<int64_t> digested_steps() const;
   std::optional<Finding> find_up_to(int64_t end);
@@ -82,34 +90,48 @@ class Replay {
   launch::Console console_;
   train::Rerun rerun_;
   state::UnitDigests digests_;
-  Recorded there_;  ///< on the first rank
+  Recorded there_;             ///< on the first rank
+  std::vector<Cause> causes_;  ///< likewise
   int64_t steps_ = 0, states_ = 0, replays_ = 1;
   std::chrono::steady_clock::time_point told_ = std::chrono::steady_clock::now();
 };
 
 /// Refuses a replay that cannot have the bits of the run.
 void Replay::require_same_bits() {
-  const bool reproducible = rerun_.config().numerics.reproducible;
-  std::vector<std::string> changes = rerun_.changes();
-  // A batch that is left open has a number here.
-  std::erase_if(changes, [](const std::string& change) {
-    return change.starts_with("train_batch_size") ||
-           change.starts_with("train_micro_batch_size_per_gpu") ||
-           change.starts_with("gradient_accumulation_steps");
-  });
   session_.on_every_rank([&] {
     const std::string note = rerun_.bytes_note();
     if (!note.empty()) refuse(Exit::kUsage, target_.folder, ": cannot be replayed: ", note);
-    if (reproducible) return;
-    std::string other = other_launch(target_, rerun_, session_.ranks());
-    for (const std::string& change : changes)
-      if (change.starts_with("arithmetic: ")) other += (other.empty() ? "" : "; ") + change;
+    if (rerun_.config().numerics.reproducible || !session_.is_first()) return;
+    const std::string other = other_launch(target_, rerun_, session_.ranks());
     if (other.empty()) return;
     refuse(Exit::kUsage, target_.folder, ": was not trained with numerics.reproducible, so its ",
            "bits are of its own launch: ", other, " - replay it as it was launched");
   });
-  if (!session_.is_first()) return;
-  for (const std::string& change : changes) warn("changed since step ", target_.from, ": ", change);
+}
+
+void Replay::learn_causes() {
+  session_.on_every_rank([&] {
+    if (session_.is_first()) causes_ = causes_of(target_, rerun_);
+  });
+  for (const Cause& cause : causes_)
+    warn("steps from ", cause.step, " on may have other bits here: ", cause.change);
+}
+
+/// Returns the changes that may be why a step differs; "" if none is known.
+std::string Replay::causes_up_to(int64_t step) const {
+  std::string words;
+  for (const Cause& cause : causes_)
+    if (cause.step <= step) words += (words.empty() ? "" : "; ") + cause.change;
+  return words;
+}
+
+/// True if a checkpoint can be loaded. Otherwise warns with what is left out, because a load that
+/// fails ends every rank. Collective.
+bool Replay::is_whole(int64_t step, const char* otherwise) {
+  const std::string fault = fault_of(session_, target_, step);
+  if (!fault.empty() && session_.is_first())
+    warn("step ", step, ": ", otherwise, ", as its checkpoint cannot be loaded: ", fault);
+  return fault.empty();
 }
 
 /// Takes the digests of the last step from its checkpoint if the run has none.
@@ -117,6 +139,7 @@ void Replay::learn_last() {
   const int64_t last = target_.to;
   if (!target_.has_checkpoint(last)) return;
   if (session_.peers().largest(there_.digests.contains(last)) > 0) return;
+  if (!is_whole(last, "its state is not compared")) return;
   rerun_.load(target_.checkpoint(last));
   state::take_digests(session_, rerun_.engine(), digests_);
   if (session_.is_first()) there_.digests[last] = recorded(rerun_.engine().plan(), digests_);
@@ -245,7 +268,7 @@ void Replay::conclude(std::optional<Finding> found) {
   std::string units, values;
   if (found->row >= 0) {
     units = units_of(found->step, found->row);
-    if (target_.has_checkpoint(found->step)) {
+    if (target_.has_checkpoint(found->step) && is_whole(found->step, "no values are compared")) {
       const state::UnitDigests::Row row = digests_.rows()[size_t(found->row)];
       values = values_text(session_, rerun_, row, target_.checkpoint(found->step));
     }
@@ -255,8 +278,14 @@ void Replay::conclude(std::optional<Finding> found) {
     std::string words = found->words;
     for (const std::string& part : {units, values})
       if (!part.empty() && words != part) words += (words.empty() ? "" : "; ") + part;
-    refuse(Exit::kDevice, target_.folder, ": step ", found->step, " differs from its replay", taken,
-           ": ", words, " - replay it on another node, which tells which of both was wrong");
+    const std::string differs = text(target_.folder, ": step ", found->step,
+                                     " differs from its replay", taken, ": ", words);
+    const std::string causes = causes_up_to(found->step);
+    if (!causes.empty())
+      refuse(Exit::kUsage, differs, "; changed since, which may be why: ", causes,
+             " - replay it with the settings, libraries and processors that it was trained with");
+    refuse(Exit::kDevice, differs,
+           " - replay it on another node, which tells which of both was wrong");
   });
 }
 

@@ -23,8 +23,14 @@ struct Target {
   int64_t newest_checkpoint(int64_t step) const;
 };
 
-/// Looks at the run on the first rank. Throws Ended: kUsage, kInput, kNoCheckpoint. Collective.
+/// Looks at the run on the first rank. A run that is not reproducible is replayed to the end of the
+/// launch that took step from + 1, with a line that says so if the run went on. Throws Ended:
+/// kUsage, kInput, kNoCheckpoint. Collective.
 Target find_target(launch::Session& session, const Request& request);
+
+/// Returns the fault of a checkpoint from which no state can be loaded, the same on every rank; ""
+/// if it is whole. Each rank checks its part of the files. Collective.
+std::string fault_of(launch::Session& session, const Target& target, int64_t step);
 
 /// Throws Error(kUsage) with the first key that the run alone decides.
 void require_free_keys(const std::vector<std::string>& overrides);

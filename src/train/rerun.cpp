@@ -114,8 +114,10 @@ state::Engine& Rerun::engine() { return *parts_->live.engine; }
 const RunConfig& Rerun::config() const { return parts_->started->config; }
 const save::Facts& Rerun::saved_facts() const { return parts_->started->start->manifest.facts; }
 
-std::vector<std::string> Rerun::changes() const {
-  return parts_->opened->checkpointer->changes(*parts_->started->start);
+std::vector<std::string> Rerun::changes(const save::Facts& saved) const {
+  save::Start start{.store = nullptr, .manifest = {}};
+  start.manifest.facts = saved;
+  return parts_->opened->checkpointer->changes(start);
 }
 
 std::string Rerun::bytes_note() const {

@@ -147,7 +147,8 @@ Trainer::Trainer(Parts parts)
               .seed = uint64_t(parts_.config.run.seed),
               .done = parts_.done},
       rows_(loader_, parts_.engine, parts_.session.rank()),
-      saved_(parts_.done.steps) {
+      saved_(parts_.done.steps),
+      digested_(parts_.done.steps) {
   if (!parts_.data.validation) return;
   evaluator_.emplace(EvaluationParts{.session = parts_.session,
                                      .engine = parts_.engine,
@@ -198,12 +199,13 @@ int32_t Trainer::vote() {
 /// Does what is due between this step and the next.
 void Trainer::leave_step(int64_t step, int32_t votes) {
   hear_of_saves(false);
-  take_digests(step);
   const bool evaluates = votes <= kSaves && is_evaluation_due(step);
   // Evaluate first only if the result chooses the best checkpoint. Otherwise save first, to lose
   // less in a crash.
   if (evaluates && picks_best(parts_.config)) evaluate_weights(step);
   if (is_save_due(step) || votes == kSaves) save(step);
+  // A signal may leave little time, so end() saves before it takes the last step's digests.
+  if (votes <= kSaves && step < last_step(parts_.config)) take_digests(step);
   if (evaluates && !picks_best(parts_.config)) evaluate_weights(step);
 }
 
@@ -215,6 +217,7 @@ void Trainer::end(int64_t step, bool cut) {
   hear_of_saves(true);
   save(step);
   hear_of_saves(true);
+  take_digests(step);
   if (evaluates && !picks_best(parts_.config)) evaluate_weights(step);
   if (!cut) load_best(step);
 }
@@ -266,9 +269,10 @@ void Trainer::complete_weights(int64_t step) {
   parts_.engine.run(plan::kFinish, loader_.inputs(step));
 }
 
-/// Takes the digests if they are due. Applies the pending update sooner, with the same bits.
+/// Takes the digests once if they are due. Applies the pending update sooner, with the same bits.
 void Trainer::take_digests(int64_t step) {
-  if (!parts_.digests || step % parts_.config.run.digest_interval != 0) return;
+  if (!parts_.digests || step == digested_ || step % parts_.config.run.digest_interval != 0) return;
+  digested_ = step;
   finish();
   parts_.digests(step);
 }

@@ -113,7 +113,8 @@ class Trainer {
   std::optional<monitor::StepRecord> pending_;  ///< gradients await the next decision
   Clock::time_point begun_{};                   ///< start of the pending attempt
   std::optional<state::Evaluation> evaluation_;
-  int64_t saved_;  ///< last step known to be committed
+  int64_t saved_;     ///< last step known to be committed
+  int64_t digested_;  ///< last step with digests, or that earlier launches took
   int64_t device_bytes_peak_ = -1;
   launch::Ballot times_;  ///< of the last attempt, for the next vote
 };

@@ -85,6 +85,10 @@ TEST_F(RecordedTest, KnowsTheLaunchThatTookAStep) {
   EXPECT_EQ(launch_of(folder_, 10).ranks, 2);
   EXPECT_EQ(launch_of(folder_, 11).ranks, 8) << "the later launch took it again";
   EXPECT_FALSE(launch_of(folder_, 30).is_last);
+  EXPECT_EQ(launch_of(folder_, 10).end, 10) << "the first launch that took later steps again";
+  EXPECT_EQ(launch_of(folder_, 30).begin, 10);
+  EXPECT_EQ(launch_of(folder_, 30).end, 30);
+  EXPECT_EQ(launch_of(folder_, 31).end, std::numeric_limits<int64_t>::max());
   EXPECT_EQ(launch_of(folder_, 31).ranks, 1);
   EXPECT_TRUE(launch_of(folder_, 31).is_last);
   write("launches.jsonl", "");

@@ -6,8 +6,10 @@ usage: replay.py ZEROAPP MPIEXEC RESEAL
 import json
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import time
 
 from program import Program, check, check_refused, home_settings
 
@@ -86,6 +88,22 @@ def lines_beyond_a_stop_go(program):
     train(program, 2, "zero.stage=1")
 
 
+def a_signal_leaves_each_step_once(program):
+    """A launch that a signal ends saves first, and then takes the digests of its last step."""
+    fresh(program)
+    steps = ("checkpoint.resume=auto", "run.digest_interval=1", "run.steps=1000000")
+    process = program.start(1, *steps)
+    metrics = program.folder / RUN / "metrics.jsonl"
+    while process.poll() is None and not (metrics.exists() and metrics.read_text().count("\n") > 2):
+        time.sleep(0.01)
+    process.send_signal(signal.SIGTERM)
+    last = program.wait(process).metrics[-1]["step"] + 2
+    train(program, 1, f"run.stop_at={last}", always=steps)
+    seen = [json.loads(line)["step"] for line in digests(program).splitlines()[1:]]
+    check(seen == [step for step in range(1, last + 1) for _ in range(3)],
+          f"each of {last} steps has the digests of 3 units once: {seen}")
+
+
 def any_ranks_stages_and_homes_are_the_same(program):
     before = files_of(program)
     out = same(program, 2, "--from", "4")
@@ -132,6 +150,36 @@ def a_flipped_bit_is_found(program, reseal):
     replays = int(re.search(r"found by (\d+) replays", differs(program, 2, "--from", "2",
                                                                "--bisect")[1])[1])
     check(replays <= 5, f"10 steps are halved: {replays} replays")
+
+
+def damage_hides_nothing(program):
+    """A checkpoint that cannot be loaded costs what it would tell, and no finding."""
+    path = program.folder / RUN / "checkpoints/step00000008/rank00000.h5"
+    file = program.folder / RUN / "digests.jsonl"
+    content, kept = path.read_bytes(), file.read_text()
+    path.write_bytes(content[:-1])
+    file.write_text(re.sub(r'(?m)^({"step": 8, .*"weights": ")\w+', r"\g<1>0123456789abcdef", kept))
+    result = replay(program, 1, "--from", "6", "--to", "8")
+    check_refused(result, 12, "step 8 differs", "states of 3 of 3 units")
+    check("no values are compared" in result.err, "a warning says so", result)
+    file.write_text(re.sub(r'(?m)^{"step": 8, .*\n', "", kept))
+    result = replay(program, 1, "--from", "6", "--to", "8")
+    check("the same: steps 7 to 8" in result.out and "its state is not compared" in result.err,
+          "the losses are compared", result)
+    path.write_bytes(content)
+    file.write_text(kept)
+
+
+def changed_settings_are_named(program):
+    """The last launch writes effective.toml anew."""
+    path = program.folder / RUN / "effective.toml"
+    kept = path.read_text()
+    path.write_text(re.sub(rf"(?m)^steps = {STEPS}\b", f"steps = {STEPS + 1}", kept))
+    check("may have" not in replay(program, 1, "--from", "10").err, "no rate depends on the steps")
+    path.write_text(re.sub(r"(?m)^lr = \S+", "lr = 0.5", kept))
+    result = replay(program, 1, "--from", "10")
+    check_refused(result, 2, "step 11 differs", "changed since, which may be why: optimizer.lr = ")
+    path.write_text(kept)
 
 
 def values_are_told(program):
@@ -185,12 +233,18 @@ def what_cannot_be_replayed_is_refused(program):
 
 def other_launches_are_told(program):
     fresh(program)
-    train(program, 2, "zero.stage=1", f"run.steps={STEPS}", "run.digest_interval=2", always=ANY)
-    same(program, 2, "--from", "4", "--to", "9", "zero.stage=0")
+    steps = (*ANY, f"run.steps={STEPS}", "run.digest_interval=2")
+    train(program, 2, "zero.stage=1", "run.stop_at=10", always=steps)
+    train(program, 1, always=steps)
+    out = same(program, 2, "--from", "4", "zero.stage=0")
+    check("steps 5 to 10 alone: a later launch took step 11" in out, out)
+    check_refused(replay(program, 2, "--from", "4", "--to", "11", "zero.stage=0"), 2,
+                  "a later one took step 11", "write --to 10 at most")
+    same(program, 1, "--from", "10")
     for ranks, words, what in ((1, (), "its launch had 2 ranks, this one 1"),
                                (2, ("zero.stage=2",), "its zero.stage was 1, this one is 2"),
                                (2, ("run.threads=2",), "1 threads a rank, now ")):
-        check_refused(replay(program, ranks, "--from", "4", *words), 2, what)
+        check_refused(replay(program, ranks, "--from", "4", "--to", "9", *words), 2, what)
 
 
 def main():
@@ -200,9 +254,12 @@ def main():
     lines_beyond_a_stop_go(program)
     any_ranks_stages_and_homes_are_the_same(program)
     a_flipped_bit_is_found(program, reseal)
+    damage_hides_nothing(program)
+    changed_settings_are_named(program)
     values_are_told(program)
     a_loss_of_another_step_is_found(program)
     what_cannot_be_replayed_is_refused(program)
+    a_signal_leaves_each_step_once(program)
     other_launches_are_told(program)
     print("every step is as it was")
 

@@ -41,8 +41,9 @@ class Rerun {
   const RunConfig& config() const;
   /// Returns the facts of the checkpoint.
   const save::Facts& saved_facts() const;
-  /// Returns the settings that changed since the checkpoint, as Checkpointer::changes().
-  std::vector<std::string> changes() const;
+  /// Returns the settings that changed since a checkpoint with these facts, as
+  /// Checkpointer::changes().
+  std::vector<std::string> changes(const save::Facts& saved) const;
   /// Returns a note if no two runs from there have the same bytes; else "".
   std::string bytes_note() const;
 
