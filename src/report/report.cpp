@@ -41,9 +41,10 @@ path{fill:none;vector-effect:non-scaling-stroke}
 .s4{stroke:var(--s4);color:var(--s4)}.s5{stroke:var(--s5);color:var(--s5)}
 .g{stroke:var(--grid)}.la{stroke:var(--dim);stroke-dasharray:4 3}.sk{stroke:var(--bad)}
 .l{stroke-width:1.7;stroke-linejoin:round;stroke-linecap:round}.d{stroke-dasharray:5 3}
-.o{stroke-width:5;stroke-linecap:round}.b{fill:currentColor;stroke:none;opacity:.18}
-.k{font-size:.85rem}.n,.e{display:inline-block;width:1.4rem;border-top:3px solid;margin:0 .4rem
-.25rem 0}.e{border-top-style:dotted}.k .n,.k .e{vertical-align:middle}
+.t{stroke-dasharray:12 4}.d.t{stroke-dasharray:9 3 2 3}
+.o{stroke-width:5;stroke-linecap:round;stroke-dasharray:none}
+.b{fill:currentColor;stroke:none;opacity:.18}
+.k{font-size:.85rem}.k svg{width:2rem;height:.5rem;margin:0 .4rem;vertical-align:middle}
 .r{display:grid;grid-template-columns:10rem 1fr 7rem;gap:.6rem;align-items:center;margin:.25rem 0}
 .r i{height:.9rem;background:var(--grid)}.r b{display:block;height:100%;background:var(--s0)}
 .r svg{height:.9rem;background:var(--grid)}.f{fill:var(--s0)}.r span:last-child{text-align:right}
