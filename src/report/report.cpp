@@ -1,5 +1,6 @@
 #include "zero/report/report.hpp"
 
+#include <cstring>
 #include <vector>
 
 #include "src/report/file_text.hpp"
@@ -86,6 +87,17 @@ std::string section(std::string_view heading, const std::string& content,
               "</section>\n");
 }
 
+/// Refuses a path that is taken by what is no report, or by what cannot be read.
+void require_ours(const std::string& path) {
+  if (!is_taken(path)) return;
+  const FileStart start = read_start(path, 400);
+  if (start.reason != 0)
+    refuse(Exit::kIo, path, ": is there already, and cannot be read (", std::strerror(start.reason),
+           "); write another name behind -o");
+  if (start.bytes.find(kMark) == start.bytes.npos)
+    refuse(Exit::kIo, path, ": is there already, and no report; write another name behind -o");
+}
+
 std::string all_names(Runs runs) {
   std::string names;
   for (const RunFacts& run : runs) names += (names.empty() ? "" : ", ") + escaped(run.name);
@@ -123,9 +135,8 @@ std::string loss_picture(std::span<const std::string> paths) {
 }
 
 void write_report(std::span<const std::string> paths, const std::string& path) {
-  const FileStart start = read_start(path, 400);
-  if (start.reason == 0 && start.bytes.find(kMark) == start.bytes.npos && is_taken(path))
-    refuse(Exit::kIo, path, ": is there already, and no report; write another name behind -o");
+  require_ours(path);
+  require_ours(path + ".tmp");  // replace_own() writes there first.
   replace_own(path, path.ends_with(".svg") ? loss_picture(paths) : report_page(paths));
 }
 
