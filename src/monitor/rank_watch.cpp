@@ -14,8 +14,6 @@ constexpr int64_t kInterval = 5;
 /// A rank that lags ceases to below this factor, so that no factor near the limit is told again
 /// and again.
 constexpr double kOverFactor = 1.10;
-/// A lag below so many ms costs nothing that a user could mend.
-constexpr double kLeastMs = 5;
 /// News of so many ranks are told at once.
 constexpr size_t kMostNews = 8;
 /// Bytes of a rank's news beside its places.
@@ -36,6 +34,10 @@ double middle(std::span<double> values) {
   const auto at = values.begin() + ptrdiff_t((values.size() - 1) / 2);
   std::ranges::nth_element(values, at);
   return *at;
+}
+
+bool begins_to_lag(double rank_ms, double all_ms) {
+  return all_ms > 0 && rank_ms > kLagFactor * all_ms && rank_ms - all_ms > kLeastLagMs;
 }
 
 RankWatch::RankWatch(RankPlaces places)
@@ -80,7 +82,7 @@ void RankWatch::look() {
   if (!(all > 0)) return;
   for (size_t rank = 0; rank < ranks; ++rank) {
     const double factor = middles[rank] / all;
-    const bool begins = factor > kLagFactor && middles[rank] - all > kLeastMs;
+    const bool begins = begins_to_lag(middles[rank], all);
     if (lags_[rank] ? factor < kOverFactor : begins) tell(rank, factor, !lags_[rank]);
   }
 }

@@ -13,6 +13,8 @@ namespace {
 constexpr size_t kMostStretches = 600;
 constexpr double kWidth = 1000, kHeight = 300;
 constexpr double kFootHeight = 14;
+constexpr const char* kColours[] = {"#1f6feb", "#b35900", "#1a7f37",
+                                    "#8250df", "#bf3989", "#57606a"};
 /// A curve may leave the frame if a few values lie so far above the others.
 constexpr double kOutlier = 3;
 
@@ -99,6 +101,19 @@ std::string path_element(std::string_view kind, const std::string& path) {
   return path.empty() ? "" : text("<path class=\"", kind, "\" d=\"", path, "\"/>");
 }
 
+/// Returns "s1", and for later runs, which have the colours of earlier ones, "t s1" for dashes.
+std::string colour_class(const Curve& curve) {
+  const int count = int(std::size(kColours));
+  return text(curve.colour < count ? "" : "t ", "s", curve.colour % count);
+}
+
+/// Returns the line of a curve, and its dots.
+std::string curve_elements(const Curve& curve, const std::string& line, const std::string& dots) {
+  const std::string colour = colour_class(curve);
+  return path_element((curve.has_dots ? "l d " : "l ") + colour, line) +
+         (curve.has_dots ? path_element("o " + colour, dots) : "");
+}
+
 /// Returns the top of a frame: the highest value, or a little above the usual ones if the highest
 /// are outliers.
 double top_of(std::vector<double> values, double low) {
@@ -153,15 +168,11 @@ class Layout {
     const auto lines = std::ranges::count(chart_.curves, false, &Curve::has_dots);
     for (const Drawn& drawn : drawn_) {
       const bool has_band = !drawn.curve->has_dots && lines == 1;
-      const std::string colour = text("s", drawn.curve->colour % 6);
-      if (has_band) out += path_element("b " + colour, band_path(frame_, drawn));
+      if (has_band)
+        out += path_element("b " + colour_class(*drawn.curve), band_path(frame_, drawn));
     }
-    for (const Drawn& drawn : drawn_) {
-      const std::string colour = text("s", drawn.curve->colour % 6);
-      out +=
-          path_element((drawn.curve->has_dots ? "l d " : "l ") + colour, line_path(frame_, drawn));
-      if (drawn.curve->has_dots) out += path_element("o " + colour, dots_path(frame_, drawn));
-    }
+    for (const Drawn& drawn : drawn_)
+      out += curve_elements(*drawn.curve, line_path(frame_, drawn), dots_path(frame_, drawn));
     return out + path_element("sk", marks_path(frame_, chart_.skipped, kFootHeight));
   }
 
@@ -178,12 +189,12 @@ std::string caption(const Chart& chart) {
               chart.unit.empty() ? "" : text(" <small>", escaped(chart.unit), "</small>"));
 }
 
-/// Returns the names of the curves with their colours; none for a single one.
+/// Returns the names of the curves, each with a piece of its line; none for a single one.
 std::string legend(const Chart& chart) {
   if (chart.curves.size() < 2) return "";
   std::string out = "<p class=\"k\">";
   for (const Curve& curve : chart.curves) {
-    out += text("<span class=\"", curve.has_dots ? "e" : "n", " s", curve.colour % 6, "\"></span>",
+    out += text("<svg viewBox=\"0 0 32 8\">", curve_elements(curve, "M0 4h32", "M16 4h0"), "</svg>",
                 escaped(curve.name), " ");
   }
   return out + "</p>";
@@ -205,6 +216,39 @@ std::string labels(const Frame& frame) {
     // On a narrow screen every second mark is left out.
     out += text("<span class=\"x", left > 90 ? " z" : "", i % 2 == 1 ? " m" : "",
                 "\" style=\"left:", path_number(left), "%\">", short_number(mark), "</span>");
+  }
+  return out;
+}
+
+/// Returns the head of a picture, with its style and an empty background.
+std::string picture_head() {
+  std::string out =
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 960 400\" width=\"960\" "
+      "height=\"400\" font-family=\"DejaVu Sans, Arial, sans-serif\" font-size=\"12\">"
+      "<!-- zeroapp report -->\n<style>path{fill:none;vector-effect:non-scaling-stroke}"
+      ".g{stroke:#d8dee4}.la{stroke:#57606a;stroke-dasharray:4 3}.sk{stroke:#cf222e}"
+      ".l{stroke-width:2;stroke-linejoin:round}.t{stroke-dasharray:7 4}"
+      ".o{stroke-width:6;stroke-linecap:round;stroke-dasharray:none}"
+      ".b{stroke:none;opacity:.2}text{fill:#1b1f24}";
+  for (size_t i = 0; i < std::size(kColours); ++i)
+    out += text(".s", i, "{stroke:", kColours[i], "}.b.s", i, "{fill:", kColours[i],
+                ";stroke:none}text.s", i, "{fill:", kColours[i], ";stroke:none}");
+  return out + "</style>\n<rect width=\"960\" height=\"400\" fill=\"#ffffff\"/>\n";
+}
+
+/// Returns the names of a picture's curves, one below the other, with a dash behind dashed ones.
+std::string picture_legend(const Chart& chart, double top) {
+  constexpr double kPace = 18, kRoom = 280;
+  const double pace = std::min(kPace, kRoom / double(std::max<size_t>(1, chart.curves.size())));
+  std::string out;
+  double y = top;
+  for (const Curve& curve : chart.curves) {
+    const std::string colour = colour_class(curve);
+    out += text("<text class=\"", colour, "\" x=\"930\" y=\"", path_number(y),
+                "\" text-anchor=\"end\" font-weight=\"bold\">", escaped(curve.name), "</text>\n");
+    if (colour.starts_with('t'))
+      out += path_element("l " + colour, text("M935 ", path_number(y - 4), "h18")) + "\n";
+    y += pace;
   }
   return out;
 }
@@ -286,24 +330,13 @@ std::string chart_html(const Chart& chart) {
 
 std::string chart_svg(const Chart& chart) {
   constexpr double kLeft = 70, kTop = 50, kInner = 860;
-  constexpr const char* kColours[] = {"#1f6feb", "#b35900", "#1a7f37",
-                                      "#8250df", "#bf3989", "#57606a"};
   const Layout layout(chart);
   std::string out =
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 960 400\" width=\"960\" "
-      "height=\"400\" font-family=\"DejaVu Sans, Arial, sans-serif\" font-size=\"12\">"
-      "<!-- zeroapp report -->\n<style>path{fill:none;vector-effect:non-scaling-stroke}"
-      ".g{stroke:#d8dee4}.la{stroke:#57606a;stroke-dasharray:4 3}.sk{stroke:#cf222e}"
-      ".l{stroke-width:2;stroke-linejoin:round}.o{stroke-width:6;stroke-linecap:round}"
-      ".b{stroke:none;opacity:.2}text{fill:#1b1f24}";
-  for (size_t i = 0; i < std::size(kColours); ++i)
-    out += text(".s", i, "{stroke:", kColours[i], "}.b.s", i, "{fill:", kColours[i],
-                ";stroke:none}text.s", i, "{fill:", kColours[i], ";stroke:none}");
-  out += text("</style>\n<rect width=\"960\" height=\"400\" fill=\"#ffffff\"/>\n<text x=\"", kLeft,
-              "\" y=\"28\" font-size=\"15\" font-weight=\"bold\">", escaped(chart.title),
-              "</text>\n<svg x=\"", kLeft, "\" y=\"", kTop, "\" width=\"", kInner,
-              "\" height=\"300\" viewBox=\"0 0 1000 300\" preserveAspectRatio=\"none\">",
-              layout.marks(), "</svg>\n");
+      picture_head() +
+      text("<text x=\"", kLeft, "\" y=\"28\" font-size=\"15\" font-weight=\"bold\">",
+           escaped(chart.title), "</text>\n<svg x=\"", kLeft, "\" y=\"", kTop, "\" width=\"",
+           kInner, "\" height=\"300\" viewBox=\"0 0 1000 300\" preserveAspectRatio=\"none\">",
+           layout.marks(), "</svg>\n");
   const Frame& frame = layout.frame();
   for (const double mark : frame.y.marks)
     out += text("<text x=\"", kLeft - 8, "\" y=\"", path_number(kTop + frame.top(mark) + 4),
@@ -311,12 +344,7 @@ std::string chart_svg(const Chart& chart) {
   for (const double mark : frame.x.marks)
     out += text("<text x=\"", path_number(kLeft + frame.left(mark) * kInner / kWidth),
                 "\" y=\"368\" text-anchor=\"middle\">", short_number(mark), "</text>\n");
-  double y = kTop + 20;
-  for (const Curve& curve : chart.curves) {
-    out += text("<text class=\"s", curve.colour % 6, "\" x=\"930\" y=\"", path_number(y),
-                "\" text-anchor=\"end\" font-weight=\"bold\">", escaped(curve.name), "</text>\n");
-    y += 18;
-  }
+  out += picture_legend(chart, kTop + 20);
   return out + "<text x=\"500\" y=\"390\" text-anchor=\"middle\">steps</text>\n</svg>\n";
 }
 

@@ -12,7 +12,7 @@ namespace zero::report {
 struct Curve {
   std::string name;
   std::vector<double> steps, values;  ///< of equal length; steps ascend
-  int colour = 0;                     ///< index of the run
+  int colour = 0;                     ///< index of the run; dashed from 6 on
   bool has_dots = false;              ///< few values, as of evaluations
 };
 

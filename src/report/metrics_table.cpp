@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 
+#include "src/report/file_text.hpp"
 #include "src/report/run_path.hpp"
 #include "src/report/step_lines.hpp"
 #include "zero/base/error.hpp"
@@ -37,6 +38,7 @@ class Rows {
     const int64_t damaged = read_steps(path, {.drop_from = [&](int64_t step) { drop_from(step); },
                                               .take = [&](const StepLine& line) { take(line); }});
     if (damaged > 0) warn(path, ": ", counted(damaged, "damaged line"), " passed over");
+    if (has_more_) warn(path, ": has more than ", kMostColumns, " names; later ones passed over");
     if (!rows_.empty()) file_.emplace(path);
   }
 
@@ -67,21 +69,24 @@ class Rows {
     for (size_t i = 0; i < line.values.size(); ++i) {
       const LineValue& value = line.values[i];
       if (value.name == "step" && !prefix_.empty()) continue;
-      TableColumn& column = column_of(value.name, i);
-      column.width = std::max(column.width, cell_of(value).size());
+      TableColumn* column = column_of(value.name, i);
+      if (column) column->width = std::max(column->width, cell_of(value).size());
     }
   }
-  /// Returns a column. Most lines have the same names at the same places.
-  TableColumn& column_of(std::string_view name, size_t place) {
+  /// Returns a column, or null beyond kMostColumns. Most lines have the same names at the same
+  /// places.
+  TableColumn* column_of(std::string_view name, size_t place) {
     const size_t near = place - size_t(!prefix_.empty());
     const auto is_named = [&](const TableColumn& column) {
       return std::string_view(column.name).substr(prefix_.size()) == name;
     };
-    if (near < columns_.size() && is_named(columns_[near])) return columns_[near];
+    if (near < columns_.size() && is_named(columns_[near])) return &columns_[near];
     const auto found = std::ranges::find_if(columns_, is_named);
-    if (found != columns_.end()) return *found;
+    if (found != columns_.end()) return &*found;
+    has_more_ = columns_.size() == kMostColumns;
+    if (has_more_) return nullptr;
     const std::string whole = text(prefix_, name);
-    return columns_.emplace_back(TableColumn{whole, whole.size()});
+    return &columns_.emplace_back(TableColumn{whole, whole.size()});
   }
   void load(const Row& row) {
     const int64_t left = file_->bytes() - row.offset;
@@ -93,6 +98,7 @@ class Rows {
   std::string_view prefix_;
   std::vector<Row> rows_;
   std::vector<TableColumn> columns_;
+  bool has_more_ = false;  ///< than kMostColumns
   std::optional<InputFile> file_;
   int64_t begin_ = 0;
   std::string window_;
@@ -106,7 +112,7 @@ std::vector<TableColumn> chosen(const std::vector<TableColumn>& all,
   std::string list;
   for (const TableColumn& column : all) {
     known.push_back(column.name);
-    list += (list.empty() ? "" : ", ") + column.name;
+    list += (list.empty() ? "" : ", ") + plain(column.name);
   }
   std::vector<TableColumn> columns;
   for (const std::string& name : names) {
@@ -114,14 +120,15 @@ std::vector<TableColumn> chosen(const std::vector<TableColumn>& all,
     if (found == all.end()) {
       const std::string near = nearest_key(name, known);
       refuse(Exit::kUsage, "command line: --columns: \"", name, "\" is no column of the run; ",
-             near.empty() ? "they are: " + list : "did you mean " + near + "?");
+             near.empty() ? "they are: " + list : "did you mean " + plain(near) + "?");
     }
     columns.push_back(*found);
   }
   return columns;
 }
 
-/// Returns a cell of a CSV file, in quotes if it needs them.
+/// Returns a cell of a CSV file, in quotes if it needs them. A TSV file needs none, because texts
+/// with control characters are damaged.
 std::string quoted(std::string_view cell) {
   if (cell.find_first_of(",\"\r\n") == cell.npos) return std::string(cell);
   std::string out = "\"";
@@ -160,7 +167,7 @@ class Printer {
     } else if (form_ == TableForm::tsv) {
       line_ += cell;
     } else {
-      const std::string_view shown = cell.empty() ? "-" : cell;
+      const std::string shown = cell.empty() ? "-" : plain(cell);
       line_.append(width - std::min(width, shown.size()), ' ');
       line_ += shown;
     }

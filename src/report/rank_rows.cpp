@@ -32,10 +32,6 @@ std::vector<std::string> words_in(const Json& line, const char* name, size_t cou
   return words;
 }
 
-double middle_of_copy(std::vector<double> values) {
-  return values.empty() ? 0 : monitor::middle(values);
-}
-
 }  // namespace
 
 bool read_rank_row(std::string_view line, RankRow& row) {
@@ -66,12 +62,14 @@ std::vector<RankLag> lagging_ranks(std::string_view text) {
     for (size_t rank = 0; rank < times.size(); ++rank)
       times[rank].push_back(row.ranks[rank].compute_ms);
   }
+  if (times.empty() || times[0].size() < monitor::kLagSteps) return {};
   std::vector<double> middles;
-  for (const std::vector<double>& of_rank : times) middles.push_back(middle_of_copy(of_rank));
-  const double all = middle_of_copy(middles);
+  for (std::vector<double>& of_rank : times) middles.push_back(monitor::middle(of_rank));
+  std::vector<double> sorted = middles;
+  const double all = monitor::middle(sorted);
   std::vector<RankLag> lagging;
   for (size_t rank = 0; rank < middles.size(); ++rank) {
-    if (all > 0 && middles[rank] > monitor::kLagFactor * all)
+    if (monitor::begins_to_lag(middles[rank], all))
       lagging.push_back({int64_t(rank), newest.hosts[rank], middles[rank] / all});
   }
   return lagging;

@@ -30,7 +30,8 @@ struct RankLag {
   double factor = 1;  ///< of its middle time to that of all ranks
 };
 
-/// Returns the ranks that lag by the last lines of the file.
+/// Returns the ranks that lag by the last lines of the file, as a watch that begins there would.
+/// None lags before kLagSteps lines.
 std::vector<RankLag> lagging_ranks(std::string_view lines);
 
 }  // namespace zero::report

@@ -1,5 +1,6 @@
 #include "zero/report/report.hpp"
 
+#include <cstring>
 #include <vector>
 
 #include "src/report/file_text.hpp"
@@ -41,9 +42,10 @@ path{fill:none;vector-effect:non-scaling-stroke}
 .s4{stroke:var(--s4);color:var(--s4)}.s5{stroke:var(--s5);color:var(--s5)}
 .g{stroke:var(--grid)}.la{stroke:var(--dim);stroke-dasharray:4 3}.sk{stroke:var(--bad)}
 .l{stroke-width:1.7;stroke-linejoin:round;stroke-linecap:round}.d{stroke-dasharray:5 3}
-.o{stroke-width:5;stroke-linecap:round}.b{fill:currentColor;stroke:none;opacity:.18}
-.k{font-size:.85rem}.n,.e{display:inline-block;width:1.4rem;border-top:3px solid;margin:0 .4rem
-.25rem 0}.e{border-top-style:dotted}.k .n,.k .e{vertical-align:middle}
+.t{stroke-dasharray:12 4}.d.t{stroke-dasharray:9 3 2 3}
+.o{stroke-width:5;stroke-linecap:round;stroke-dasharray:none}
+.b{fill:currentColor;stroke:none;opacity:.18}
+.k{font-size:.85rem}.k svg{width:2rem;height:.5rem;margin:0 .4rem;vertical-align:middle}
 .r{display:grid;grid-template-columns:10rem 1fr 7rem;gap:.6rem;align-items:center;margin:.25rem 0}
 .r i{height:.9rem;background:var(--grid)}.r b{display:block;height:100%;background:var(--s0)}
 .r svg{height:.9rem;background:var(--grid)}.f{fill:var(--s0)}.r span:last-child{text-align:right}
@@ -85,6 +87,17 @@ std::string section(std::string_view heading, const std::string& content,
               "</section>\n");
 }
 
+/// Refuses a path that is taken by what is no report, or by what cannot be read.
+void require_ours(const std::string& path) {
+  if (!is_taken(path)) return;
+  const FileStart start = read_start(path, 400);
+  if (start.reason != 0)
+    refuse(Exit::kIo, path, ": is there already, and cannot be read (", std::strerror(start.reason),
+           "); write another name behind -o");
+  if (start.bytes.find(kMark) == start.bytes.npos)
+    refuse(Exit::kIo, path, ": is there already, and no report; write another name behind -o");
+}
+
 std::string all_names(Runs runs) {
   std::string names;
   for (const RunFacts& run : runs) names += (names.empty() ? "" : ", ") + escaped(run.name);
@@ -122,9 +135,8 @@ std::string loss_picture(std::span<const std::string> paths) {
 }
 
 void write_report(std::span<const std::string> paths, const std::string& path) {
-  const FileStart start = read_start(path, 400);
-  if (start.reason == 0 && start.bytes.find(kMark) == start.bytes.npos && is_taken(path))
-    refuse(Exit::kIo, path, ": is there already, and no report; write another name behind -o");
+  require_ours(path);
+  require_ours(path + ".tmp");  // replace_own() writes there first.
   replace_own(path, path.ends_with(".svg") ? loss_picture(paths) : report_page(paths));
 }
 

@@ -28,7 +28,7 @@ class StepReader {
  public:
   StepColumns read(const std::string& path) {
     read_steps(path, {.drop_from = [this](int64_t step) { drop_from(double(step)); },
-                      .take = [this](const StepLine& line) { take(line.values); }});
+                      .take = [this](const StepLine& line) { take(line); }});
     return std::move(columns_);
   }
 
@@ -38,18 +38,18 @@ class StepReader {
     size_t keep = c.steps.size();
     while (keep > 0 && c.steps[keep - 1] >= step) --keep;
     for (std::vector<double>* column : all()) column->resize(std::min(keep, column->size()));
-    std::erase_if(c.skipped, [&](double skipped) { return skipped >= step; });
+    while (!c.skipped.empty() && c.skipped.back() >= step) c.skipped.pop_back();
   }
 
-  void take(const LineValues& values) {
+  void take(const StepLine& line) {
     StepColumns& c = columns_;
     const size_t row = c.steps.size();
-    for (const LineValue& value : values) {
+    for (const LineValue& value : line.values) {
       if (std::vector<double>* column = column_of(value.name)) {
         column->resize(row, NAN);
-        column->push_back(number_in(values, value.name));
+        column->push_back(number_of(value));
       } else if (value.name == "skipped" && value.text == "true") {
-        c.skipped.push_back(number_in(values, "step"));
+        c.skipped.push_back(double(line.step));
       }
     }
     for (std::vector<double>* column : all()) column->resize(row + 1, NAN);
@@ -98,6 +98,14 @@ bool is_score(const LineValue& value) {
   return !value.is_text && !is_count && !name.ends_with("seconds") && name != "perplexity";
 }
 
+/// Returns the column of a name, which it may add; null if kMostColumns are there.
+Column* column_of(std::vector<Column>& columns, std::string_view name) {
+  const auto found = std::ranges::find(columns, name, &Column::name);
+  if (found != columns.end()) return &*found;
+  if (columns.size() == kMostColumns) return nullptr;
+  return &columns.emplace_back(Column{std::string(name), {}});
+}
+
 Evaluations read_evaluations(const std::string& path) {
   Evaluations all;
   const auto drop_from = [&](int64_t step) {
@@ -107,14 +115,10 @@ Evaluations read_evaluations(const std::string& path) {
   };
   const auto take = [&](const StepLine& line) {
     for (const LineValue& value : line.values) {
-      if (!is_score(value)) continue;
-      auto column = std::ranges::find(all.columns, value.name, &Column::name);
-      if (column == all.columns.end()) {
-        all.columns.push_back({std::string(value.name), {}});
-        column = all.columns.end() - 1;
-      }
+      Column* column = is_score(value) ? column_of(all.columns, value.name) : nullptr;
+      if (!column) continue;
       column->values.resize(all.steps.size(), NAN);
-      column->values.push_back(number_in(line.values, value.name));
+      column->values.push_back(number_of(value));
     }
     all.steps.push_back(double(line.step));
     for (Column& column : all.columns) column.values.resize(all.steps.size(), NAN);

@@ -41,7 +41,8 @@ struct SaveRow {
 /// Returns the launches in the last `bytes` of the record, oldest first. Leaves damaged lines out.
 std::vector<LaunchRow> launches_of(const std::string& run, int64_t bytes);
 
-/// Returns the record of a failure that is newer than every end on record, if any.
+/// Returns the record of the newest failure, if any. It bears no time, but a launch that begins
+/// removes it, so it is of the last launch or of a later start.
 std::optional<FailureRow> failure_of(const std::string& run);
 
 /// Returns the settings, none without a file.

@@ -111,12 +111,16 @@ const LineValue* find_value(const LineValues& values, std::string_view name) {
   return found == values.end() ? nullptr : &*found;
 }
 
+double number_of(const LineValue& value) {
+  double number = std::numeric_limits<double>::quiet_NaN();
+  if (!value.is_text)
+    std::from_chars(value.text.data(), value.text.data() + value.text.size(), number);
+  return number;
+}
+
 double number_in(const LineValues& values, std::string_view name) {
   const LineValue* value = find_value(values, name);
-  double number = std::numeric_limits<double>::quiet_NaN();
-  if (value && !value->is_text)
-    std::from_chars(value->text.data(), value->text.data() + value->text.size(), number);
-  return number;
+  return value ? number_of(*value) : std::numeric_limits<double>::quiet_NaN();
 }
 
 int64_t step_in(const LineValues& values) {

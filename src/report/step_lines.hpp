@@ -9,6 +9,9 @@
 
 namespace zero::report {
 
+/// The most columns of a file. Later names are passed over.
+inline constexpr size_t kMostColumns = 64;
+
 /// A value of a line as the file has it.
 struct LineValue {
   std::string_view name, text;  ///< without the quotes of a text
@@ -23,6 +26,8 @@ bool read_line(std::string_view line, LineValues& values);
 
 /// Returns the value of a name, or null.
 const LineValue* find_value(const LineValues& values, std::string_view name);
+/// Returns the number that a value is, else NaN.
+double number_of(const LineValue& value);
 /// Returns a number, or NaN if it is absent or null.
 double number_in(const LineValues& values, std::string_view name);
 /// Returns the step of a line, or -1.

@@ -20,11 +20,14 @@ namespace {
 using monitor::duration_text;
 
 constexpr int64_t kTailBytes = int64_t(64) << 10;
+/// Bytes that hold the last lines of some thousand ranks.
+constexpr int64_t kRankBytes = int64_t(4) << 20;
 constexpr size_t kBarWidth = 40;
 constexpr size_t kStepsOfMean = 50;
 
 /// The last step of a run, and the middle one of the last steps' times.
 struct LastStep {
+  int64_t step = 0;
   std::string line;
   double middle_ms = NAN;
 };
@@ -37,7 +40,7 @@ std::optional<LastStep> last_step(const std::string& run) {
   LineValues values;
   for (auto line = lines.rbegin(); line != lines.rend() && times.size() < kStepsOfMean; ++line) {
     if (!read_line(*line, values) || step_in(values) <= 0) continue;
-    if (!last) last.emplace(LastStep{.line = std::string(*line)});
+    if (!last) last.emplace(LastStep{.step = step_in(values), .line = std::string(*line)});
     if (const double ms = number_in(values, "step_ms"); ms >= 0) times.push_back(ms);
   }
   std::ranges::nth_element(times, times.begin() + ptrdiff_t(times.size() / 2));
@@ -106,22 +109,35 @@ std::string saved_text(const std::vector<SaveRow>& saves) {
               " ago\n");
 }
 
+/// Returns the seconds until a step has ended at the middle speed; infinity if that is unknown.
+double seconds_until(int64_t step, const std::optional<LastStep>& last) {
+  if (step <= 0 || !last || !(last->middle_ms >= 0)) return INFINITY;
+  return 1e-3 * last->middle_ms * double(std::max<int64_t>(0, step - last->step));
+}
+
 /// Returns the cause of the end that comes first.
-std::string end_text(const Settings& settings, const LaunchRow& launch, double job_seconds) {
+std::string end_text(const Settings& settings, const LaunchRow& launch, double job_seconds,
+                     const std::optional<LastStep>& last) {
   const int64_t walltime = whole_number(settings, "run.walltime", 0);
+  const int64_t steps = whole_number(settings, "run.steps", 0);
   const int64_t stop_at = whole_number(settings, "run.stop_at", 0);
-  if (walltime > 0) {
-    const double left = double(seconds_of(launch.start) + walltime - std::time(nullptr));
-    return text("ends      by run.walltime in ", duration_text(std::max(0.0, left)), "\n");
+  const bool stops = stop_at > 0 && (steps <= 0 || stop_at < steps);
+  const double by_steps = seconds_until(stops ? stop_at : steps, last);
+  const double by_job = job_seconds >= 0 ? job_seconds : INFINITY;
+  const double by_walltime =
+      walltime > 0 ? std::max(0.0, double(seconds_of(launch.start) + walltime - std::time(nullptr)))
+                   : INFINITY;
+  const double by_clock = std::min(by_walltime, by_job);
+  if (by_clock < by_steps) {
+    return text("ends      by ", by_job < by_walltime ? "the limit of Slurm's job" : "run.walltime",
+                " in ", duration_text(by_clock), "\n");
   }
-  if (job_seconds >= 0)
-    return text("ends      by the limit of Slurm's job in ", duration_text(job_seconds), "\n");
-  if (stop_at > 0) return text("ends      after step ", stop_at, " (run.stop_at)\n");
+  if (stops) return text("ends      after step ", stop_at, " (run.stop_at)\n");
   return "ends      after its last step\n";
 }
 
 std::string lagging_text(const std::string& run) {
-  const std::vector<RankLag> lagging = lagging_ranks(last_lines(run + "/ranks.jsonl", kTailBytes));
+  const std::vector<RankLag> lagging = lagging_ranks(last_lines(run + "/ranks.jsonl", kRankBytes));
   std::string words;
   for (const RankLag& lag : lagging) {
     words += text(words.empty() ? "lagging   " : ", ", "rank ", lag.rank,
@@ -137,7 +153,8 @@ std::string top_text(const std::string& run, double job_seconds) {
   const std::vector<LaunchRow> launches = launches_of(run, kTailBytes);
   const Settings settings = settings_of(run);
   std::string words = state_text(run, launches);
-  if (const std::optional<LastStep> last = last_step(run)) {
+  const std::optional<LastStep> last = last_step(run);
+  if (last) {
     LineValues values;
     read_line(last->line, values);
     words += step_text(values, last->middle_ms, whole_number(settings, "run.steps", 0));
@@ -147,7 +164,7 @@ std::string top_text(const std::string& run, double job_seconds) {
   }
   words += lagging_text(run) + saved_text(saves_of(run, settings));
   const bool is_open = !launches.empty() && launches.back().ended.empty();
-  if (is_open) words += end_text(settings, launches.back(), job_seconds);
+  if (is_open) words += end_text(settings, launches.back(), job_seconds, last);
   std::string shown;
   for (const std::string_view line : lines_of(words)) shown += plain(line) + "\n";
   return shown;

@@ -15,6 +15,8 @@ using Json = nlohmann::ordered_json;
 
 /// Longer than any event.
 constexpr size_t kLineBytes = size_t(1) << 16;
+/// Later lanes are passed over.
+constexpr size_t kMostLanes = 64;
 /// A pixel of a wide screen.
 constexpr double kPixel = 1.0 / 1000;
 
@@ -70,22 +72,25 @@ class Reader {
   void name(const Json& event, const Json& arguments) {
     if (text_in(event, "name") != "thread_name") return;
     const std::string name = text_in(arguments, "name");
+    const int64_t lane = whole_in(event, "tid");
     if (name == "bodies") {
-      bodies_lane_ = whole_in(event, "tid");
-    } else {
-      names_[whole_in(event, "tid")] = name;
+      bodies_lane_ = lane;
+    } else if (names_.size() < kMostLanes || names_.contains(lane)) {
+      names_[lane] = name;
     }
   }
 
   TracedStep step_of(const Event& body) const {
     TracedStep step{.step = body.step, .ms = 1e-3 * (body.end - body.begin)};
     if (!(step.ms > 0)) return {};
-    for (const auto& [number, name] : names_) {
-      TracedLane lane{.name = name};
-      for (const Event& event : events_) {
-        if (event.lane == number && event.begin < body.end && event.end > body.begin)
-          add(lane, event, body);
-      }
+    std::map<int64_t, TracedLane> lanes;
+    for (const auto& [number, name] : names_) lanes[number].name = name;
+    for (const Event& event : events_) {
+      const auto lane = lanes.find(event.lane);
+      const bool is_in_body = event.begin < body.end && event.end > body.begin;
+      if (lane != lanes.end() && is_in_body) add(lane->second, event, body);
+    }
+    for (auto& [number, lane] : lanes) {
       if (!lane.busy.empty()) step.lanes.push_back(std::move(lane));
     }
     return step;

@@ -38,7 +38,6 @@ std::string device_lines(launch::Session& session) {
   return lines;
 }
 
-/// Returns shares as "61.0 % of 48x32, 39.0 % of 128x64".
 /// A name that ends in a number, as nodes have them: "gpu", 7 and two digits of "gpu07".
 struct Numbered {
   std::string stem;
@@ -77,6 +76,7 @@ std::string one_level_line(const ExchangeText& exchange) {
   return text("one level   shards cross to every rank of a node: ", exchange.one_level, "\n");
 }
 
+/// Returns shares as "61.0 % of 48x32, 39.0 % of 128x64".
 std::string shares_text(const Dataset& data, const PaddingReport& report) {
   std::string words;
   for (size_t i = 0; i < report.shares.size(); ++i) {

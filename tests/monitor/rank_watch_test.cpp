@@ -45,6 +45,13 @@ TEST(RankWatch, NamesARankThatLagsOnceAndItsEnd) {
               ElementsAre(HasSubstr("as fast as the others")));
 }
 
+TEST(BeginsToLag, NeedsAShareAndMilliseconds) {
+  EXPECT_TRUE(begins_to_lag(120, 100));
+  EXPECT_FALSE(begins_to_lag(114, 100)) << "at most 1.15 times";
+  EXPECT_FALSE(begins_to_lag(9, 4)) << "five milliseconds";
+  EXPECT_FALSE(begins_to_lag(9, 0));
+}
+
 TEST(RankWatch, BearsSingleSlowStepsAndShortLags) {
   RankWatch watch(places());
   for (int round = 0; round < 40; ++round) {

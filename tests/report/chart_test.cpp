@@ -85,5 +85,29 @@ TEST(ChartHtml, MarksSkippedStepsAndLaunches) {
                                        HasSubstr("class=\"la\" d=\"M1000 300v-300\"")));
 }
 
+TEST(ChartHtml, DashesRunsThatHaveTheColoursOfEarlierOnes) {
+  Chart chart = chart_of({0, 10});
+  chart.curves.push_back(chart.curves[0]);
+  chart.curves.push_back(chart.curves[0]);
+  chart.curves[1].colour = 6;
+  chart.curves[2].colour = 11;
+  chart.curves[2].has_dots = true;
+  EXPECT_THAT(chart_html(chart),
+              AllOf(HasSubstr("<path class=\"l s0\" d=\"M500 300L1000 0\"/>"),
+                    HasSubstr("<path class=\"l t s0\" d=\"M500 300L1000 0\"/>"),
+                    HasSubstr("<path class=\"l d t s5\" d=\"M500 300L1000 0\"/>"),
+                    HasSubstr("<path class=\"l t s0\" d=\"M0 4h32\"/></svg>c "),
+                    HasSubstr("<path class=\"o t s5\" d=\"M16 4h0\"/></svg>c ")));
+  EXPECT_THAT(chart_svg(chart), AllOf(HasSubstr("<path class=\"l t s0\" d=\"M500 300L1000 0\"/>"),
+                                      HasSubstr("<path class=\"l t s0\" d=\"M935 84h18\"/>"),
+                                      Not(HasSubstr("<path class=\"l s0\" d=\"M935"))));
+}
+
+TEST(ChartSvg, HasRoomForTheNamesOfManyCurves) {
+  Chart chart = chart_of({0, 10});
+  chart.curves.resize(24, chart.curves[0]);
+  EXPECT_THAT(chart_svg(chart), HasSubstr("y=\"338.3\"")) << "the last name is in the frame";
+}
+
 }  // namespace
 }  // namespace zero::report

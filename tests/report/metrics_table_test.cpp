@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/support/content_of.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/written_run.hpp"
@@ -73,6 +75,36 @@ TEST(MetricsTable, ReadsLinesBeyondOneWindow) {
   }
   run.write("metrics.jsonl", lines);
   EXPECT_EQ(table_of(run, {.form = TableForm::csv, .columns = {"loss"}}), wanted);
+}
+
+TEST(MetricsTable, ShowsThePlainTextsOfAFile) {
+  const WrittenRun run("hostile");
+  run.write("metrics.jsonl", "{\"step\": 1, \"a,\xC2\x9B\": \"\x7F\xFFx\"}\n");
+  EXPECT_EQ(table_of(run, {}), "step  a,??\n   1   ??x\n");
+  EXPECT_EQ(table_of(run, {.form = TableForm::csv}), "step,\"a,\xC2\x9B\"\n1,\x7F\xFFx\n");
+  const auto ask = [&] { table_of(run, {.columns = {"quuux"}}); };
+  EXPECT_THAT(refusal_of(Exit::kUsage, ask), HasSubstr("they are: step, a,??"));
+  run.write("metrics.jsonl", "{\"step\": 1, \"a\tb\": \"\t\"}\n");
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(table_of(run, {.form = TableForm::tsv}), "step\n") << "a tab damages a line";
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("1 damaged line"));
+}
+
+TEST(MetricsTable, BearsEndlessNames) {
+  const WrittenRun run("names");
+  std::string lines;
+  for (int step = 1, name = 0; step <= 1000; ++step) {
+    lines += "{\"step\": " + std::to_string(step);
+    for (int i = 0; i < 100; ++i) lines += ", \"n" + std::to_string(name++) + "\": 1";
+    lines += "}\n";
+  }
+  run.write("metrics.jsonl", lines);
+  testing::internal::CaptureStderr();
+  const std::string table = table_of(run, {.form = TableForm::tsv});
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("has more than 64 names"));
+  const std::string head = table.substr(0, table.find('\n'));
+  EXPECT_EQ(std::ranges::count(head, '\t'), 63);
+  EXPECT_TRUE(head.ends_with("\tn62"));
 }
 
 TEST(MetricsTable, RefusesUnknownColumnsAndFolders) {

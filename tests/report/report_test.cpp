@@ -5,7 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <filesystem>
 
+#include "src/report/run_facts.hpp"
+#include "src/report/trace_lanes.hpp"
 #include "tests/support/content_of.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/written_run.hpp"
@@ -182,6 +185,42 @@ TEST(Report, StaysSmallAndQuickForManySteps) {
   EXPECT_LT(taken.count(), 10) << "2 s on an idle machine";
 }
 
+TEST(Report, ShowsTheFirstOfEndlessEvaluations) {
+  const WrittenRun run("endless");
+  run.write("metrics.jsonl", step_line(1, "2"));
+  std::string lines;
+  for (int step = 1, name = 0; step <= 20'000; ++step) {
+    lines += text("{\"step\": ", step, ", \"loss\": ", step);
+    for (int i = 0; i < 5; ++i) lines += text(", \"n", name++, "\": 1");
+    lines += "}\n";
+  }
+  run.write("evaluations.jsonl", lines);
+  const Evaluations evaluations = read_run(run.path()).evaluations;
+  ASSERT_EQ(evaluations.columns.size(), 64u);
+  EXPECT_EQ(evaluations.columns[0].name, "loss");
+  EXPECT_EQ(evaluations.columns[0].values.back(), 20'000);
+  EXPECT_EQ(evaluations.columns[63].name, "n62");
+  EXPECT_EQ(evaluations.columns[63].values.size(), 20'000u);
+}
+
+TEST(Report, ShowsTheFirstOfEndlessLanes) {
+  const WrittenRun run("lanes");
+  std::string trace =
+      "{\"ph\":\"M\",\"name\":\"thread_name\",\"tid\":-1,\"args\":{\"name\":\"bodies\"}}\n"
+      "{\"ph\":\"X\",\"name\":\"step 7\",\"tid\":-1,\"ts\":0,\"dur\":1000,\"args\":{\"step\":7}}\n";
+  for (int lane = 0; lane < 20'000; ++lane) {
+    trace +=
+        text("{\"ph\":\"M\",\"name\":\"thread_name\",\"tid\":", lane, ",\"args\":{\"name\":\"lane ",
+             lane, "\"}}\n{\"ph\":\"X\",\"name\":\"linear\",\"tid\":", lane,
+             ",\"ts\":0,\"dur\":500,\"args\":{\"step\":7}}\n");
+  }
+  run.write("trace.json", trace);
+  const TracedStep step = read_trace(run.path() + "/trace.json");
+  ASSERT_EQ(step.lanes.size(), 64u);
+  EXPECT_EQ(step.lanes[63].name, "lane 63");
+  EXPECT_EQ(step.lanes[63].busy_ms, 0.5);
+}
+
 TEST(WriteReport, ReplacesOnlyReports) {
   const WrittenRun run("written");
   run.write("metrics.jsonl", step_line(1, "2") + step_line(2, "1"));
@@ -194,6 +233,25 @@ TEST(WriteReport, ReplacesOnlyReports) {
   run.write("mine.html", "my own page");
   EXPECT_THAT(refusal_of(Exit::kIo, [&] { write_report(runs, run.path() + "/mine.html"); }),
               HasSubstr("is there already, and no report"));
+}
+
+TEST(WriteReport, LeavesWhatItCannotReadAndForeignTemporaryFiles) {
+  const WrittenRun run("kept");
+  run.write("metrics.jsonl", step_line(1, "2"));
+  const std::vector<std::string> runs = {run.path()};
+  const std::string page = run.path() + "/page.html";
+  const auto refusal = [&](const std::string& path) {
+    return refusal_of(Exit::kIo, [&] { write_report(runs, path); });
+  };
+  std::filesystem::create_symlink("loop.html", run.path() + "/loop.html");
+  EXPECT_THAT(refusal(run.path() + "/loop.html"), HasSubstr("and cannot be read ("));
+  EXPECT_TRUE(std::filesystem::is_symlink(run.path() + "/loop.html"));
+  run.write("page.html.tmp", "my own notes");
+  EXPECT_THAT(refusal(page), HasSubstr("page.html.tmp: is there already, and no report"));
+  EXPECT_EQ(testing_support::content_of(page + ".tmp"), "my own notes");
+  run.write("page.html.tmp", "<!DOCTYPE html>\n<!-- zeroapp report -->\nhalf of a");
+  write_report(runs, page);
+  EXPECT_FALSE(std::filesystem::exists(page + ".tmp")) << "left by a report that was killed";
 }
 
 }  // namespace

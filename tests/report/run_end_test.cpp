@@ -76,6 +76,7 @@ TEST_F(RunEndTest, AFailureNamesItsCauseAndARemedy) {
 
 TEST_F(RunEndTest, ALaterStartThatFailedIsToldApart) {
   fail(2, "x.toml:3: run.stepps: unknown key");
+  EXPECT_EQ(failure_of(run_.path())->exit, 2) << "the record bears no time to compare";
   EXPECT_THAT(text_of(launch("finished step 20 of 20")),
               AllOf(HasSubstr("is complete."),
                     HasSubstr("A later start failed before it began: x.toml:3: run.stepps")));

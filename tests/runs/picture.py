@@ -2,15 +2,18 @@
 """doc/step.svg is what tools/step_picture.py draws of doc/step.json, and doc/step.json is still
 true: today's plan of the same step takes the same memory and, by the forecast, the same time within
 10 %. The table of doc/a_step.md is what tools/step_table.py prints of today's plan. The
-curves of inputs/deberta_mini.toml, where they stand, are what tools/score_picture.py draws, and
-doc/t5_mini.svg is a picture of zeroapp report. Called like the other scripts here; the third
-argument is the program print_step."""
+curves of inputs/deberta_mini.toml, where they stand, are what tools/score_picture.py draws.
+doc/t5_mini.svg shows the steps of inputs/t5_mini.toml and the losses of its run, and zeroapp report
+draws it again from the points of its curves. Called like the other scripts here; the third argument
+is the program print_step."""
 import importlib.util
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
+import tomllib
 import xml.dom.minidom
 
 TREE = pathlib.Path(__file__).resolve().parents[2]
@@ -19,6 +22,9 @@ MOST_DRIFT = 0.1
 TOOLS = {"step": "step_picture", "deberta_mini": "score_picture"}
 # Drawn by zeroapp report of a run that takes too long for a test.
 REPORTED = "t5_mini"
+# The losses of that run's held-out verses, and what a tenth of a unit in the picture is worth.
+HELD_OUT = (2.7777, 1.3386, 1.1527, 1.0106, 0.8978, 0.8582)
+MOST_OFF = 0.003
 
 
 def load_tool(name):
@@ -61,17 +67,47 @@ def drawn(name):
     return given
 
 
-def reported():
-    """The picture of the report, whose style is today's."""
-    committed = (TREE / f"doc/{REPORTED}.svg").read_text()
-    xml.dom.minidom.parseString(committed)
+def curve(picture, kind, steps):
+    """The steps and losses of the points of the only curve of this class."""
+    marks = re.findall(r'<text x="62" y="[\d.]+" text-anchor="end">([\d.]+)</text>', picture)
+    low, high = float(marks[0]), float(marks[-1])
+    paths = re.findall(f'<path class="{kind}" d="([^"]*)"', picture)
+    assert len(paths) == 1, f"{len(paths)} curves of class {kind}"
+    points = re.findall(r"[ML]([\d.]+) ([\d.]+)", paths[0])
+    return [(round(float(x) * steps / 1000), low + (high - low) * (1 - float(y) / 300))
+            for x, y in points]
+
+
+def without_band(picture):
+    """The band between extremes, of which the points say nothing, is left out."""
+    return re.sub(r'<path class="b [^>]*>', "", picture)
+
+
+def drawn_again(training, held_out):
+    """What zeroapp report draws of these points."""
     with tempfile.TemporaryDirectory() as place:
-        run = pathlib.Path(place)
-        (run / "metrics.jsonl").write_text('{"step": 1, "loss": 2}\n')
+        run = pathlib.Path(place, REPORTED)
+        run.mkdir()
+        for name, points in (("metrics", training), ("evaluations", held_out)):
+            lines = [json.dumps({"step": step, "loss": loss}) + "\n" for step, loss in points]
+            (run / f"{name}.jsonl").write_text("".join(lines))
         subprocess.run([sys.argv[1], "report", run, "-o", run / "loss.svg"], check=True,
                        capture_output=True)
-        today = (run / "loss.svg").read_text()
-    assert today.split("<rect")[0] == committed.split("<rect")[0], (
+        return (run / "loss.svg").read_text()
+
+
+def reported():
+    """The picture of the report has the data of its run and is drawn by today's program."""
+    committed = (TREE / f"doc/{REPORTED}.svg").read_text()
+    xml.dom.minidom.parseString(committed)
+    given = tomllib.loads((TREE / f"inputs/{REPORTED}.toml").read_text())
+    steps, interval = given["run"]["steps"], given["evaluation"]["interval"]
+    assert f'<text x="930" y="368" text-anchor="middle">{steps}</text>' in committed, "its steps"
+    training, held_out = (curve(committed, kind, steps) for kind in ("l s0", "l d s1"))
+    assert [step for step, _ in held_out] == list(range(interval, steps + 1, interval)), held_out
+    off = [abs(loss - known) for (_, loss), known in zip(held_out, HELD_OUT, strict=True)]
+    assert max(off) < MOST_OFF, f"held-out losses {held_out}, not {HELD_OUT}"
+    assert without_band(drawn_again(training, held_out)) == without_band(committed), (
         f"doc/{REPORTED}.svg is not drawn by today's zeroapp report, as tools/README.md says")
 
 

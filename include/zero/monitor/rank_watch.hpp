@@ -16,11 +16,16 @@ struct RankPlaces {
 
 /// A rank lags if its middle time is more than this many times that of all ranks.
 inline constexpr double kLagFactor = 1.15;
+/// A lag below so many ms costs nothing that a user could mend.
+inline constexpr double kLeastLagMs = 5;
 /// The middle time of a rank is that of so many steps.
 inline constexpr size_t kLagSteps = 20;
 
 /// Returns the lower middle value. Reorders the values. REQUIRES: there is one.
 double middle(std::span<double> values);
+
+/// True if a rank of this middle time begins to lag behind that of all ranks.
+bool begins_to_lag(double rank_ms, double all_ms);
 
 /// A watch over the compute times of ranks. Steps allocate nothing.
 class RankWatch {

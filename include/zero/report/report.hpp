@@ -16,7 +16,7 @@ std::string report_page(std::span<const std::string> runs);
 std::string loss_picture(std::span<const std::string> runs);
 
 /// Writes a page, or the picture if the name ends with ".svg". Replaces an earlier report. Throws
-/// Error(kIo) if another file has the name.
+/// Error(kIo) if another file, or one that cannot be read, has the name or the name with ".tmp".
 void write_report(std::span<const std::string> runs, const std::string& path);
 
 }  // namespace zero::report
