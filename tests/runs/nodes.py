@@ -175,7 +175,7 @@ def job_starts_again_while_it_gets_on(program, script, tools, env):
         check("unexpectedly" not in ran.stderr and "Local host" not in ran.stderr,
               f"leaves out Open MPI's notice: {what}")
         if more is spare:
-            check("placed: --mpi=pmix --nodes=4 --ntasks=16 --exclude=n2 " in ran.stdout,
+            check("placed: --mpi=pmix --wait=60 --nodes=4 --ntasks=16 --exclude=n2 " in ran.stdout,
                   f"leaves out the node at fault: {what}")
     srun.write_text(whole)
 
