@@ -152,7 +152,10 @@ run_ranks() {
   node=$(sed -n 's/^zeroapp: error E1200 \[rank [0-9]* host \([^] .]*\).*/\1/p' "$told/err" |
     head -n 1)
   if [ -n "$node" ]; then go_on_without "$node" "${@:3}"; fi
-  if "$1" --help 2> /dev/null | grep '^  why ' > /dev/null; then "$1" why "$run" || true; fi
+  # A launch that ended before it began has left no folder.
+  if [ -d "$run" ] && "$1" --help 2> /dev/null | grep '^  why ' > /dev/null; then
+    "$1" why "$run" || true
+  fi
   if [ "$status" -eq 85 ]; then requeue; fi
   exit "$status"
 }

@@ -136,7 +136,7 @@ def job_scripts_run(place):
         copy = shutil.copy(script, place.work / "spool")
         said = place.shell(f"bash {copy} model.name=gpt2 model.layers=auto", env).stdout
         name = f"{place.share}/inputs/{script.stem}.toml"
-        check(f"srun: --mpi=pmix zeroapp {name} model.name=gpt2" in said or
+        check(f"srun: --mpi=pmix --wait=60 zeroapp {name} model.name=gpt2" in said or
               "does not fit" in said, f"{script.name} starts: {said}")
 
 
