@@ -69,7 +69,8 @@ def main():
         if args.packed:
             path = pathlib.Path(folder, "documents.jsonl")
             write_documents(path, args.length)
-            other = "packed", {"data.train": path, "data.packing": "documents"}
+            other = "packed", {"data.train": path, "data.packing": "documents",
+                               "data.tokenizer": "bytes"}
         return compare_samples(args, f"{args.layers} layers of SmolLM2-135M, {args.length} tokens",
                                {**SHAPE, "model.layers": args.layers}, other, flops_of_row(args))
 
