@@ -207,6 +207,18 @@ struct Live {
   void load_model(const Started& started);
 };
 
+/// The values that a run has made so far. If making one of them fails, those that peers and lanes
+/// may wait for stay.
+struct Values {
+  std::shared_ptr<const state::Communicators> comms;
+  std::shared_ptr<const setup::Build> build;
+  std::optional<Planned> planned;
+  std::optional<Sized> sized;
+  std::optional<Started> started;
+  std::optional<Opened> opened;
+  Live live;
+};
+
 /// The values that exist when the steps begin.
 struct Made {
   Context& context;

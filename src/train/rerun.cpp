@@ -46,42 +46,35 @@ struct Rerun::Parts {
     Input input(context);
     session.on_every_rank(
         [&] { input.settings.locate([&] { leave_steps_alone(of, input.settings.config); }); });
-    planned.emplace(context, std::move(input));
-    comms = planned->comms;
-    build = planned->made;
+    values.planned.emplace(context, std::move(input));
+    values.comms = values.planned->comms;
+    values.build = values.planned->made;
     context.enter(launch::Milestone::data);
     DataOptions read_by =
-        setup::prepare_data(session, {.settings = planned->settings,
-                                      .config = planned->config,
+        setup::prepare_data(session, {.settings = values.planned->settings,
+                                      .config = values.planned->config,
                                       .say = [](const std::string&) {},
                                       .hold = [&] { refuse_preparation(of.folder); }});
-    sized.emplace(context, std::move(*planned), std::move(read_by));
-    opened.emplace(context, *sized, kReadsOnly);
-    started.emplace(context, std::move(*sized), *opened);
-    live.begin_unseen(context, *started, *opened);
+    values.sized.emplace(context, std::move(*values.planned), std::move(read_by));
+    values.opened.emplace(context, *values.sized, kReadsOnly);
+    values.started.emplace(context, std::move(*values.sized), *values.opened);
+    values.live.begin_unseen(context, *values.started, *values.opened);
     context.enter(launch::Milestone::steps);
   }
 
   Context context;
-  // As in a run: if making one of them fails, those that peers and lanes may wait for stay.
-  std::shared_ptr<const state::Communicators> comms;
-  std::shared_ptr<const setup::Build> build;
-  std::optional<Planned> planned;
-  std::optional<Sized> sized;
-  std::optional<Started> started;
-  std::optional<Opened> opened;
-  Live live;
+  Values values;
 };
 
 Rerun::Rerun(launch::Session& session, const Order& order, const RerunOf& of)
-    : parts_(std::make_unique<Parts>(session, order, of)), done_(parts_->started->done()) {}
+    : parts_(std::make_unique<Parts>(session, order, of)), done_(parts_->values.started->done()) {}
 
 Rerun::~Rerun() = default;
 
 kernels::StepReport Rerun::step() {
-  const Started& started = *parts_->started;
+  const Started& started = *parts_->values.started;
   launch::Session& session = parts_->context.session;
-  state::Engine& engine = *parts_->live.engine;
+  state::Engine& engine = *parts_->values.live.engine;
   const state::BatchLoader loader{.data = *started.sets.train,
                                   .batch = started.build().batch,
                                   .seed = uint64_t(started.config.run.seed),
@@ -101,27 +94,30 @@ kernels::StepReport Rerun::step() {
 }
 
 void Rerun::load(const std::string& checkpoint) {
-  auto& [context, comms, build, planned, sized, started, opened, live] = *parts_;
-  started->config.checkpoint.resume_from = checkpoint;
-  opened.emplace(context, *started, kReadsOnly);
-  started->start = opened->checkpointer->find_start();
-  started->cursor = save::cursor_of(started->start->manifest, started->start->folder());
-  opened->checkpointer->load(*started->start, *live.engine);
-  done_ = started->done();
+  auto& [context, values] = *parts_;
+  values.started->config.checkpoint.resume_from = checkpoint;
+  values.opened.emplace(context, *values.started, kReadsOnly);
+  values.started->start = values.opened->checkpointer->find_start();
+  values.started->cursor =
+      save::cursor_of(values.started->start->manifest, values.started->start->folder());
+  values.opened->checkpointer->load(*values.started->start, *values.live.engine);
+  done_ = values.started->done();
 }
 
-state::Engine& Rerun::engine() { return *parts_->live.engine; }
-const RunConfig& Rerun::config() const { return parts_->started->config; }
-const save::Facts& Rerun::saved_facts() const { return parts_->started->start->manifest.facts; }
+state::Engine& Rerun::engine() { return *parts_->values.live.engine; }
+const RunConfig& Rerun::config() const { return parts_->values.started->config; }
+const save::Facts& Rerun::saved_facts() const {
+  return parts_->values.started->start->manifest.facts;
+}
 
 std::vector<std::string> Rerun::changes(const save::Facts& saved) const {
   save::Start start{.store = nullptr, .manifest = {}};
   start.manifest.facts = saved;
-  return parts_->opened->checkpointer->changes(start);
+  return parts_->values.opened->checkpointer->changes(start);
 }
 
 std::string Rerun::bytes_note() const {
-  return parts_->opened->checkpointer->bytes_note(*parts_->started->start);
+  return parts_->values.opened->checkpointer->bytes_note(*parts_->values.started->start);
 }
 
 }  // namespace zero::train

@@ -53,18 +53,6 @@ Exit status_of(const RunConfig& config, int64_t done, const Outcome& outcome) {
   return unfinished && saved ? Exit::kRequeue : Exit::kFinished;
 }
 
-/// The values that a run has made so far. If making one of them fails, those that peers and lanes
-/// may wait for stay.
-struct Values {
-  std::shared_ptr<const state::Communicators> comms;
-  std::shared_ptr<const setup::Build> build;
-  std::optional<Planned> planned;
-  std::optional<Sized> sized;
-  std::optional<Started> started;
-  std::optional<Opened> opened;
-  Live live;
-};
-
 /// Returns early if nothing is to be done, or if a signal came before the first step.
 Exit make(Context& context, Values& values) {
   Input input(context);
