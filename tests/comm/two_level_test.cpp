@@ -150,7 +150,7 @@ TEST(TwoLevel, EndsWithTheErrorOfTheLevelThatFails) {
   }
 }
 
-/// One rank, whose gather or sum number `failing` throws, each after a pause.
+/// Stands for one rank. Pauses in each gather and sum, and throws at the end of number `failing`.
 class FailsLate final : public Communicator {
  public:
   explicit FailsLate(int failing, std::chrono::milliseconds pause = {})
