@@ -34,15 +34,6 @@ std::string random_id() {
 
 }  // namespace
 
-std::optional<int64_t> step_in(std::string_view name) {
-  if (!name.starts_with(kStep)) return {};
-  int64_t step = 0;
-  const auto end = name.data() + name.size();
-  const auto [stop, error] = std::from_chars(name.data() + kStep.size(), end, step);
-  if (error != std::errc() || stop != end || Store::folder_of(step) != name) return {};
-  return step;
-}
-
 std::string unique_name(std::string_view prefix, const std::string& name) {
   return text(prefix, name, "-", random_id());
 }
@@ -52,7 +43,16 @@ bool is_unique_name(std::string_view name, std::string_view prefix) {
   name.remove_prefix(prefix.size());
   const size_t dash = name.rfind('-');
   if (dash == name.npos || name.size() - dash - 1 != 2 * kIdBytes) return false;
-  return name.substr(0, dash) == kLatest || step_in(name.substr(0, dash));
+  return name.substr(0, dash) == kLatest || Store::step_in(name.substr(0, dash));
+}
+
+std::optional<int64_t> Store::step_in(std::string_view name) {
+  if (!name.starts_with(kStep)) return {};
+  int64_t step = 0;
+  const auto end = name.data() + name.size();
+  const auto [stop, error] = std::from_chars(name.data() + kStep.size(), end, step);
+  if (error != std::errc() || stop != end || folder_of(step) != name) return {};
+  return step;
 }
 
 void Store::retain(const Retention& retention) {

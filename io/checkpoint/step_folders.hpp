@@ -1,8 +1,6 @@
 #pragma once
 /// Names in a folder of checkpoints.
 
-#include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -12,9 +10,6 @@ namespace zero::checkpoint {
 inline constexpr std::string_view kMaking = ".tmp-", kRemoving = ".del-", kDamaged = "damaged-",
                                   kStreak = "streak-";
 inline constexpr const char *kLatest = "latest", *kLock = "LOCK";
-
-/// Returns the step of a folder of exactly that name: 1200 for "step00001200".
-std::optional<int64_t> step_in(std::string_view name);
 
 /// Returns a new name, ".tmp-step00001200-<128 random bits>".
 std::string unique_name(std::string_view prefix, const std::string& name);

@@ -12,6 +12,7 @@
 #include "src/report/step_lines.hpp"
 #include "zero/base/text.hpp"
 #include "zero/config/toml.hpp"
+#include "zero/io/checkpoint/store.hpp"
 #include "zero/io/files/own_file.hpp"
 
 namespace zero::report {
@@ -37,18 +38,6 @@ std::optional<int64_t> written_at(const std::string& path) {
   struct stat facts {};
   if (stat(path.c_str(), &facts) != 0) return {};
   return int64_t(facts.st_mtime);
-}
-
-/// Returns the step of "step00001200".
-std::optional<int64_t> step_of_folder(const std::string& name) {
-  constexpr std::string_view kStep = "step";
-  if (!name.starts_with(kStep) || name.size() < 12 || name.size() > 20) return {};
-  int64_t step = 0;
-  for (const char c : name.substr(kStep.size())) {
-    if (c < '0' || c > '9') return {};
-    step = 10 * step + (c - '0');
-  }
-  return step;
 }
 
 /// Returns the words of a line's comment.
@@ -147,7 +136,8 @@ std::vector<SaveRow> saves_of(const std::string& run, const Settings& settings) 
   std::error_code none;
   std::filesystem::directory_iterator entry(folder, none);
   for (; !none && entry != std::filesystem::directory_iterator(); entry.increment(none)) {
-    const std::optional<int64_t> step = step_of_folder(entry->path().filename().string());
+    const std::optional<int64_t> step =
+        checkpoint::Store::step_in(entry->path().filename().string());
     const auto written = written_at(entry->path().string() + "/MANIFEST.json");
     if (step && written) saves.push_back({.step = *step, .written = *written});
   }

@@ -1,7 +1,6 @@
 /// The half of Checkpointer that finds a checkpoint and loads it.
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <iterator>
@@ -29,18 +28,6 @@ namespace fs = std::filesystem;
 using checkpoint::Manifest;
 using checkpoint::Store;
 
-constexpr std::string_view kStepWord = "step";
-
-/// Returns the step whose folder has this name.
-std::optional<int64_t> step_of(const std::string& name) {
-  if (!name.starts_with(kStepWord)) return {};
-  int64_t step = 0;
-  const char* last = name.data() + name.size();
-  const auto [end, error] = std::from_chars(name.data() + kStepWord.size(), last, step);
-  if (error != std::errc() || end != last || Store::folder_of(step) != name) return {};
-  return step;
-}
-
 /// Returns the key that says where checkpoints are.
 const char* place_of(const RunConfig& config) {
   return config.checkpoint.dir.empty() ? "run.output" : "checkpoint.dir";
@@ -64,7 +51,7 @@ CheckpointFolder find_checkpoints(const std::string& folder, Exit exit) {
   const fs::path words = fs::path(folder + "/").lexically_normal().parent_path();
   std::error_code unknown;  // reading the folder will report it
   for (const fs::path& path : {words, fs::weakly_canonical(folder, unknown)}) {
-    const std::optional<int64_t> step = step_of(path.filename());
+    const std::optional<int64_t> step = Store::step_in(path.filename().string());
     if (step) return {path.has_parent_path() ? path.parent_path() : ".", step};
   }
   if (is_folder(folder + "/checkpoints", exit)) return {folder + "/checkpoints", {}};

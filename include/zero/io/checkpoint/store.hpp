@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -83,6 +84,8 @@ class Store {
   bool has_lost_all() const;
   /// Returns the name of a step's folder, "step00001200".
   static std::string folder_of(int64_t step);
+  /// Returns the step of a folder of exactly that name: 1200 for "step00001200".
+  static std::optional<int64_t> step_in(std::string_view name);
 
   /// Reads and checks a step's manifest, and with `whole` every block of every file. Throws
   /// Error(kInput) naming file and block; Error(kNoCheckpoint) if a newer release wrote it;
