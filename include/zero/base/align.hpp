@@ -12,6 +12,7 @@ ZERO_HOST_DEVICE constexpr T round_up(T value, T unit) {
   return (value + unit - 1) / unit * unit;
 }
 
+/// Returns value / unit, rounded up to a whole number.
 template <class T>
 ZERO_HOST_DEVICE constexpr T ceil_div(T value, T unit) {
   return (value + unit - 1) / unit;

@@ -28,8 +28,8 @@ constexpr std::array<std::array<uint32_t, 256>, 8> crc_tables(uint32_t polynomia
   return tables;
 }
 
-/// Returns the CRC of `bytes`, computed by tables at about 1.7 GB/s. Continues from `crc`, 0 at
-/// first.
+/// Returns the CRC of `bytes` by kPolynomial, in the form that crc_tables() takes. Continues from
+/// `crc`, the CRC of the bytes before them; 0 if there are none. Tables give about 1.7 GB/s.
 template <uint32_t kPolynomial>
 uint32_t crc_of(std::span<const std::byte> bytes, uint32_t crc) {
   static constexpr auto kTables = crc_tables(kPolynomial);
@@ -48,14 +48,14 @@ uint32_t crc_of(std::span<const std::byte> bytes, uint32_t crc) {
   return ~remainder;
 }
 
-/// Returns the CRC-32 of zip and zlib. Token files and fingerprints have it, because scripts can
-/// compute it too.
+/// Returns the CRC-32 (of zip and zlib) of `count` bytes. Continues from `crc` as crc_of(). Token
+/// files and fingerprints have it, because scripts can compute it too.
 inline uint32_t crc32(const uint8_t* bytes, size_t count, uint32_t crc = 0) {
   return crc_of<0xEDB88320u>(std::as_bytes(std::span(bytes, count)), crc);
 }
 
-/// Returns the CRC of iSCSI (Castagnoli's polynomial), which protects the blocks of checkpoints up
-/// to format 3. Source: RFC 3720, B.4.
+/// Returns the CRC-32C (of iSCSI, Castagnoli's polynomial) of `bytes`. Continues from `crc` as
+/// crc_of(). It protects the blocks of checkpoints up to format 3. Source: RFC 3720, B.4.
 inline uint32_t crc32c(std::span<const std::byte> bytes, uint32_t crc = 0) {
   return crc_of<0x82F63B78u>(bytes, crc);
 }
@@ -68,8 +68,10 @@ class Sha256 {
   Sha256(const Sha256&) = delete;
   Sha256& operator=(const Sha256&) = delete;
 
+  /// Appends bytes to those of the digest.
   void add(std::span<const std::byte> bytes);
-  /// Returns 64 hexadecimal digits. Nothing can be added afterwards.
+  /// Returns the SHA-256 of all bytes added, as 64 hexadecimal digits. Nothing can be added
+  /// afterwards.
   std::string digest();
 
  private:
@@ -82,6 +84,7 @@ class Sha256 {
 /// specification, XXH128.
 using Xxh3Digest = std::array<uint8_t, 16>;
 
+/// Returns the digest of bytes that are all in memory.
 Xxh3Digest xxh3_of(std::span<const std::byte> bytes);
 
 /// A computation of an Xxh3Digest from bytes that come in pieces of any length.

@@ -17,11 +17,13 @@ namespace zero {
 
 enum class Dtype : uint8_t { f32, bf16, f16, f64, i64, i32, i16, u8 };
 
+/// Returns the bytes of an element of this type.
 constexpr size_t bytes_of(Dtype dtype) {
   constexpr size_t kBytes[] = {4, 2, 2, 8, 8, 4, 2, 1};
   return kBytes[size_t(dtype)];
 }
 
+/// Returns the name for texts: "fp32", "i64".
 constexpr std::string_view name_of(Dtype dtype) {
   constexpr std::string_view kNames[] = {"fp32", "bf16", "fp16", "fp64", "i64", "i32", "i16", "u8"};
   return kNames[size_t(dtype)];
@@ -62,6 +64,7 @@ ZERO_HOST_DEVICE ZERO_INLINE constexpr uint16_t bf16_bits(float value) {
   return uint16_t(nan ? ((bits >> 16) & 0x8000u) | 0x7fc0u : rounded);
 }
 
+/// Returns the fp32 value of bfloat16 bits, which is exact.
 ZERO_HOST_DEVICE ZERO_INLINE constexpr float bf16_value(uint16_t bits) {
   return std::bit_cast<float>(uint32_t(bits) << 16);
 }
@@ -84,6 +87,7 @@ ZERO_HOST_DEVICE ZERO_INLINE constexpr uint16_t f16_bits(float value) {
   return uint16_t(sign | (magnitude >= 0x477ff000u ? special : finite));
 }
 
+/// Returns the fp32 value of IEEE half bits, which is exact.
 ZERO_HOST_DEVICE ZERO_INLINE constexpr float f16_value(uint16_t bits) {
   if (kNativeHalves && !std::is_constant_evaluated()) return native_f16_value(bits);
   const uint32_t sign = uint32_t(bits & 0x8000u) << 16;
@@ -112,6 +116,7 @@ struct f16 {
   ZERO_HOST_DEVICE ZERO_INLINE constexpr explicit operator float() const { return f16_value(bits); }
 };
 
+/// Returns the Dtype of the element type T: float, bf16 or f16.
 template <class T>
 constexpr Dtype dtype_of();
 template <>
@@ -132,7 +137,7 @@ struct TypeTag {
   using type = T;
 };
 
-/// Calls body(TypeTag<T>) with the element type of `dtype`. Throws Error(kInternal) if no kernel
+/// Calls body(TypeTag<T>) with the element type T of `dtype`. Throws Error(kInternal) if no kernel
 /// computes in `dtype`.
 template <class Body>
 void with_type(Dtype dtype, const Body& body) {
@@ -148,8 +153,8 @@ void with_type(Dtype dtype, const Body& body) {
   }
 }
 
-/// Calls body(TypeTag<T>, TypeTag<G>) with the compute type T and the type G of stored gradients.
-/// REQUIRES: G is T or fp32.
+/// Calls body(TypeTag<T>, TypeTag<G>) with the element types of `compute` and of `gradient`, in
+/// which gradients are stored. REQUIRES: G is T or fp32.
 template <class Body>
 void with_gradient_type(Dtype compute, Dtype gradient, const Body& body) {
   ZERO_REQUIRE(gradient == compute || gradient == Dtype::f32, "gradients rest in ",

@@ -46,7 +46,8 @@ std::string text(const Parts&... parts) {
   return out.str();
 }
 
-/// Throws Error{exit, what + place}. `condition` is the source text of the failed check.
+/// Throws Error{exit, "<what> [<file>:<line>: <condition>]"}. `condition` is the source text of the
+/// failed check.
 [[noreturn]] void fail(Exit exit, const char* file, int line, const char* condition,
                        const std::string& what);
 
@@ -77,8 +78,8 @@ template <class... Parts>
   throw SettingsError(keys, text(parts...));
 }
 
-/// Prints one line, "zeroapp: warning: ...", on standard error. The text names the fault and a
-/// remedy, or what the program does by itself.
+/// Prints one line on standard error: "zeroapp: warning: " and text(parts...). The text names the
+/// fault and a remedy, or what the program does by itself.
 template <class... Parts>
 void warn(const Parts&... parts) {
   const std::string line = text("zeroapp: warning: ", parts..., "\n");
@@ -87,7 +88,8 @@ void warn(const Parts&... parts) {
 
 }  // namespace zero
 
-/// Throws Error(kInternal) unless an invariant of the program holds. Never compiled out.
+/// Throws Error(kInternal) unless `condition`, an invariant of the program, holds. The other
+/// arguments are joined by text() as its message. Never compiled out. Example:
 /// ZERO_REQUIRE(n > 0, "shard of ", n, " elements: need at least 1");
 #define ZERO_REQUIRE(condition, ...)                                        \
   do {                                                                      \

@@ -18,6 +18,7 @@ struct ExactSum {
 
   int64_t limb[kLimbs];
 
+  /// Sets this sum to 0.
   ZERO_HOST_DEVICE void clear() {
     for (int64_t& part : limb) part = 0;
   }
@@ -28,7 +29,7 @@ struct ExactSum {
     int64_t part[3];
   };
 
-  /// Returns the digits of a double. REQUIRES: `value` is finite.
+  /// Returns the digits of `value`. REQUIRES: it is finite.
   ZERO_HOST_DEVICE static Digits digits_of(double value) {
     const uint64_t bits = std::bit_cast<uint64_t>(value);
     const int exponent = int((bits >> 52) & 0x7ff);
@@ -44,16 +45,18 @@ struct ExactSum {
             {sign * int64_t(low & 0xffffffffu), sign * int64_t(low >> 32), sign * int64_t(high)}};
   }
 
+  /// Adds a finite double to this sum.
   ZERO_HOST_DEVICE void add(double finite) {
     const Digits digits = digits_of(finite);
     for (int i = 0; i < 3; ++i) limb[digits.first + i] += digits.part[i];
   }
 
+  /// Adds all terms of another sum to this sum.
   ZERO_HOST_DEVICE void add(const ExactSum& other) {
     for (int i = 0; i < kLimbs; ++i) limb[i] += other.limb[i];
   }
 
-  /// Returns the sum, rounded once to the nearest double, ties to even. Infinity if it is too
+  /// Returns this sum, rounded once to the nearest double, ties to even. Infinity if it is too
   /// large.
   ZERO_HOST_DEVICE double value() const;
 

@@ -10,6 +10,7 @@ namespace zero {
 /// table.
 struct KeyedHash {
   using is_transparent = void;
+  /// Returns the hash of a text.
   size_t operator()(std::string_view text) const;
 };
 

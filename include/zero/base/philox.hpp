@@ -17,8 +17,8 @@ inline constexpr uint32_t kPhiloxFactor0 = 0xD2511F53u, kPhiloxFactor1 = 0xCD9E8
 /// Increments of the key's two words between rounds.
 inline constexpr uint32_t kPhiloxStep0 = 0x9E3779B9u, kPhiloxStep1 = 0xBB67AE85u;
 
-/// Returns a block of random bits after ten rounds. `counter` is the position in the stream that
-/// `key` names.
+/// Returns a block of 128 random bits after ten rounds. `counter` is the position in the stream
+/// that `key` names.
 ZERO_HOST_DEVICE constexpr PhiloxBlock philox(PhiloxBlock counter, uint64_t key) {
   uint32_t key0 = uint32_t(key), key1 = uint32_t(key >> 32);
   for (int round = 0; round < 10; ++round) {

@@ -9,10 +9,11 @@
 #else
 #define ZERO_HOST_DEVICE
 #define ZERO_DEVICE_ONLY
-/// Lets GCC inline all calls of a host function, and their calls in turn.
+/// An attribute that lets GCC inline all calls in a host function, and their calls in turn.
 #define ZERO_FLATTEN __attribute__((flatten))
 #endif
 
-/// Inlines a function without which a loop would not vectorise. Also for functions that only
-/// prefetch, because GCC takes them for functions that do nothing.
+/// An attribute that inlines the function behind it at every call. For functions in loops that
+/// would else not vectorise. Also for functions that only prefetch, because GCC takes them for
+/// functions that do nothing.
 #define ZERO_INLINE __attribute__((always_inline)) inline

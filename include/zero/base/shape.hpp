@@ -24,6 +24,7 @@ class Shape {
   /// Returns extent `i`. Negative `i` counts from the last: [-1] is the fastest.
   int64_t operator[](int i) const { return extent_[i < 0 ? rank_ + i : i]; }
   int64_t& operator[](int i) { return extent_[i < 0 ? rank_ + i : i]; }
+  /// Returns the count of elements, the product of all extents.
   int64_t numel() const {
     int64_t product = 1;
     for (int i = 0; i < rank_; ++i) product *= extent_[i];
@@ -42,13 +43,14 @@ struct LengthPair {
   int64_t source = 0, target = 0;
 
   int64_t tokens() const { return source + target; }
+  /// True if neither text of `other` is longer than this pair's.
   bool covers(const LengthPair& other) const {
     return other.source <= source && other.target <= target;
   }
   bool operator==(const LengthPair&) const = default;
 };
 
-/// Returns "[50257, 768]".
+/// Returns the extents of a shape as text: "[50257, 768]".
 inline std::string to_text(const Shape& shape) {
   std::string out = "[";
   for (int i = 0; i < shape.rank(); ++i) out += (i ? ", " : "") + std::to_string(shape[i]);

@@ -16,7 +16,8 @@ inline std::string counted(int64_t number, std::string_view word) {
   return text(number, " ", word, number == 1 ? "" : "s");
 }
 
-/// Appends the output of printf, at most 255 characters. Allocates nothing if `out` has room.
+/// Appends to `out` the output of printf for `pattern` and `values`, at most 255 characters.
+/// Allocates nothing if `out` has room.
 template <class... Values>
 void append(std::string& out, const char* pattern, Values... values) {
   char part[256];
@@ -24,7 +25,7 @@ void append(std::string& out, const char* pattern, Values... values) {
   out += part;
 }
 
-/// Returns the output of printf, at most 255 characters.
+/// Returns the output of printf for `pattern` and `values`, at most 255 characters.
 template <class... Values>
 std::string format(const char* pattern, Values... values) {
   std::string out;
@@ -32,17 +33,18 @@ std::string format(const char* pattern, Values... values) {
   return out;
 }
 
-/// Returns "1.25 GiB".
+/// Returns a count of bytes as text in the largest fitting unit: "1.25 GiB".
 std::string bytes_text(double bytes);
 
-/// Returns two lower-case hexadecimal digits per byte.
+/// Returns bytes as text: two lower-case hexadecimal digits each.
 std::string hex_of(std::span<const uint8_t> bytes);
 
 /// A check of UTF-8, byte by byte, for texts that come in pieces of any length. It refuses overlong
 /// forms, surrogates and code points above U+10FFFF, as RFC 3629 does.
 class Utf8Checker {
  public:
-  /// False if `byte` cannot follow the bytes before it.
+  /// Takes the next byte of the text. Returns false if it cannot follow the bytes before it in
+  /// UTF-8.
   bool accept(uint8_t byte) {
     if (pending_ == 0) return start(byte);
     ++before_;
@@ -51,11 +53,11 @@ class Utf8Checker {
     --pending_;
     return true;
   }
-  /// True unless a character is cut off.
+  /// True unless the bytes taken so far end within a character.
   bool complete() const { return pending_ == 0; }
   /// Returns the first byte of the latest character, also if it is refused or cut off. before()
-  /// counts its bytes ahead of the latest one. An error can thus name the place where damage
-  /// begins.
+  /// returns the count of its bytes ahead of the latest one. An error can thus name the place where
+  /// damage begins.
   uint8_t first() const { return first_; }
   int before() const { return before_; }
 
@@ -79,8 +81,8 @@ class Utf8Checker {
 /// and `b`, or `most` + 1 if there are more. REQUIRES: `b` has at most 100 characters.
 size_t edit_distance(std::string_view a, std::string_view b, size_t most = SIZE_MAX - 1);
 
-/// Returns the dotted key that a user most likely meant by `key`, or "" if none is near. The whole
-/// key or its last part, in another section, is spelled alike.
+/// Returns the dotted key of `keys` that a user most likely meant by `key`, or "" if none is near.
+/// The whole key or its last part, in another section, is spelled alike.
 std::string nearest_key(std::string_view key, const std::vector<std::string>& keys);
 
 inline constexpr std::string_view kBlanks = " \t\r";  ///< characters of a line without text
@@ -90,7 +92,7 @@ inline bool is_blank(std::string_view line) {
   return line.find_first_not_of(kBlanks) == std::string_view::npos;
 }
 
-/// Returns "2 blank lines at the end are passed over".
+/// Returns a note on a count of blank lines: "2 blank lines at the end are passed over".
 inline std::string blank_lines_text(int64_t lines) {
   return text(counted(lines, "blank line"), " at the end ", lines == 1 ? "is" : "are",
               " passed over");
