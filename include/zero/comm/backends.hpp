@@ -35,9 +35,10 @@ struct MpiOptions {
   bool agreed = false;
 };
 
-/// Makes a communicator over MPI, on a duplicate of MPI_COMM_WORLD, so channels do not mix.
-/// Reductions are an all-to-all of shards and our own tree, because MPI's order of addition depends
-/// on the algorithm that it picks. Needs MPI_THREAD_MULTIPLE if lanes are threads. Collective.
+/// Makes a communicator over MPI of the ranks with this rank's `options.part`, on a duplicate of
+/// MPI_COMM_WORLD, so channels do not mix. Reductions are an all-to-all of shards and our own tree,
+/// because MPI's order of addition depends on the algorithm that it picks. Needs
+/// MPI_THREAD_MULTIPLE if lanes are threads. Collective.
 std::unique_ptr<Communicator> make_mpi(const MpiOptions& options);
 
 /// A function that a verb calls while it waits for its peers. It throws to leave the wait, as when
@@ -51,10 +52,11 @@ struct ShmOptions {
   void* hook_context = nullptr;
 };
 
-/// Makes a communicator for the ranks of a part, which share a node, with a memory file (memfd) per
-/// rank and channel. Such files have no names that could collide or stay behind, and do not fill
-/// /dev/shm. Waiting ranks sleep on a futex. Collective over all ranks of MPI_COMM_WORLD. Throws
-/// Error(kUsage) if a part is on several nodes, or if a peer's file cannot be opened.
+/// Makes a communicator for the ranks with this rank's `options.part`, which share a node, with a
+/// memory file (memfd) per rank and channel. Such files have no names that could collide or stay
+/// behind, and do not fill /dev/shm. Waiting ranks sleep on a futex. Collective over all ranks of
+/// MPI_COMM_WORLD. Throws Error(kUsage) if a part is on several nodes, or if a peer's file cannot
+/// be opened.
 std::unique_ptr<Communicator> make_shm(const ShmOptions& options);
 
 /// Throws Error(kDoesNotFit) with the reason if this process cannot make a memory file of `bytes`,
@@ -70,9 +72,9 @@ struct TwoLevelOptions {
   int64_t staging_bytes = int64_t(8) << 20;
 };
 
-/// Makes a communicator of `within`, over the G ranks of this rank's node, and `between`, over the
-/// ranks of its place on all nodes. Rank p of node m is rank m G + p. REQUIRES: G is the same power
-/// of two on all nodes.
+/// Makes a communicator of all ranks from two: `within`, over the G ranks of this rank's node, and
+/// `between`, over the ranks of its place on all nodes. Rank p of node m is rank m G + p. REQUIRES:
+/// G is the same power of two on all nodes.
 ///
 /// A gathered shard crosses to each other node once, by `between`, and is shared by `within`. A
 /// reduce_scatter sums each shard within every node, in fp32 and unrounded. These sums cross once
@@ -86,18 +88,19 @@ std::unique_ptr<Communicator> make_two_level(std::unique_ptr<Communicator> withi
                                              std::unique_ptr<Communicator> between,
                                              const TwoLevelOptions& options = {});
 
-/// Makes the communicator of hosts over all ranks: shared memory on one node, two levels where
-/// why_one_level() is empty, else MPI. `one_level`: never two levels. Collective over all ranks.
+/// Makes the communicator of hosts over all ranks, which are on `nodes`: shared memory on one node,
+/// two levels where why_one_level() is empty, else MPI. With `one_level`, MPI takes the place of
+/// two levels. Collective over all ranks.
 std::unique_ptr<Communicator> make_of_hosts(const Nodes& nodes, bool one_level);
 
 struct HostStagedOptions {
   int64_t staging_bytes = int64_t(8) << 20;  ///< pinned bytes; pieces stream through them
 };
 
-/// Makes a communicator for arrays in device memory over `host`. It copies each piece to pinned
-/// memory, exchanges it there, and copies it back. Serves also several ranks that share one GPU,
-/// which NCCL refuses. Its sums have the bits of `host`. Verbs are complete when they return.
-/// Throws Error(kUsage) if the staging has no room for an element of each rank.
+/// Makes a communicator for arrays in device memory over `host`, a communicator of hosts. It copies
+/// each piece to pinned memory, exchanges it there, and copies it back. Serves also several ranks
+/// that share one GPU, which NCCL refuses. Its sums have the bits of `host`. Verbs are complete
+/// when they return. Throws Error(kUsage) if the staging has no room for an element of each rank.
 std::unique_ptr<Communicator> make_host_staged(std::unique_ptr<Communicator> host,
                                                const HostStagedOptions& options);
 
@@ -120,9 +123,9 @@ struct NcclOptions {
   const Communicator* shares_with = nullptr;
 };
 
-/// Makes a communicator over NCCL for all ranks of MPI_COMM_WORLD, with one GPU per rank. Verbs are
-/// asynchronous on their stream. Kernels of one communicator run in order. Kernels of several
-/// communicators can wait for each other, so all ranks must queue them in one order
+/// Makes a communicator over NCCL for the ranks with this rank's `options.part`, with one GPU per
+/// rank. Verbs are asynchronous on their stream. Kernels of one communicator run in order. Kernels
+/// of several communicators can wait for each other, so all ranks must queue them in one order
 /// (needs_one_order()). NCCL 2.26 and later starts them in that order.
 ///
 /// A reduce_scatter is an all-to-all of shards and our own tree (kernels::stacked_sum), as on every

@@ -58,24 +58,25 @@ class Communicator {
 
   virtual int rank() const = 0;
   virtual int ranks() const = 0;
+  /// Returns the back end's name, such as "mpi".
   virtual std::string_view backend() const = 0;
   virtual Border border() const { return {}; }
   /// True if every rank must call the verbs of all its communicators of this kind in one order,
   /// also from several threads. Verbs that are queued on a device could wait there for each other.
   virtual bool needs_one_order() const { return false; }
 
-  /// Takes device memory for the arrays of verbs, zero-filled. Peers' devices can reach it if the
-  /// back end knows such memory. Throws Error(kDoesNotFit).
+  /// Takes `bytes` of device memory for the arrays of verbs, zero-filled. Peers' devices can reach
+  /// it if the back end knows such memory. Throws Error(kDoesNotFit).
   virtual Arena take_arena(int64_t bytes) const { return Arena(bytes, Place::device); }
-  /// Lets peers' devices reach a block of take_arena(), so verbs need no copies of their own. Null
-  /// if the back end has no use for it. Collective. REQUIRES: all ranks' blocks have one size, and
-  /// verbs use equal offsets of them on every rank.
+  /// Lets peers' devices reach `block`, of take_arena(), while the returned object lives, so verbs
+  /// need no copies of their own. Null if the back end has no use for it. Collective. REQUIRES: all
+  /// ranks' blocks have one size, and verbs use equal offsets of them on every rank.
   virtual std::unique_ptr<Window> open_window(const Arena& block) {
     static_cast<void>(block);
     return nullptr;
   }
 
-  /// Copies every rank's piece to every rank.
+  /// Copies every rank's piece, of elements of `dtype`, to every rank.
   ///   shard  this rank's shard, [piece.shard_numel]; may be its place in `full`
   ///   full   [ranks * piece.shard_numel]; writes the piece's elements of every shard
   virtual void all_gather(Stream& stream, Dtype dtype, const Piece& piece, const void* shard,
@@ -100,10 +101,10 @@ class Communicator {
   virtual void reduce_scatter(Stream& stream, const Reduction& reduction, const Piece& piece,
                               const void* full, void* shard) = 0;
 
-  /// Sums words[i] over ranks, in place. Exact, because words are integers. [numel]
+  /// Replaces words[i] by its sum over ranks, for each i. Exact, because words are integers.
   virtual void all_reduce(Stream& stream, std::span<int64_t> words) = 0;
 
-  /// Copies the root's bytes to every rank.
+  /// Copies `bytes` of the rank `root` to `bytes` of every rank.
   virtual void broadcast(Stream& stream, std::span<std::byte> bytes, int root) = 0;
 
   /// Blocks the calling thread until every rank has called it.
@@ -126,7 +127,7 @@ inline constexpr int kMostRanks = 8192;
 /// Throws Error(kUsage) unless 1 <= ranks <= kMostRanks.
 void require_ranks(int64_t ranks);
 
-/// Makes a communicator of a single rank. Gathers copy (or find the shard in place), sums round.
+/// Makes a communicator of this rank alone. Gathers copy (or find the shard in place), sums round.
 std::unique_ptr<Communicator> make_self();
 
 }  // namespace zero::comm

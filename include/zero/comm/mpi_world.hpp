@@ -9,10 +9,12 @@
 
 namespace zero::comm {
 
-/// Throws Error(kInternal) with `what` and MPI's error text unless `status` is MPI_SUCCESS.
+/// Throws Error(kInternal) naming the action `what`, with MPI's error text, unless `status` is
+/// MPI_SUCCESS.
 void check_mpi(int status, std::string_view what);
 
-/// Prints a warning on stderr unless `status` is MPI_SUCCESS. For places that cannot throw.
+/// Prints a warning on stderr that names the action `what`, unless `status` is MPI_SUCCESS. For
+/// places that cannot throw.
 void warn_mpi(int status, std::string_view what) noexcept;
 
 /// A duplicate of MPI_COMM_WORLD, or of a part of it, that returns its errors instead of ending the
@@ -34,6 +36,7 @@ class World {
   /// Returns the communicator as MPI_Comm_c2f gives it, so no header needs MPI's.
   int handle() const { return handle_; }
 
+  /// True if all ranks are on one node.
   bool shares_a_node() const;
   /// The nodes of the ranks.
   struct Places {
@@ -44,13 +47,15 @@ class World {
 
     /// Returns Border::node_ranks.
     int node_ranks() const { return nodes > 1 ? most : 0; }
+    /// True if the ranks `mine` and `peer` are on different nodes.
     bool is_away(int mine, int peer) const { return first[size_t(peer)] != first[size_t(mine)]; }
   };
-  /// Returns where the ranks are. Collective.
+  /// Returns the nodes of this world's ranks. Collective.
   Places places() const;
   /// True if `mine` is true on every rank.
   bool all(bool mine) const;
-  /// Throws Error(kRanksDisagree) on every rank if `mine` differs between ranks.
+  /// Throws Error(kRanksDisagree) on every rank if `mine` differs between ranks. Its text names the
+  /// value as `what`.
   void require_same(int64_t mine, std::string_view what) const;
   /// Returns `mine` of every rank, in rank order.
   template <class T>
@@ -83,7 +88,7 @@ class NodeMemory {
 
   int rank() const { return rank_; }
   int ranks() const { return int(pieces_.size()); }
-  /// Returns the memory of `rank`, or null if it cannot be seen.
+  /// Returns the memory of the rank `rank` of all ranks, or null if this rank cannot see it.
   std::byte* of(int rank) const { return pieces_[size_t(rank)]; }
 
  private:

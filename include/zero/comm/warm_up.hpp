@@ -11,10 +11,10 @@ struct Verbs {
   bool gathers = false, reduces = false, sums = false;
 };
 
-/// Runs each of `verbs` over 64 elements of a rank, so a library takes the memory of its first call
-/// now. Also gathers an array of at most `most_bytes`, because a library may gather large arrays in
-/// another way. Blocks until all are done. traffic() counts the bytes. Collective. Throws
-/// Error(kDoesNotFit) if memory runs out.
+/// Runs each of `verbs` of `comm` over 64 elements of a rank, so a library takes the memory of its
+/// first call now. Also gathers an array of at most `most_bytes`, because a library may gather
+/// large arrays in another way. Blocks until all are done. traffic() counts the bytes. Collective.
+/// Throws Error(kDoesNotFit) if memory runs out.
 void warm_up(Communicator& comm, const Verbs& verbs, int64_t most_bytes);
 
 }  // namespace zero::comm

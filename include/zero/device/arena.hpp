@@ -22,10 +22,12 @@ int64_t available_bytes();
 class Arena {
  public:
   Arena() = default;
-  /// Takes exactly `bytes`. `threads` touch a pinned block first, because pinning makes its pages
-  /// one by one. Throws Error(kDoesNotFit) with the bytes asked for and the bytes available.
+  /// Takes exactly `bytes` of the memory of `place`. `threads` threads touch a pinned block first,
+  /// because pinning makes its pages one by one. Throws Error(kDoesNotFit) with the bytes asked for
+  /// and the bytes available.
   explicit Arena(int64_t bytes, Place place = Place::host, int threads = 1);
-  /// Adopts device memory, zero-filled. The destructor calls `give_back`.
+  /// Adopts `bytes` of device memory at `taken`, which is zero-filled. The destructor calls
+  /// give_back(taken).
   Arena(std::byte* taken, int64_t bytes, void (*give_back)(std::byte*) noexcept);
   /// Returns a view of the bytes of `whole` from `begin` on. REQUIRES: `whole` outlives it.
   static Arena part_of(const Arena& whole, int64_t begin);
@@ -41,9 +43,11 @@ class Arena {
   /// Returns the bytes of this block that are resident now, to check the plan's figure. Device
   /// memory is resident as a whole. Source: Linux /proc/self/smaps, "Rss" of the block's mapping.
   int64_t resident_bytes() const;
-  /// Returns the resident bytes in huge pages. Source: Linux /proc/self/smaps, "AnonHugePages".
+  /// Returns the resident bytes of this block in huge pages. Source: Linux /proc/self/smaps,
+  /// "AnonHugePages".
   int64_t huge_bytes() const;
-  /// Touches every page of a block that is not pinned, so the first step has no page faults.
+  /// Touches every page of this block, if it is not pinned, by `threads` threads, so the first step
+  /// has no page faults.
   void touch(int threads);
 
  private:

@@ -18,8 +18,8 @@ struct DeviceInfo {
   int major, minor;
 };
 
-/// True if this build drives devices beside the host (ZERO_DEVICE of the build). device_kind() is
-/// their kind, "cuda" or "host".
+/// True if this build drives devices beside the host (ZERO_DEVICE of the build). device_kind()
+/// returns their kind, "cuda" or "host".
 bool drives_devices();
 const char* device_kind();
 
@@ -40,8 +40,8 @@ void use_device(int index);
 /// host build.
 int device_in_use();
 
-/// Returns "NVIDIA H200, 12.30 GiB used, 127.51 GiB free" for the device in use, over all
-/// processes. "" on a host build.
+/// Returns the name of the device in use and its memory, over all processes: "NVIDIA H200, 12.30
+/// GiB used, 127.51 GiB free". "" on a host build.
 std::string device_text();
 
 /// Returns the free bytes of the device in use. used_device_bytes() returns the others. Both are
@@ -68,19 +68,20 @@ struct NodeDevices {
 /// devices than ranks and `share` is off. The text names a remedy.
 int choose_device(const NodeDevices& node, int node_rank);
 
-/// True if any two ranks drive the same device.
+/// True if any two ranks of the node drive the same device.
 bool shares_devices(const NodeDevices& node);
 
-/// Returns a warning, with its remedy, if a launcher shows each of several ranks only one device of
-/// its own: NCCL may then not reach a peer's memory directly. Else "".
+/// Returns a warning, with its remedy, if a launcher shows each of several ranks of the node only
+/// one device of its own. Else "". NCCL may then not reach a peer's memory directly.
 std::string hidden_devices_warning(const NodeDevices& node);
 
-/// True if any two ranks drive one device or parts of one. Parts have the same place on the bus.
+/// True if any two ranks of the node drive one device or parts of one. Parts have the same place on
+/// the bus.
 bool shares_cards(const NodeDevices& node);
 
-/// Returns advice to print after CUDA's error if `limit`, process_limit(RLIMIT_AS), stops CUDA.
-/// CUDA reserves addresses for all memory of host and devices, and reports a refusal as lack of
-/// memory. "" if there is no limit.
+/// Returns advice to print after CUDA's error if a limit of addresses stops CUDA. `limit` is
+/// process_limit(RLIMIT_AS), in bytes. CUDA reserves addresses for all memory of host and devices,
+/// and reports a refusal as lack of memory. "" if there is no limit.
 std::string address_space_hint(int64_t limit);
 
 /// Returns the cores of the NUMA node to which a device's bus belongs: the kernel's numbers,
@@ -96,8 +97,9 @@ struct CoreChoice {
   std::vector<int> cores;  ///< ascending
   std::string words;       ///< text for people: "12 cores near it"
 };
-/// Chooses the cores near the device among those that the launcher allows. Chooses all allowed
-/// cores if none of them is near or `near` is empty, because the launcher's word counts.
+/// Chooses the cores of `near`, those near a rank's device, among the cores that the launcher
+/// allows. Chooses all allowed cores if none of them is near or `near` is empty, because the
+/// launcher's word counts.
 CoreChoice choose_cores(const std::vector<int>& allowed, const std::vector<int>& near);
 
 }  // namespace zero

@@ -87,26 +87,28 @@ using gpuUUID_t = cudaUUID_t;
 /// cudaErrorContained by its number, because CUDA has the name only from 12.9 on.
 inline constexpr auto gpuErrorContained = static_cast<gpuError_t>(226);
 
-/// Returns kDoesNotFit if memory has run out. Returns kDevice if the card, its driver or one of
-/// their services is broken or taken. Else returns kInternal.
+/// Returns the exit status for an error of CUDA. kDoesNotFit if memory has run out. kDevice if the
+/// card, its driver or one of their services is broken or taken. Else kInternal.
 Exit exit_of(gpuError_t status);
-/// Returns CUDA's own text. For kDevice it adds the card, the fault and the place where an
-/// administrator looks.
+/// Returns CUDA's own text of a status. For kDevice it adds the card, the fault and the place where
+/// an administrator looks.
 std::string words_of(gpuError_t status);
-/// Returns the kDevice fault whose CUDA text `words` of a library quote, gpuSuccess if they quote
-/// none.
+/// Returns the kDevice status whose CUDA text is quoted in `words`, an error text of a library.
+/// gpuSuccess if none is.
 gpuError_t fault_in(std::string_view words);
-/// Sets the words for the card in use in later errors. REQUIRES: no lane runs yet.
+/// Sets the name of the card in use, `words`, for texts of later errors. REQUIRES: no lane runs
+/// yet.
 void name_card(const std::string& words);
-/// Throws the Error of a status other than gpuSuccess, naming `what`. Clears the runtime's last
-/// error, so the next caller does not see it.
+/// Throws the Error of a status other than gpuSuccess. Its text names `what`, the action that
+/// failed: "starting a copy". Clears the runtime's last error, so the next caller does not see it.
 [[noreturn]] void refuse_gpu(gpuError_t status, std::string_view what);
+/// Throws as refuse_gpu() unless `status` is gpuSuccess.
 inline void check_gpu(gpuError_t status, std::string_view what) {
   if (status != gpuSuccess) refuse_gpu(status, what);
 }
 
-/// Prints a warning on stderr unless `status` is gpuSuccess or gpuErrorUnloading. Does not call
-/// warn(), which may throw.
+/// Prints a warning on stderr that names the action `what`, unless `status` is gpuSuccess or
+/// gpuErrorUnloading. Does not call warn(), which may throw.
 void warn_gpu(gpuError_t status, std::string_view what) noexcept;
 
 /// Tells the calling thread's runtime to use the device of use_device(), because every thread has
@@ -119,14 +121,15 @@ void prefer_chosen_device() noexcept;
 gpuStream_t native_stream(const Stream& stream);
 
 /// Throws Error(kDoesNotFit) for a block of `bytes` that the device refused. The text has the bytes
-/// free now and `more`.
+/// free now, and `more` at its end.
 [[noreturn]] void refuse_device_memory(int64_t bytes, const std::string& more);
-/// Fills a block of device memory with zeros. Blocks until done.
+/// Fills a block of `bytes` of device memory with zeros. Blocks until done.
 void clear_device_memory(std::byte* block, int64_t bytes);
 
 /// An event of the device that the thread uses. Throws Error(kInternal) if there is no device.
 class GpuEvent {
  public:
+  /// Makes the event with `flags` of gpuEventCreateWithFlags.
   explicit GpuEvent(unsigned flags) {
     check_gpu(gpuEventCreateWithFlags(&event_, flags), "making an event");
   }

@@ -22,7 +22,8 @@ struct Stream::Handle {
   Priority priority = Priority::normal;
 };
 
-/// Throws Error(kInternal) for a stream that neither the device nor the host can have.
+/// Throws Error(kInternal) unless a Stream of `threads` threads on `place` can be made, as its
+/// constructor requires.
 inline void require_stream(int threads, Place place) {
   ZERO_REQUIRE(threads >= 1, "stream of ", threads, " threads: at least 1");
   ZERO_REQUIRE(place != Place::pinned, "a stream runs on the device or on the host");
@@ -35,7 +36,8 @@ inline void require_stream(int threads, Place place) {
 class LaunchCheck {
  public:
   LaunchCheck();
-  /// Throws Error with the kernel's name if it was refused, or if work before it has failed.
+  /// Throws Error if the kernel, named `kernel` in the text, was refused, or if work before it has
+  /// failed.
   void require_taken(const std::string& kernel) const;
 
  private:

@@ -32,17 +32,17 @@ enum class Priority : uint8_t {
 /// All other kernels refuse it if there is a device.
 class Stream {
  public:
-  /// Makes a stream on the device, or of host threads. REQUIRES: threads >= 1; `place` is device or
-  /// host; Kokkos runs. Throws Error(kInternal) otherwise. The host ignores `priority`.
+  /// Makes a stream on the device, or of `threads` host threads. REQUIRES: threads >= 1; `place` is
+  /// device or host; Kokkos runs. Throws Error(kInternal) otherwise. The host ignores `priority`.
   explicit Stream(int threads, Place place = Place::device, Priority priority = Priority::normal);
   ~Stream();
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
   int threads() const;
-  /// True if the stream has Place::host.
+  /// True if this stream has Place::host.
   bool is_of_host() const;
-  /// Blocks until all work queued so far is done.
+  /// Blocks until all work queued on this stream so far is done.
   void wait();
 
   /// The back end's handle, defined in zero/device/space.hpp for kernels.
@@ -94,8 +94,8 @@ class Moment {
   bool reached() const;
   /// Blocks until the work before the mark is done. Sleeps meanwhile.
   void wait() const;
-  /// Returns the seconds between two moments. REQUIRES: both are marked and reached, on streams of
-  /// one device.
+  /// Returns the seconds from the moment `earlier` to this one. REQUIRES: both are marked and
+  /// reached, on streams of one device.
   double seconds_since(const Moment& earlier) const;
 
  private:
@@ -116,6 +116,7 @@ class Recording {
   /// are called.
   static bool is_possible();
 
+  /// True if make() has recorded work.
   bool is_made() const;
   /// Records the work that `work()` queues on `stream`, and does not run it. REQUIRES: `work` uses
   /// no other stream, waits for nothing and takes no memory, so every kernel and library has done
@@ -131,7 +132,7 @@ class Recording {
     }
     end(stream);
   }
-  /// Queues the recorded work. Asynchronous on `stream`. REQUIRES: is_made().
+  /// Queues this recorded work once. Asynchronous on `stream`. REQUIRES: is_made().
   void queue(Stream& stream) const;
 
  private:
