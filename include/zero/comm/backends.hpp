@@ -72,8 +72,8 @@ struct TwoLevelOptions {
   int64_t staging_bytes = int64_t(8) << 20;
 };
 
-/// Makes a communicator of all ranks from two: `within`, over the G ranks of this rank's node, and
-/// `between`, over the ranks of its place on all nodes. Rank p of node m is rank m G + p. REQUIRES:
+/// Makes a communicator of all ranks from two. `within` is over the G ranks of this rank's node,
+/// `between` over the ranks of its place on all nodes. Rank p of node m is rank m G + p. REQUIRES:
 /// G is the same power of two on all nodes.
 ///
 /// A gathered shard crosses to each other node once, by `between`, and is shared by `within`. A
