@@ -39,18 +39,18 @@ class Engine {
   virtual std::string_view name() const = 0;
   /// Returns the most blocks in flight.
   virtual int depth() const = 0;
-  /// Registers memory of blocks with the kernel, which keeps it mapped, within its limits. Blocks
-  /// elsewhere are moved too. REQUIRES: one call, with nothing in flight; the memory outlives the
-  /// engine. Returns "" or the reason for a failure.
+  /// Registers `memory`, that of blocks, with the kernel, which keeps it mapped, within its limits.
+  /// Blocks elsewhere are moved too. REQUIRES: one call, with nothing in flight; the memory
+  /// outlives the engine. Returns "" or the reason for a failure.
   virtual std::string register_memory(std::span<std::byte> memory) = 0;
-  /// Queues a block until flush(). REQUIRES: fewer than depth() are in flight, and the memory stays
-  /// until the block completes.
+  /// Queues `block` until flush(). Its completion has `tag`. REQUIRES: fewer than depth() are in
+  /// flight, and the memory stays until the block completes.
   virtual void start(const Block& block, uint64_t tag) = 0;
   /// Sends all started blocks. A block that the kernel refuses for a second of tries completes with
   /// its -errno.
   virtual void flush() = 0;
-  /// Appends the completions since the last call. With `wait`, waits for one if any block is in
-  /// flight.
+  /// Appends the completions since the last call to `completed`. With `wait`, waits for one if any
+  /// block is in flight.
   virtual void reap(bool wait, std::vector<Completion>& completed) = 0;
 };
 
@@ -117,6 +117,8 @@ struct QueueTraffic {
 /// after its construction.
 class Queue {
  public:
+  /// Makes a queue over `engine`. REQUIRES: `block_bytes` and `transfers` of `options` are at least
+  /// 1.
   Queue(std::unique_ptr<Engine> engine, const QueueOptions& options);
   /// Waits for all blocks in flight and drops their errors. Their memory may go afterwards.
   ~Queue();
@@ -128,15 +130,16 @@ class Queue {
     return engine_->register_memory(memory);
   }
 
-  /// Starts a transfer, or queues it while the engine is full. Never waits. Refuses more than
-  /// QueueOptions::transfers.
+  /// Starts a transfer, or queues it while the engine is full, and returns its ticket. Never waits.
+  /// Refuses more than QueueOptions::transfers.
   Ticket submit(const Transfer& transfer);
 
-  /// True if a transfer has ended, well or not, or was waited for. Does not wait.
+  /// True if the transfer of `ticket` has ended, well or not, or was waited for. Does not wait.
   bool done(Ticket ticket);
 
-  /// Returns when the transfer has moved all its bytes; other transfers go on. Throws Error(kIo)
-  /// naming file, direction, offset, length and reason. REQUIRES: each ticket is waited for once.
+  /// Returns when the transfer of `ticket` has moved all its bytes; other transfers go on. Throws
+  /// Error(kIo) naming file, direction, offset, length and reason. REQUIRES: each ticket is waited
+  /// for once.
   void wait(Ticket ticket);
 
   /// Returns when any block has completed, or at once if none is in flight.
@@ -215,8 +218,8 @@ struct Swept {
   double bytes_per_second() const { return double(bytes_read + bytes_written) / seconds; }
 };
 
-/// Runs a sweep and measures its time. REQUIRES: the queue is empty. Throws Error(kIo) as
-/// Queue::wait(); then the memory must outlive the queue.
+/// Runs the sweep `asked` on `queue` and returns its bytes and seconds. REQUIRES: the queue is
+/// empty. Throws Error(kIo) as Queue::wait(); then the memory must outlive the queue.
 Swept sweep(Queue& queue, const Sweep& asked);
 
 }  // namespace zero::aio

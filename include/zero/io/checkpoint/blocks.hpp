@@ -14,11 +14,11 @@
 
 namespace zero::checkpoint {
 
-/// Returns the hexadecimal digest of a block, as File::digests has it.
+/// Returns the hexadecimal digest of a block in the given form, as File::digests has it.
 std::string digest_of(std::span<const std::byte> block, const DigestForm& form);
 
-/// Adds the next bytes of a file to its entry. REQUIRES: whole blocks, except at the end of the
-/// file.
+/// Adds the size and the blocks' digests of a file's next bytes to its entry `file`. REQUIRES:
+/// whole blocks, except at the end of the file.
 void add_blocks(std::span<const std::byte> bytes, const DigestForm& form, File& file);
 
 /// A record of the checkpoint's blocks that this rank has read and found as the manifest's digests
@@ -27,19 +27,22 @@ void add_blocks(std::span<const std::byte> bytes, const DigestForm& form, File& 
 /// order. note() is thread-safe. claims() and missing() must not run beside it.
 class BlockLedger {
  public:
+  /// Makes a record of the blocks of the manifest's files, none of them noted.
   explicit BlockLedger(const Manifest& manifest);
 
   int64_t blocks() const { return first_.back(); }
   /// Returns the count of noted blocks. Callable from any thread at any time.
   int64_t noted() const { return noted_.load(std::memory_order_relaxed); }
+  /// Notes the block of index `block` in the manifest's file of index `file`.
   void note(int32_t file, int64_t block);
 
   static constexpr int32_t kNobody = INT32_MAX;
   /// Returns `rank` for each noted block, else kNobody.
   /// [blocks]
   std::vector<int32_t> claims(int32_t rank) const;
-  /// Returns the rank that answers for each block. `claims` has the smallest rank that noted each.
-  /// Blocks that no rank noted are shared out evenly, neighbours to one rank.
+  /// Returns the rank, of `ranks`, that answers for each block. `claims` has the smallest rank that
+  /// noted each, or kNobody. Blocks that no rank noted are shared out evenly, neighbours to one
+  /// rank.
   /// [blocks]
   static std::vector<int32_t> owners(std::vector<int32_t> claims, int32_t ranks);
 
@@ -47,7 +50,7 @@ class BlockLedger {
     int32_t file;
     int64_t number;  ///< index in the file
   };
-  /// Returns the blocks that `rank` answers for and has not read.
+  /// Returns the blocks that `rank`, this rank, answers for by `owners` and has not noted.
   std::vector<Block> missing(const std::vector<int32_t>& owners, int32_t rank) const;
 
  private:

@@ -20,9 +20,10 @@ inline constexpr int64_t kCrc32cVersion = 3;
 inline constexpr int64_t kLongBlocksVersion = 2;
 /// The last version in which a file's digest covers its bytes from first to last.
 inline constexpr int64_t kDigestsOfBytesVersion = 1;
-/// Bytes of a block, which has its own digest. Blocks are short because ranks whose slices share a
-/// block both read it, and because it stays in a core's cache until it is used. They are long if
-/// the tensors have more than kShortBlocksMost bytes, because the manifest would be too long.
+/// Two constants: the bytes of a short and of a long block of a checkpoint's files. Each block has
+/// its own digest. Blocks are short because ranks whose slices share a block both read it, and
+/// because it stays in a core's cache until it is used. They are long if a checkpoint's tensors
+/// have more than kShortBlocksMost bytes, because the manifest would be too long.
 inline constexpr int64_t kShortBlockBytes = int64_t(256) << 10, kLongBlockBytes = int64_t(1) << 20;
 inline constexpr int64_t kShortBlocksMost = int64_t(1) << 40;
 /// Most bytes of a manifest that is written or read: digests of about 8 TiB.
@@ -71,7 +72,8 @@ struct File {
   bool operator==(const File&) const = default;
 };
 
-/// Returns the dataset name of a slice: the tensor's name, with "@<begin>" unless that is 0.
+/// Returns the dataset name of the slice from element `begin` on of a tensor named `tensor`: that
+/// name, with "@<begin>" unless `begin` is 0.
 std::string dataset_name(const std::string& tensor, int64_t begin);
 
 struct Manifest {
@@ -96,25 +98,26 @@ struct DigestForm {
   bool file_is_of_bytes = false;  ///< XXH3-128 of the file's bytes, else of its blocks' XXH3-128
 
   int64_t digits() const { return is_crc32c ? 8 : 32; }  ///< digits of a block
+  /// Returns the number of blocks of a file.
   int64_t blocks_of(const File& file) const {
     return file.bytes / block_bytes + (file.bytes % block_bytes > 0);
   }
 };
-/// Returns the form by format version and tensors.
+/// Returns the form of a checkpoint's digests by the format version and tensors of its manifest.
 DigestForm digest_form(const Manifest& manifest);
 
 /// Returns the manifest as JSON with a last member that is the SHA-256 of all before it.
 std::string to_text(const Manifest& manifest);
 
-/// Returns an upper bound on the bytes of to_text() after a save has added files and the slices'
-/// places. Tells before training what kManifestBytesMax forbids. REQUIRES: each slice's `file` is
-/// its rank.
+/// Returns an upper bound on the bytes of to_text() for a manifest that a save starts from. The
+/// save then adds files and the slices' places. Tells before training what kManifestBytesMax
+/// forbids. REQUIRES: each slice's `file` is its rank.
 int64_t text_bytes_most(const Manifest& described);
 
-/// Parses to_text() strictly: known members of the right types, and files named "rank%05d.h5" or
-/// "checkpoint.h5". Slices lie inside their tensors and files, without overlap, and cover every
-/// tensor exactly once. Throws Error(kInput) naming `path`, the place and the fault;
-/// Error(kNoCheckpoint) for a newer format version, naming both.
+/// Parses `text`, an output of to_text(), strictly: known members of the right types, and files
+/// named "rank%05d.h5" or "checkpoint.h5". Slices lie inside their tensors and files, without
+/// overlap, and cover every tensor exactly once. Throws Error(kInput) naming the manifest's `path`,
+/// the place and the fault; Error(kNoCheckpoint) for a newer format version, naming both.
 Manifest parse_manifest(std::string_view text, const std::string& path);
 
 }  // namespace zero::checkpoint

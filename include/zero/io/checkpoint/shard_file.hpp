@@ -48,8 +48,9 @@ inline constexpr int64_t kStagingBytes = int64_t(12) << 20;
 /// told, and digests are taken from memory. A published file is never opened again.
 class ShardWriter {
  public:
-  /// Makes `name` (O_EXCL, 0600) in the open folder. REQUIRES: `staging` has kStagingBytes and
-  /// outlives the writer; several files in turn may use it. Throws Error(kIo).
+  /// Makes the file `name` (O_EXCL, 0600) in the open folder `folder`, a descriptor. It gets the
+  /// slices of `structure`, and its entry digests of the form `digests`. REQUIRES: `staging` has
+  /// kStagingBytes and outlives the writer; several files in turn may use it. Throws Error(kIo).
   ShardWriter(int folder, const std::string& name, const ShardStructure& structure,
               const Arena& staging, const DigestForm& digests);
   ~ShardWriter();
@@ -69,7 +70,8 @@ class ShardWriter {
     /// True if the file system refused direct I/O, which costs time and memory.
     bool refuses_direct = false;
   };
-  /// Returns when everything is on disk (fsync). REQUIRES: all slices were appended.
+  /// Completes the file and returns its entry when everything is on disk (fsync). REQUIRES: all
+  /// slices were appended.
   Written finish();
 
  private:
@@ -80,9 +82,9 @@ class ShardWriter {
 /// their use, without HDF5.
 class ShardReader {
  public:
-  /// Opens `file` in the open folder: a regular file with one link, of the manifest's size.
-  /// `digests` is the manifest's form. Throws Error(kInput) naming folder, file and fault;
-  /// Error(kIo) if the machine cannot open it.
+  /// Opens `file` in the open folder `folder`, a descriptor: a regular file with one link, of the
+  /// manifest's size. `folder_name` is for messages, `digests` the manifest's form. Throws
+  /// Error(kInput) naming folder, file and fault; Error(kIo) if the machine cannot open it.
   ShardReader(int folder, const std::string& folder_name, const File& file,
               const DigestForm& digests);
   ~ShardReader();
@@ -92,13 +94,13 @@ class ShardReader {
   /// Notes all blocks read from now on in `ledger`, under the manifest's index `file`.
   void note_in(BlockLedger& ledger, int32_t file);
 
-  /// Reads and checks bytes. Throws Error(kInput) naming file and block if a digest differs;
-  /// Error(kIo).
+  /// Fills `out` with the file's bytes from `offset` on, and checks them. Throws Error(kInput)
+  /// naming file and block if a digest differs; Error(kIo).
   void read(int64_t offset, std::span<std::byte> out);
-  /// Reads a block only to check its digest. Throws as read().
+  /// Reads the file's block of index `block` only to check its digest. Throws as read().
   void check(int64_t block);
-  /// Checks every block, and the file's own digest if it has one. Adds one to `checked` for each
-  /// block. Throws as read().
+  /// Reads and checks every block, and the file's own digest if it has one. Adds one to `checked`
+  /// for each block. Throws as read().
   void verify(std::atomic<int64_t>* checked = nullptr);
 
  private:
@@ -112,11 +114,12 @@ class ShardReader {
 /// part once for all checkpoints of a run. Not thread-safe.
 class IndexStructure {
  public:
-  /// Makes the structure from tensors, slices and names of the files with slices. Throws
-  /// Error(kIo).
+  /// Makes the structure from the manifest's tensors, slices and names of the files with slices.
+  /// Throws Error(kIo).
   explicit IndexStructure(const Manifest& manifest);
-  /// Makes the file (O_EXCL, 0600) in the open folder, with the state and facts of a manifest of
-  /// the same tensors. Returns its entry for the manifest when it is on disk. Throws Error(kIo).
+  /// Makes checkpoint.h5 (O_EXCL, 0600) in the open folder `folder`, a descriptor. It gets the
+  /// state and facts of `manifest`, which has the same tensors. Returns its entry for the manifest
+  /// when it is on disk. Throws Error(kIo).
   File write(int folder, const Manifest& manifest) const;
 
  private:
@@ -130,11 +133,11 @@ class IndexStructure {
 std::string hdf5_version();
 inline constexpr const char* kHdf5Fact = "hdf5";
 
-/// Compares the bytes beside the payloads of a checkpoint's file with those this program makes of
-/// the manifest. Nothing else reads these bytes. Returns "" if they are equal. Else returns why it
-/// cannot compare: another format or HDF5 wrote them, or the index joins too many pieces. Reads a
-/// few KiB and takes no memory for payloads. Throws Error(kInput) naming the file and the first
-/// other byte; Error(kIo). Not thread-safe.
+/// Compares the bytes beside the payloads of `file`, in the open folder of a checkpoint, with those
+/// this program makes of `manifest`. `folder_name` is for messages. Nothing else reads these bytes.
+/// Returns "" if they are equal. Else returns why it cannot compare: another format or HDF5 wrote
+/// them, or the index joins too many pieces. Reads a few KiB and takes no memory for payloads.
+/// Throws Error(kInput) naming the file and the first other byte; Error(kIo). Not thread-safe.
 std::string compare_structure(int folder, const std::string& folder_name, const Manifest& manifest,
                               const File& file);
 

@@ -25,11 +25,11 @@ class Store {
     bool writes = false;
     int permissions = 0700;
   };
-  /// Opens the folder. With `writes`, makes it, takes its lock and gives both `permissions`. An
-  /// existing folder gets them if it is this user's and holds nothing else; otherwise warns. Then
-  /// mends what a killed process left. Removes half-made and half-removed folders and empty step
-  /// folders. Moves `latest` on to a newer whole step that verifies. Throws Error(kInUse) with the
-  /// holder's host and pid, Error(kIo).
+  /// Opens the folder `options.root`. With `writes`, makes it, takes its lock and gives both
+  /// `permissions`. An existing folder gets them if it is this user's and holds nothing else;
+  /// otherwise warns. Then mends what a killed process left. Removes half-made and half-removed
+  /// folders and empty step folders. Moves `latest` on to a newer whole step that verifies. Throws
+  /// Error(kInUse) with the holder's host and pid, Error(kIo).
   explicit Store(const Options& options);
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
@@ -43,26 +43,29 @@ class Store {
   /// Makes a temporary folder that never becomes a step, and returns its name. Every rank tests
   /// with try_folder() that it sees the same files. Called by one rank, which abandons it.
   std::string begin_trial();
-  /// Makes, syncs and removes a file in the trial folder, named after the rank. Throws Error(kIo).
+  /// Makes, syncs and removes a file named after `rank` in the folder `trial`, which begin_trial()
+  /// has made. Throws Error(kIo).
   void try_folder(const std::string& trial, int rank) const;
 
-  /// Opens a folder (O_DIRECTORY, O_NOFOLLOW). The caller closes the descriptor. Called by every
-  /// rank. Throws Error(kIo).
+  /// Opens the folder `name` of this store (O_DIRECTORY, O_NOFOLLOW). Returns a descriptor, which
+  /// the caller closes. Called by every rank. Throws Error(kIo).
   int open_folder(const std::string& name) const;
   /// Syncs an open folder once; `name` is for messages. Called by every rank after it has written
   /// its file. Throws Error(kIo).
   static void sync_folder(int folder, const std::string& name);
 
-  /// Writes and syncs the manifest in the temporary folder. Called by one rank after all files are
-  /// written. Throws Error(kIo), also if it is longer than a reader takes.
+  /// Writes and syncs the manifest in the folder `temporary`, which begin() has named. Called by
+  /// one rank after all files are written. Throws Error(kIo), also if it is longer than a reader
+  /// takes.
   void write_manifest(const std::string& temporary, const Manifest& manifest);
 
-  /// Renames the folder `temporary` to the name of its step, moves `latest` and syncs. Called by
-  /// one rank after every rank has synced the folder. The checkpoint is acknowledged on return. On
-  /// a throw, the folder has its temporary name and `latest` its old target.
+  /// Renames the folder `temporary` to the name of `step`, moves `latest` and syncs. Called by one
+  /// rank after every rank has synced the folder. The checkpoint is acknowledged on return. On a
+  /// throw, the folder has its temporary name and `latest` its old target.
   void publish(const std::string& temporary, int64_t step);
 
-  /// Removes a temporary folder after a failure on any rank. Returns the error text, "" if none.
+  /// Removes the folder `temporary` of begin() or begin_trial() after a failure on any rank.
+  /// Returns the error text, "" if none.
   std::string abandon(const std::string& temporary);
 
   struct Retention {
@@ -71,9 +74,9 @@ class Store {
     std::optional<int64_t> best = {};
     std::optional<int64_t> healthy = {};  ///< newest that finite steps followed
   };
-  /// Removes steps that need not be kept, but never the newest that verifies, and what an earlier
-  /// call failed to remove. Throws Error(kIo) and removes no more if a step cannot be read or a
-  /// sync fails.
+  /// Removes the folders of steps that `retention` does not keep, but never the newest that
+  /// verifies, and what an earlier call failed to remove. Throws Error(kIo) and removes no more if
+  /// a step cannot be read or a sync fails.
   void retain(const Retention& retention);
 
   /// Returns the steps with a folder, ascending, without a look inside.
@@ -84,18 +87,19 @@ class Store {
   bool has_lost_all() const;
   /// Returns the name of a step's folder, "step00001200".
   static std::string folder_of(int64_t step);
-  /// Returns the step of a folder of exactly that name: 1200 for "step00001200".
+  /// Returns the step of a folder `name` of exactly that form: 1200 for "step00001200".
   static std::optional<int64_t> step_in(std::string_view name);
 
-  /// Reads and checks a step's manifest, and with `whole` every block of every file. Throws
-  /// Error(kInput) naming file and block; Error(kNoCheckpoint) if a newer release wrote it;
-  /// Error(kIo) if it cannot be read, which says nothing of its content.
+  /// Reads, checks and returns a step's manifest. With `whole`, also checks every block of every
+  /// file. Throws Error(kInput) naming file and block; Error(kNoCheckpoint) if a newer release
+  /// wrote it; Error(kIo) if it cannot be read, which says nothing of its content.
   Manifest verify(int64_t step, bool whole) const;
   /// Opens the folder of a step. Throws Error(kInput) if there is none, else Error(kIo).
   OpenFile open_step(int64_t step) const;
   /// Returns the most bytes that a step's manifest may have, by the files beside it.
   int64_t manifest_bytes_most(int64_t step) const;
-  /// Reads only the manifest from the open folder of a step. Throws as verify().
+  /// Reads only the manifest of `step` from its open folder `folder`, a descriptor. Throws as
+  /// verify().
   Manifest read_manifest(int folder, int64_t step) const;
 
   /// An entry of the folder that is not a checkpoint: an unfinished save or removal, a lock, a

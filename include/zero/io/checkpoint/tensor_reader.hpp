@@ -19,16 +19,18 @@ namespace zero::checkpoint {
 /// It opens only the files it needs, and few at a time.
 class TensorReader {
  public:
-  /// Opens the step's folder. REQUIRES: both outlive the reader. Throws as Store::open_folder.
+  /// Opens the folder of the manifest's step in `store`. REQUIRES: both outlive the reader. Throws
+  /// as Store::open_folder.
   TensorReader(const Store& store, const Manifest& manifest);
-  /// Opens as above, and records each block it reads in the ledger, to verify the whole checkpoint.
+  /// Opens as above, and notes each block it reads in `ledger`, to verify the whole checkpoint.
   TensorReader(const Store& store, const Manifest& manifest, BlockLedger& ledger);
 
-  /// Returns nullptr if the checkpoint has no tensor of this name.
+  /// Returns the tensor `name`, or nullptr if the checkpoint has none of this name.
   const Tensor* find(const std::string& name) const;
 
-  /// Reads elements from `begin` on as fp32, which is exact. Throws Error(kInput) if the checkpoint
-  /// has no such tensor, has it with other extents, or in fp64. Throws as ShardReader.
+  /// Fills `out` with the elements of `tensor` from element `begin` on, as fp32, which is exact.
+  /// Throws Error(kInput) if the checkpoint has no such tensor, has it with other extents, or in
+  /// fp64. Throws as ShardReader.
   void read(const Tensor& tensor, int64_t begin, std::span<float> out);
 
  private:

@@ -22,7 +22,8 @@ struct DataSets {
   std::vector<std::string> classes = {};  ///< names of classes by number; none of other kinds
   std::string remark = {};  ///< note for people about what is not trained on as the files have it
 
-  /// Reads all sources once and combines their fingerprints. Throws as DataSource::fingerprint.
+  /// Reads all sources once and returns a number that combines their fingerprints. Throws as
+  /// DataSource::fingerprint.
   uint64_t fingerprint() const;
 };
 
@@ -92,16 +93,17 @@ const DataKind& document_data();
 /// or any file if data.packing keeps documents apart.
 bool takes_documents(const DataConfig& data);
 
-/// Returns data.packing. "auto" is documents for files of records if the model packs, else none; of
-/// texts and tokens alone it is stream.
+/// Returns data.packing of the options, with "auto" decided. That is documents for files of records
+/// if the model packs, else none. Of texts and tokens alone it is stream.
 Packing packing_of(const DataOptions& options);
 
-/// Returns the number of samples of data.train that are trained on. validation_fraction holds out
-/// the others. Leaves at least one sample on either side, else throws Error(kInput).
+/// Returns the number of samples that are trained on if data.train has `samples`.
+/// data.validation_fraction holds out the others. Leaves at least one sample on either side, else
+/// throws Error(kInput).
 int64_t trained_samples(const DataOptions& options, int64_t samples);
 
-/// Returns names of classes in the order of `known`, the model's, if both have the same names.
-/// Otherwise returns `classes`.
+/// Returns `classes`, names of classes, in the order of `known`, the model's names, if both have
+/// the same. Otherwise returns `classes` as they are.
 std::vector<std::string> in_known_order(const std::vector<std::string>& classes,
                                         const std::vector<std::string>& known);
 

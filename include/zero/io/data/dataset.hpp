@@ -27,6 +27,7 @@ struct DataColumn {
 /// The host memory for a sample: bytes() for each column, in their order.
 using ColumnSpans = std::span<const std::span<std::byte>>;
 
+/// Returns a view of the bytes of a sample's column as elements of type T.
 template <class T>
 std::span<T> values_in(std::span<std::byte> column) {
   return {reinterpret_cast<T*>(column.data()), column.size() / sizeof(T)};
@@ -66,18 +67,21 @@ class Dataset {
   /// Returns the index in form_lengths() of the form for `count` samples from a position on: the
   /// first whose lengths cover them all. Returns 0 for ungrouped samples.
   size_t form_of(int64_t position, int64_t count) const;
+  /// Returns the columns of samples in a form, by its index in form_lengths().
   const std::vector<DataColumn>& columns_of(size_t form) const { return columns_[form]; }
-  /// Returns the token counts of a sample's texts without padding, or zeros if all are as long.
+  /// Returns the token counts of a sample's texts without padding, or zeros if all samples are as
+  /// long. The argument is the sample's index in the source.
   virtual LengthPair lengths(int64_t) const { return {}; }
 
   /// Returns the sample at a position as its index in the source.
   int64_t sample_at(int64_t position) const;
 
-  /// Reads the sample at a position: the count of samples that all ranks consumed before it.
-  /// Shuffled sets repeat for ever, one permutation an epoch. After the end of other sets nothing
-  /// counts, so that ranks may read equally many. Allocates nothing; throws as its source.
+  /// Reads the columns of the sample at a position into `out`. A position is the count of samples
+  /// that all ranks consumed before it. Shuffled sets repeat for ever, one permutation an epoch.
+  /// After the end of other sets nothing counts, so that ranks may read equally many. Allocates
+  /// nothing; throws as its source.
   void read(int64_t position, ColumnSpans out) const { read(position, columns_.size() - 1, out); }
-  /// Reads the sample in a form that covers it.
+  /// Reads the sample as above, padded to `form`, the index of a form that covers it.
   void read(int64_t position, size_t form, ColumnSpans out) const;
 
   /// Returns the number of counted targets in `count` samples from `position` on. It divides a
@@ -97,9 +101,10 @@ class Dataset {
   virtual std::optional<std::string> target_text(int64_t position) const;
 
  protected:
-  /// Without `shuffle_seed`, samples come once, in the order of the source.
+  /// Takes a count of samples of these columns. Without `shuffle_seed`, they come once, in the
+  /// order of the source.
   Dataset(std::vector<DataColumn> columns, int64_t samples, std::optional<uint64_t> shuffle_seed);
-  /// Takes the sample at any position from `order`, for ever.
+  /// Takes the index of the sample at any position from `order`, for ever.
   Dataset(std::vector<DataColumn> columns, int64_t samples,
           std::function<int64_t(int64_t position)> order);
 
@@ -119,8 +124,8 @@ class Dataset {
   std::unique_ptr<const BucketOrder> grouped_;
 };
 
-/// Returns at most `most` pairs of lengths that pad the samples to the fewest tokens. The last is
-/// `longest`, which covers all. See buckets.hpp.
+/// Returns at most `most` pairs of lengths that pad the samples of `data` to the fewest tokens. The
+/// last is `longest`, which covers all. See buckets.hpp.
 std::vector<LengthPair> choose_form_lengths(const Dataset& data, const LengthPair& longest,
                                             int64_t most);
 
@@ -130,6 +135,7 @@ struct PaddingReport {
   double padding = 0;               ///< share of the processed tokens
   double padding_of_longest = 0;    ///< share if all samples were padded to the last pair
 };
+/// Returns the padding of a grouped set in micro-batches of `micro` samples.
 PaddingReport padding_of(const Dataset& data, int64_t micro);
 
 }  // namespace zero

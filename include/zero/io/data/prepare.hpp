@@ -63,24 +63,28 @@ enum class SetState { missing, whole, of_other_files, of_other_rules };
 /// order, each only when all processes have returned from the one before.
 class SetMaker {
  public:
-  /// `tokenizer` is that of the options; null: it is opened here. Throws SettingsError as
-  /// document_data().open().
+  /// Takes the set of `order`, and makes nothing yet. `tokenizer` is that of the order's options;
+  /// null: it is opened here. Throws SettingsError as document_data().open().
   explicit SetMaker(SetOrder order, std::shared_ptr<const Tokenizer> tokenizer = nullptr);
   ~SetMaker();
 
-  /// Returns the state by the list and by names, sizes, times and some bytes of the files.
-  /// REQUIRES: the set is a run's.
+  /// Returns the state of the set in the order's folder, by its list. Compares names, sizes, times
+  /// and some bytes of the order's files. REQUIRES: the set is a run's.
   SetState state() const;
 
-  /// Takes the folder, in the first process. Throws Error(kUsage) for a name that does not end in
-  /// ".documents" and for a set that is whole; Error(kInUse) and Error(kIo) as LockFile.
+  /// Makes and locks the set's folder. Called by the first process alone. Throws Error(kUsage) for
+  /// a name that does not end in ".documents" and for a set that is whole; Error(kInUse) and
+  /// Error(kIo) as LockFile.
   void begin();
-  /// Unpacks this process's share of compressed files into the folder. Throws Error(kInput).
+  /// Unpacks the compressed files that fall to the process `share` into the set's folder. Throws
+  /// Error(kInput).
   void unpack(const SetShare& share);
-  /// Makes this process's parts, and returns how many of them were there. Throws Error(kInput)
-  /// naming file and line of damage, and for parts of other data or rules.
+  /// Writes the set's parts that fall to the process `share`. Returns the count of those that an
+  /// earlier process had made. Throws Error(kInput) naming file and line of damage, and for parts
+  /// of other data or rules.
   int64_t make(const SetShare& share);
-  /// Writes the list, in the first process. Throws Error(kInput) if a file was written to since
+  /// Writes the list of the parts, which completes the set, and returns counts of its contents.
+  /// Called by the first process alone. Throws Error(kInput) if a file was written to since
   /// begin(). REQUIRES: no process was asked to end.
   Preparation finish();
 
@@ -89,12 +93,13 @@ class SetMaker {
   std::unique_ptr<State> state_;
 };
 
-/// Returns the files of data.train for a set that a user asks for. Throws Error(kUsage) for
-/// prepared sets and for parts with weights.
+/// Returns the files of data.train in `options`, for a set that a user asks for. Throws
+/// Error(kUsage) for prepared sets and for parts with weights.
 std::vector<RawFile> files_of_set(const DataOptions& options);
 
-/// Makes a user's set of the documents of data.train, in this process alone, on `threads` threads.
-/// Throws as SetMaker.
+/// Makes a user's set of the documents of data.train in `folder`, in this process alone, on
+/// `threads` threads. `part_bytes` is SetOrder's. Returns counts of its contents. Throws as
+/// SetMaker.
 Preparation prepare_documents(const DataOptions& options, const std::string& folder, int threads,
                               int64_t part_bytes = SetOrder().part_bytes);
 

@@ -30,23 +30,25 @@ struct ScoringRules {
   int32_t prefix = -1;  ///< in front of a document and in place of an empty context; -1: unknown
 };
 
-/// Returns a context and its continuation. White space at the context's end moves to the
-/// continuation. The context has the ids of its text alone. The continuation has those of the
-/// joined text behind as many, even if tokens join over the border. Cuts what is too long from the
-/// left. `scored` exceeds rules.length for a continuation that does not fit, and is 0 for one that
-/// adds no id. Throws SettingsError if the prefix is needed and unknown.
+/// Returns the ids of two texts, `context` and its `continuation`, of which those of the
+/// continuation are scored. White space at the context's end moves to the continuation. The context
+/// has the ids of its text alone. The continuation has those of the joined text behind as many,
+/// even if tokens join over the border. Cuts what is too long from the left. `scored` exceeds
+/// rules.length for a continuation that does not fit, and is 0 for one that adds no id. Throws
+/// SettingsError if the prefix is needed and unknown.
 ScoredIds scored_pair(const ScoringRules& rules, std::string_view context,
                       std::string_view continuation);
 
-/// Returns the windows of a document, which score each of its ids once. The first begins with the
-/// prefix. The others reach back by one id, but the last fills its length. None for a document
-/// without ids. Throws as scored_pair().
+/// Returns the ids of a document's text, cut into windows that score each of its ids once. The
+/// first begins with the prefix. The others reach back by one id, but the last fills its length.
+/// None for a document without ids. Throws as scored_pair().
 std::vector<ScoredIds> scored_windows(const ScoringRules& rules, std::string_view document);
 
 /// A set of samples: ids of which the last are targets. Columns: see document_data().
 class ScoredTexts : public Dataset {
  public:
-  /// REQUIRES: no row has more than `length` + 1 ids, and each scores fewer than it has.
+  /// Makes a set with a sample of at most `length` tokens for each row. `is_packed` adds the column
+  /// "first". REQUIRES: no row has more than `length` + 1 ids, and each scores fewer than it has.
   ScoredTexts(std::vector<ScoredIds> rows, int64_t length, bool is_packed);
   ~ScoredTexts() override;
 
@@ -80,9 +82,10 @@ struct ScoredSet {
   uint64_t fingerprint = 0;                 ///< changes with any byte of the file
 };
 
-/// Returns the sets of evaluation.choices and evaluation.documents that are asked for. Encodes all.
-/// Throws Error(kInput) naming the record that is damaged, does not fit data.sequence_length or has
-/// nothing to score. Throws SettingsError if ids exceed the model's vocabulary.
+/// Returns the sets of the files that evaluation.choices and evaluation.documents in `evaluation`
+/// name. Encodes all. Throws Error(kInput) naming the record that is damaged, does not fit
+/// data.sequence_length or has nothing to score. Throws SettingsError if ids exceed the model's
+/// vocabulary.
 std::vector<ScoredSet> open_scored_sets(const DataOptions& options,
                                         const EvaluationConfig& evaluation);
 

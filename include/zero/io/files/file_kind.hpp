@@ -10,14 +10,15 @@ namespace zero {
 
 /// Most bytes that file_kind() looks at.
 inline constexpr size_t kFileKindBytes = 64;
-/// Returns the kind of a file that no reader takes, by its first bytes, and how to make a readable
-/// file: "is compressed by gzip; unpack it: gzip -dc FILE > NEW". Returns "" for all other files.
+/// Returns the kind of the file `path`, by its first bytes `first`, if no reader takes that kind.
+/// Adds how to make a readable file: "is compressed by gzip; unpack it: gzip -dc FILE > NEW".
+/// Returns "" for all other files.
 std::string file_kind(std::string_view first, const std::string& path);
 
 /// Returns the first kFileKindBytes of a file, or all of a shorter one.
 std::string first_bytes(const InputFile& file);
 
-/// Throws Error(kInput) with the text of file_kind() unless that is "".
+/// Throws Error(kInput) naming `path`, with the text of file_kind(), unless that is "".
 void require_text_kind(std::string_view first, const std::string& path);
 
 /// Throws as require_text_kind(), but advises how to make a file of records.

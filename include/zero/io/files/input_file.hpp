@@ -13,17 +13,17 @@ namespace zero {
 /// signal instead of an error. Threads may read it at once. Reading allocates nothing.
 class InputFile {
  public:
-  /// Opens the file. Throws Error(kInput) naming the file and the reason.
+  /// Opens the file `path`. Throws Error(kInput) naming the file and the reason.
   explicit InputFile(const std::string& path);
   /// Takes a file that is open for reading; `path` is for messages. Throws as above.
   InputFile(OpenFile file, const std::string& path);
 
   const std::string& path() const { return path_; }
-  /// Returns the size when the file was opened.
+  /// Returns the file's size in bytes when it was opened.
   int64_t bytes() const { return bytes_; }
 
-  /// Fills `out` from `offset` on. Throws Error(kInput) if the file ends before, Error(kIo) if it
-  /// cannot be read. Both name file and offset.
+  /// Fills `out` with the file's bytes from `offset` on. Throws Error(kInput) if the file ends
+  /// before, Error(kIo) if it cannot be read. Both name file and offset.
   void read(int64_t offset, std::span<std::byte> out) const;
 
  private:
@@ -32,7 +32,7 @@ class InputFile {
   int64_t bytes_ = 0;
 };
 
-/// Returns a whole file. Throws Error(kInput) if it has more than `limit` bytes.
+/// Returns the bytes of a whole file. Throws Error(kInput) if it has more than `limit` bytes.
 std::string read_whole(const InputFile& file, int64_t limit);
 std::string read_whole(const std::string& path, int64_t limit);
 

@@ -22,8 +22,8 @@ class LockFile {
   };
 
   LockFile() = default;
-  /// Takes the lock. Throws Error(kInUse) naming the holder's host and process, or Error(kIo) with
-  /// the path and the reason.
+  /// Locks the file `path`, which it makes if there is none. Throws Error(kInUse) naming the
+  /// holder's host and process, or Error(kIo) with the path and the reason.
   LockFile(const std::string& path, const Words& words);
   ~LockFile();
   LockFile(LockFile&&) = default;
@@ -33,7 +33,7 @@ class LockFile {
   OpenFile file_;
 };
 
-/// Removes a lock file that no process holds. A held one stays.
+/// Removes the lock file `path` if no process holds it.
 void remove_lock_file(const std::string& path);
 
 /// The text of a lock file, "host n2 process 17", and a flag whether that process may live. Any
@@ -42,7 +42,8 @@ struct LockHolder {
   std::string words;
   bool may_live = true;
 };
-/// Returns the holder, and none after a clean end or without a file. Takes no lock.
+/// Returns the holder of the lock file `path`. None after a clean end or without a file. Takes no
+/// lock.
 std::optional<LockHolder> lock_holder(const std::string& path);
 
 }  // namespace zero

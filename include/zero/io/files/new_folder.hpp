@@ -12,7 +12,8 @@ namespace zero {
 /// with the process. The process number does not, because another process may have it by then.
 class NewFolder {
  public:
-  /// Creates the temporary folder. Throws Error(kIo) if `path` exists or the folder cannot be made.
+  /// Creates the temporary folder of a folder `path`. Throws Error(kIo) if `path` exists or the
+  /// folder cannot be made.
   explicit NewFolder(const std::string& path);
   ~NewFolder();
   NewFolder(const NewFolder&) = delete;
@@ -20,6 +21,7 @@ class NewFolder {
 
   /// Returns the folder's path before publish().
   const std::string& temporary() const { return temporary_; }
+  /// Returns the path of the file `name` in temporary().
   std::string file(const std::string& name) const { return temporary_ + "/" + name; }
 
   /// Gives the folder its name. Throws Error(kIo), also if the name was taken meanwhile. Nothing is

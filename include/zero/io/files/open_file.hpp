@@ -24,7 +24,7 @@ class OpenFile {
   int descriptor_ = -1;
 };
 
-/// Writes all of `content` at the file's position. Returns 0 or the errno of the failure.
+/// Writes all of `content` at the position of `file`. Returns 0 or the errno of the failure.
 int write_all(const OpenFile& file, std::string_view content);
 
 }  // namespace zero

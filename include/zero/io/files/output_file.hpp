@@ -13,7 +13,8 @@ namespace zero {
 /// removes a file without its name.
 class OutputFile {
  public:
-  /// Creates the temporary file. Throws Error(kIo) if `path` exists or the file cannot be made.
+  /// Creates the temporary file of a file `path`. Throws Error(kIo) if `path` exists or the file
+  /// cannot be made.
   explicit OutputFile(const std::string& path);
   /// Creates <path>.tmp-<process>.<first>. The name says that the file begins with line `first`,
   /// for a process that continues a killed one's work.
@@ -24,8 +25,8 @@ class OutputFile {
 
   const std::string& path() const { return path_; }
 
-  /// Appends bytes. Throws Error(kIo) naming file, offset and reason, such as a full disk. Then the
-  /// file keeps none of `bytes`.
+  /// Appends bytes to the file. Throws Error(kIo) naming file, offset and reason, such as a full
+  /// disk. Then the file keeps none of `bytes`.
   void write(std::span<const std::byte> bytes);
   void write(const std::string& text) { write(std::as_bytes(std::span(text))); }
 
@@ -42,17 +43,18 @@ class OutputFile {
   int64_t written_ = 0;
 };
 
-/// Returns the files that ended processes left of an OutputFile of this path, ascending. Lists only
-/// files that it can lock. Where locks do not reach other nodes, files of processes that live there
-/// are included.
+/// Returns the paths of the files that ended processes left of an OutputFile of `path`, ascending.
+/// Lists only files that it can lock. Where locks do not reach other nodes, files of processes that
+/// live there are included.
 std::vector<std::string> left_files(const std::string& path);
 
-/// Returns the first line number in the name of a file of left_files(), or 1 without one.
+/// Returns the number of the first line in the name `left`, a file of left_files(). 1 if the name
+/// has none.
 int64_t first_line_of(const std::string& left);
 
-/// Renames a file or folder to a free name and syncs the folder around it. Throws Error(kIo) if the
-/// name is taken. Without RENAME_NOREPLACE, a killed process may leave an empty folder of the new
-/// name.
+/// Renames the file or folder `from` to the free name `to` and syncs the folder around that. Throws
+/// Error(kIo) if the name is taken. Without RENAME_NOREPLACE, a killed process may leave an empty
+/// folder of the new name.
 void rename_new(const std::string& from, const std::string& to);
 
 }  // namespace zero

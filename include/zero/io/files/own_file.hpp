@@ -11,24 +11,25 @@
 
 namespace zero {
 
-/// Opens a regular file with the flags of open(). Throws Error(kIo), which says what has the name,
-/// if that is not a regular file or cannot be opened.
+/// Opens the regular file `path` with `flags`, those of open(). Throws Error(kIo), which says what
+/// has the name, if that is not a regular file or cannot be opened.
 OpenFile open_own(const std::string& path, int flags);
 
-/// Creates a temporary file that the caller soon renames or removes. First removes what has the
-/// name, unless it is a folder. REQUIRES: no other process uses the name. Returns an empty
+/// Creates the temporary file `path`, which the caller soon renames or removes. First removes what
+/// has the name, unless it is a folder. REQUIRES: no other process uses the name. Returns an empty
 /// OpenFile, with errno, on failure.
 OpenFile make_own(const std::string& path);
 
-/// True if the file is on disk, or if its file system has no disk. Else errno has the reason.
+/// Syncs an open file. Returns true if it is on disk, or if its file system has no disk. Else errno
+/// has the reason.
 bool sync_file(const OpenFile& file);
 
-/// Replaces the content of a file. A reader finds the old or the new content. Throws Error(kIo)
-/// with path and reason.
+/// Replaces the content of the file `path` by `content`. A reader finds the old or the new content.
+/// Throws Error(kIo) with path and reason.
 void replace_own(const std::string& path, std::string_view content);
 
-/// Returns the content of a regular file of at most `most` bytes. Returns none if the file is
-/// missing, not regular or longer.
+/// Returns the content of the regular file `path` of at most `most` bytes. Returns none if the file
+/// is missing, not regular or longer.
 std::optional<std::string> own_text(const std::string& path, int64_t most);
 
 /// Returns the size of an open file in bytes. Never blocks.

@@ -17,16 +17,17 @@ using HyperParameter = std::pair<std::string, std::variant<bool, double, std::st
 /// The end of a session, as TensorBoard numbers it.
 enum class SessionStatus : int { success = 1, failure = 2 };
 
-/// Appends a record of event files: the length of `data`, the data, and a checksum of each.
+/// Appends `data` to the bytes `file` of an event file, as a record: its length, its bytes, and a
+/// checksum of each.
 void append_event_record(std::string& file, std::string_view data);
 
 /// An event file, which TensorBoard shows while a launch writes it. Each record is appended by one
 /// write. Readers pass over half a record at the end of a file.
 class EventFile {
  public:
-  /// Makes a file in `folder`. Its name sorts behind those of all event files
-  /// there, as readers take them by name. Writes that the launch begins with step `first`; readers
-  /// then drop that step and later ones of earlier files. Throws Error(kIo).
+  /// Makes a file in `folder` for a launch. Its name sorts behind those of all event files there,
+  /// as readers take them by name. Writes that the launch begins with step `first`; readers then
+  /// drop that step and later ones of earlier files. Throws Error(kIo).
   EventFile(const std::string& folder, int64_t first);
   ~EventFile();
 

@@ -14,7 +14,8 @@ namespace zero {
 /// float32.
 class Hdf5Writer : public TensorWriter {
  public:
-  /// Creates the file. Throws Error(kIo), also if the path exists.
+  /// Creates the file `path`, with the tensors and metadata of `content`. Throws Error(kIo), also
+  /// if the path exists.
   Hdf5Writer(const std::string& path, const SafetensorsWriter::Content& content);
   ~Hdf5Writer() override;
 

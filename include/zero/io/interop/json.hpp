@@ -18,10 +18,11 @@ class JsonSink {
   using Path = std::span<const std::string>;
   virtual ~JsonSink() = default;
 
-  /// Begins an object or an array.
+  /// Receives the beginning of the object or array at `path`.
   virtual void open(Path path, bool is_array) = 0;
+  /// Receives the scalar at `path`.
   virtual void value(Path path, const JsonScalar& value) = 0;
-  /// Ends the object or array that was begun last and has no end yet.
+  /// Receives the end of the object or array that was begun last and has no end yet.
   virtual void close() {}
 };
 
@@ -30,9 +31,9 @@ struct JsonLimits {
   size_t keys = size_t(1) << 17;  ///< keys in one object
 };
 
-/// Reads a strict JSON object in UTF-8 from an untrusted source and refuses duplicate keys. The
-/// text's length bounds time and memory. Throws Error(kInput), "<name>: byte 17: <what>", or what
-/// the sink throws.
+/// Reads `text`, a strict JSON object in UTF-8 from an untrusted source, and hands its contents to
+/// `sink`. Refuses duplicate keys and excesses over `limits`. The text's length bounds time and
+/// memory. Throws Error(kInput), "<name>: byte 17: <what>", and passes on errors of the sink.
 void read_json(std::string_view text, const std::string& name, const JsonLimits& limits,
                JsonSink& sink);
 

@@ -19,7 +19,8 @@ namespace zero {
 
 inline constexpr int64_t kSafetensorsHeaderBytesMax = int64_t(16) << 20;
 
-/// Reads the header. Throws Error(kInput) naming the file, the tensor or offset, and the fault.
+/// Opens the file `path` and reads its header. Throws Error(kInput) naming the file, the tensor or
+/// offset, and the fault.
 TensorFile open_safetensors(const std::string& path);
 
 /// A writer of a tensor file in bounded memory. The constructor takes names and shapes; write()
@@ -27,9 +28,10 @@ TensorFile open_safetensors(const std::string& path);
 class TensorWriter {
  public:
   virtual ~TensorWriter() = default;
-  /// Writes the next bytes of the tensors, little-endian. Throws Error(kIo).
+  /// Appends the next bytes of the tensors, little-endian. Throws Error(kIo).
   virtual void write(std::span<const std::byte> bytes) = 0;
-  /// Returns when the file is on disk. REQUIRES: all bytes were written. Throws Error(kIo).
+  /// Completes the file and returns when it is on disk. REQUIRES: all bytes were written. Throws
+  /// Error(kIo).
   virtual void publish() = 0;
 };
 
@@ -44,7 +46,8 @@ class SafetensorsWriter : public TensorWriter {
     std::vector<Tensor> tensors = {};
     std::map<std::string, std::string> metadata = {};
   };
-  /// Creates the file and writes the header. Throws Error(kIo) as OutputFile.
+  /// Creates the file `path` and writes the header of the tensors and metadata in `content`. Throws
+  /// Error(kIo) as OutputFile.
   SafetensorsWriter(const std::string& path, const Content& content);
 
   void write(std::span<const std::byte> bytes) override;

@@ -16,7 +16,8 @@ namespace zero {
 /// Returns a shape as text: "[50257, 768]".
 std::string shape_text(std::span<const int64_t> shape);
 
-/// Returns the size of a tensor in bytes; none beyond an int64.
+/// Returns the bytes of a tensor with extents `shape` and elements of `element_bytes`. None if they
+/// exceed an int64.
 std::optional<int64_t> bytes_of_shape(std::span<const int64_t> shape, int64_t element_bytes);
 
 /// An element type of other programs' files, by safetensors' name: F32, F16, BF16, I64, ...
@@ -25,7 +26,7 @@ struct FileDtype {
   int64_t bytes = 0;
   std::optional<Dtype> usable = {};  ///< f32, f16 or bf16; TensorFile reads no others
 };
-/// Returns nullptr for an unknown name.
+/// Returns the element type that safetensors calls `name`, or nullptr if it is unknown.
 const FileDtype* file_dtype(std::string_view name);
 
 inline constexpr size_t kFileRankMax = 8;  ///< extents of a tensor in a file
@@ -38,6 +39,7 @@ struct FileTensor {
   int64_t begin = 0, end = 0;    ///< bytes [begin, end) of the file
   std::vector<int64_t> strides;  ///< in elements, one an extent; empty if row-major
 
+  /// Returns the count of elements.
   int64_t numel() const;
 };
 
@@ -45,20 +47,21 @@ struct FileTensor {
 class TensorFile {
  public:
   using Metadata = std::map<std::string, std::string>;
-  /// REQUIRES: the tensors lie in the file, little-endian, and no two have one name. No two
-  /// elements of a tensor share a place.
+  /// Takes the open `file`, with the places of its tensors and its metadata. REQUIRES: the tensors
+  /// lie in the file, little-endian, and no two have one name. No two elements of a tensor share a
+  /// place.
   TensorFile(InputFile file, std::vector<FileTensor> tensors, Metadata metadata = {});
 
   const std::string& path() const { return file_.path(); }
   /// Returns the tensors in the order of their bytes.
   const std::vector<FileTensor>& tensors() const { return tensors_; }
   const Metadata& metadata() const { return metadata_; }
-  /// Returns nullptr if the file has no tensor of this name.
+  /// Returns the tensor `name`, or nullptr if the file has none of this name.
   const FileTensor* find(std::string_view name) const;
 
-  /// Reads elements of one of tensors() from `first` on as fp32, row-major, which is exact. With
-  /// strides, a read of whole rows is fastest. Throws Error(kInput) for a dtype that is not usable,
-  /// and as InputFile::read.
+  /// Fills `out` with elements of `tensor`, one of tensors(), from its element `first` on. Converts
+  /// to fp32, row-major, which is exact. With strides, a read of whole rows is fastest. Throws
+  /// Error(kInput) for a dtype that is not usable, and as InputFile::read.
   void read(const FileTensor& tensor, int64_t first, std::span<float> out) const;
 
  private:

@@ -12,10 +12,10 @@ namespace zero {
 
 inline constexpr int64_t kTorchPickleBytesMax = int64_t(8) << 20;
 
-/// Reads the dictionary. Files are untrusted: every number is checked against the file size before
-/// anything is allocated or read. Throws Error(kInput) naming the file, the tensor or offset, and
-/// the fault: also for files of earlier PyTorch, big-endian ones, and pickles that hold more than
-/// tensors.
+/// Opens the file `path` and reads its dictionary of tensors. Files are untrusted: every number is
+/// checked against the file size before anything is allocated or read. Throws Error(kInput) naming
+/// the file, the tensor or offset, and the fault: also for files of earlier PyTorch, big-endian
+/// ones, and pickles that hold more than tensors.
 TensorFile open_torch_file(const std::string& path);
 
 }  // namespace zero

@@ -58,10 +58,11 @@ class Tokenizer {
     return encode(text, SpecialNames::kTokens);
   }
 
-  /// Returns the text of the ids. A byte-level BPE joins the bytes of its ids; a character may span
-  /// several ids, as in a BPE with byte fallback. SentencePiece and a BPE with blank marks need all
-  /// ids of a text together, because they drop the blank before the first word. Throws
-  /// Error(kInput) for an id that is not below vocab_size().
+  /// Returns the text of the ids, with special tokens shown or skipped. A byte-level BPE joins the
+  /// bytes of its ids; a character may span several ids, as in a BPE with byte fallback.
+  /// SentencePiece and a BPE with blank marks need all ids of a text together, because they drop
+  /// the blank before the first word. Throws Error(kInput) for an id that is not below
+  /// vocab_size().
   virtual std::string decode(std::span<const int32_t> ids, SpecialTokens special) const = 0;
   std::string decode(std::span<const int32_t> ids) const {
     return decode(ids, SpecialTokens::kShown);
@@ -72,19 +73,20 @@ class Tokenizer {
   virtual uint64_t fingerprint() const = 0;
 };
 
-/// Returns the ids of a text that a model continues: those of text_frame() before it, and its own.
-/// Adds none if the text begins with them already.
+/// Returns the ids of a text that a model continues: those before it in the tokenizer's
+/// text_frame(), and its own. Adds none if the text begins with them already. `names` is for
+/// encode().
 std::vector<int32_t> encode_prompt(const Tokenizer& tokenizer, std::string_view text,
                                    SpecialNames names = SpecialNames::kTokens);
 
-/// Opens the tokenizer that data.tokenizer names. "bytes" makes a token of each byte. A folder with
-/// tokenizer.json is a BPE of the package `tokenizers`, byte-level or with byte fallback. A folder
-/// with vocab.json and merges.txt is a byte-level BPE (Radford et al. 2019). A folder with
-/// spiece.model or spm.model, or such a file, is SentencePiece's unigram model (Kudo 2018). It has
-/// the special tokens of T5Tokenizer, or under the name spm.model those of DebertaV2Tokenizer.
-/// If a folder has several kinds, tokenizer.json counts if it has rules that are read. Otherwise
-/// the older files count, and tokenizer.json is refused if there are none. Reads
-/// tokenizer_config.json, special_tokens_map.json and added_tokens.json in the folder as
+/// Opens the tokenizer `name`, a value of data.tokenizer. "bytes" makes a token of each byte. A
+/// folder with tokenizer.json is a BPE of the package `tokenizers`, byte-level or with byte
+/// fallback. A folder with vocab.json and merges.txt is a byte-level BPE (Radford et al. 2019). A
+/// folder with spiece.model or spm.model, or such a file, is SentencePiece's unigram model (Kudo
+/// 2018). It has the special tokens of T5Tokenizer, or under the name spm.model those of
+/// DebertaV2Tokenizer. If a folder has several kinds, tokenizer.json counts if it has rules that
+/// are read. Otherwise the older files count, and tokenizer.json is refused if there are none.
+/// Reads tokenizer_config.json, special_tokens_map.json and added_tokens.json in the folder as
 /// Transformers does. Throws Error(kInput) naming the file, the place and how such files are made.
 std::unique_ptr<Tokenizer> open_tokenizer(const std::string& name);
 
@@ -93,11 +95,12 @@ struct TokenizerFile {
   std::string path, name;
 };
 
-/// Returns the existing files of a tokenizer that go with a model: those that open_tokenizer()
-/// reads for `name`, and a chat template. None for "bytes".
+/// Returns the existing files that go with a model for its tokenizer `name`: those that
+/// open_tokenizer() reads for it, and a chat template. None for "bytes".
 std::vector<TokenizerFile> tokenizer_files(const std::string& name);
 
-/// Returns all files that open_tokenizer() may read, including missing ones.
+/// Returns the paths of all files that open_tokenizer() may read for `name`, including missing
+/// ones. None for "bytes".
 std::vector<std::string> tokenizer_paths(const std::string& name);
 
 /// True if open_tokenizer() would find a tokenizer's files in `folder`.

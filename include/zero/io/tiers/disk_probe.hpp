@@ -28,10 +28,12 @@ class DiskProbe {
   /// DiskFiles, and Error(kIo) if the disk fails.
   explicit DiskProbe(const std::string& folder);
 
-  /// Returns bytes per second over the file, once or for `most_seconds`, whichever is less. Throws
-  /// Error(kUsage) if io_uring is asked for but missing, Error(kIo) if the disk fails.
+  /// Measures transfers of `pattern` with the queue of `setting`, over the file once or for
+  /// `most_seconds`, whichever is less. Returns bytes per second. Throws Error(kUsage) if io_uring
+  /// is asked for but missing, Error(kIo) if the disk fails.
   double bytes_per_second(const DiskSetting& setting, aio::Pattern pattern, double most_seconds);
 
+  /// True if transfers bypass the page cache.
   bool direct() const { return files_.direct(); }
   /// Returns the count of bytes that this object has written, which wear the disk.
   int64_t bytes_written() const { return bytes_written_; }

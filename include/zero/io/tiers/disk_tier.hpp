@@ -35,17 +35,18 @@ class SlotTable {
   /// `second` on, a multiple of kDiskBlockBytes.
   SlotTable(std::span<const DiskExtent> extents, int64_t second);
 
-  /// Returns the size of all second slots in bytes.
+  /// Returns the bytes of the second slots of all blocks in `extents`.
   static int64_t bytes_for(std::span<const DiskExtent> extents);
 
+  /// True if no block has a second slot.
   bool empty() const { return ranges_.empty(); }
 
   /// Keeps the present content of every block on disk until thaw().
   void freeze();
   void thaw() { is_frozen_ = false; }
 
-  /// Announces a write to whole blocks. While frozen, the first write moves a block to its other
-  /// slot.
+  /// Announces a write to the whole blocks of `bytes` bytes from `offset` on. While frozen, the
+  /// first write moves a block to its other slot.
   void claim(int64_t offset, int64_t bytes);
 
   /// Returns the place of the bytes from `offset` on and how many lie in a row, at most `bytes`.
@@ -85,7 +86,7 @@ struct DiskOptions {
   int64_t block_bytes = kStripeBytes;
 };
 
-/// Returns the count of bytes that files striped over these folders can take in all.
+/// Returns the count of free bytes that files striped over these folders can take in all.
 int64_t free_bytes(const std::vector<std::string>& folders);
 
 /// A rank's bytes on disk: one nameless file in each folder. No other job can see or replace it,
@@ -113,7 +114,8 @@ class DiskFiles {
     int64_t offset;  ///< offset in the file
     int64_t bytes;
   };
-  /// Returns the longest stretch of one file from `offset` on, of at most `bytes`.
+  /// Returns the stretch of one file that holds the rank's bytes from `offset` on, as many as lie
+  /// in a row, at most `bytes`.
   FileRange range_at(int64_t offset, int64_t bytes) const;
 
  private:
@@ -132,10 +134,11 @@ class DiskFiles {
 /// may use it at once if they never share a block, as the plan proves.
 class BlockTable {
  public:
+  /// Makes a table of the blocks of `bytes` bytes on disk, none of them written.
   explicit BlockTable(int64_t bytes);
 
-  /// Notes `memory` as about to be written at `offset`, a multiple of kDiskBlockBytes. The last
-  /// block of a buffer may be shorter.
+  /// Notes `memory` as about to be written in `step` at `offset`, a multiple of kDiskBlockBytes.
+  /// The last block of a buffer may be shorter.
   void note(int64_t offset, std::span<const std::byte> memory, int64_t step);
 
   /// True if the block at `offset` was ever noted.
@@ -143,8 +146,8 @@ class BlockTable {
     return entries_[size_t(offset / kDiskBlockBytes)].bytes > 0;
   }
 
-  /// Throws Error(kIo) naming folder, offset and step of the first block that differs from its
-  /// note.
+  /// Checks `memory`, read from `offset` in `files`. Throws Error(kIo) naming folder, offset and
+  /// step of the first block that differs from its note.
   void check(int64_t offset, std::span<const std::byte> memory, const DiskFiles& files) const;
 
  private:
@@ -180,8 +183,9 @@ struct DiskBlocks {
 /// Several lanes share files and table.
 class DiskTier {
  public:
-  /// Raises `options.transfers` to keep the engine busy. REQUIRES: `files` and the tables of
-  /// `blocks` outlive the tier.
+  /// Makes a tier that moves `blocks`, which lie in `files`, by `engine`. Raises
+  /// `options.transfers` to keep the engine busy. REQUIRES: `files` and the tables of `blocks`
+  /// outlive the tier.
   DiskTier(const DiskFiles& files, const DiskBlocks& blocks, std::unique_ptr<aio::Engine> engine,
            const aio::QueueOptions& options);
 
@@ -190,15 +194,17 @@ class DiskTier {
     return queue_.register_memory(memory);
   }
 
-  /// Writes or reads `memory`, done on return. REQUIRES: `offset` is a multiple of kDiskBlockBytes,
-  /// `memory` of files.align_bytes(). Throws Error(kIo) with file, offset, length and reason.
-  /// read() also throws if bytes are not those written last, unless the user checks them.
+  /// Writes `memory` to the rank's bytes from `offset` on, in `step`, or reads it from there. Done
+  /// on return. `sums` names the party that computes checksums. REQUIRES: `offset` is a multiple of
+  /// kDiskBlockBytes, `memory` of files.align_bytes(). Throws Error(kIo) with file, offset, length
+  /// and reason. read() also throws if bytes are not those written last, unless the user checks
+  /// them.
   void write(int64_t offset, std::span<std::byte> memory, int64_t step, Sums sums = Sums::here);
   void read(int64_t offset, std::span<std::byte> memory, Sums sums = Sums::here);
 
-  /// Checks or notes whole blocks for the user of the bytes, on any thread. REQUIRES: nobody else
-  /// uses these blocks. check() comes after the read, before the bytes change, and throws as
-  /// read(). note() comes after the change, before the write.
+  /// Checks or notes whole blocks, `memory` at `offset`, for the user of the bytes, on any thread.
+  /// REQUIRES: nobody else uses these blocks. check() comes after the read, before the bytes
+  /// change, and throws as read(). note() comes after the change, before the write.
   void check(int64_t offset, std::span<const std::byte> memory) const;
   void note(int64_t offset, std::span<const std::byte> memory, int64_t step) const;
 
