@@ -84,7 +84,7 @@ class Sha256 {
 /// specification, XXH128.
 using Xxh3Digest = std::array<uint8_t, 16>;
 
-/// Returns the digest of bytes that are all in memory.
+/// Returns the XXH3 digest of bytes that are all in memory.
 Xxh3Digest xxh3_of(std::span<const std::byte> bytes);
 
 /// A computation of an Xxh3Digest from bytes that come in pieces of any length.

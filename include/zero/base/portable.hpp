@@ -13,7 +13,7 @@
 #define ZERO_FLATTEN __attribute__((flatten))
 #endif
 
-/// An attribute that inlines the function behind it at every call. For functions in loops that
-/// would else not vectorise. Also for functions that only prefetch, because GCC takes them for
-/// functions that do nothing.
+/// An attribute that inlines the function behind it at every call. It serves functions in loops
+/// that would else not vectorise. It also serves functions that only prefetch, because GCC takes
+/// them for functions that do nothing.
 #define ZERO_INLINE __attribute__((always_inline)) inline

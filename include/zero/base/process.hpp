@@ -21,7 +21,8 @@ int64_t group_memory_limit();
 /// True if the system would give this process `bytes` more memory now. Takes nothing. Callers check
 /// it before they call libraries that crash when memory is refused.
 bool would_get(int64_t bytes);
-/// True if the system would give `bytes` more addresses, without memory behind them.
+/// True if the system would give this process `bytes` more of addresses, without memory behind
+/// them.
 bool would_map(int64_t bytes);
 
 /// Calls work(0) to work(threads - 1) in parallel, work(0) on the calling thread. Blocks until all

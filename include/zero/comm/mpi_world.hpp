@@ -45,7 +45,7 @@ class World {
     int most = 1;  ///< ranks of the fullest node
     int away = 0;  ///< ranks on other nodes than this one
 
-    /// Returns Border::node_ranks.
+    /// Returns the ranks of the fullest node, or 0 if there is one node, as Border::node_ranks.
     int node_ranks() const { return nodes > 1 ? most : 0; }
     /// True if the ranks `mine` and `peer` are on different nodes.
     bool is_away(int mine, int peer) const { return first[size_t(peer)] != first[size_t(mine)]; }

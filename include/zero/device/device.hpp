@@ -72,7 +72,7 @@ int choose_device(const NodeDevices& node, int node_rank);
 bool shares_devices(const NodeDevices& node);
 
 /// Returns a warning, with its remedy, if a launcher shows each of several ranks of the node only
-/// one device of its own. Else "". NCCL may then not reach a peer's memory directly.
+/// one device of its own. NCCL may then not reach a peer's memory directly. Else "".
 std::string hidden_devices_warning(const NodeDevices& node);
 
 /// True if any two ranks of the node drive one device or parts of one. Parts have the same place on
@@ -97,9 +97,9 @@ struct CoreChoice {
   std::vector<int> cores;  ///< ascending
   std::string words;       ///< text for people: "12 cores near it"
 };
-/// Chooses the cores of `near`, those near a rank's device, among the cores that the launcher
-/// allows. Chooses all allowed cores if none of them is near or `near` is empty, because the
-/// launcher's word counts.
+/// Chooses the cores of `allowed`, those that the launcher allows, which are also in `near`, those
+/// near the device. Chooses all allowed cores if none of them is near or `near` is empty, because
+/// the launcher's word counts.
 CoreChoice choose_cores(const std::vector<int>& allowed, const std::vector<int>& near);
 
 }  // namespace zero

@@ -16,7 +16,7 @@ bool regions_are_of_threads();
 /// object's life. An empty name costs nothing and opens no region.
 class Region {
  public:
-  /// Opens the region on the calling thread. Destroy it there too.
+  /// Opens the region `name` on the calling thread. Destroy it there too.
   explicit Region(const std::string& name) : open_(!name.empty()) {
     if (open_) push(name);
   }
