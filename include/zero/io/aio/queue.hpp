@@ -35,9 +35,9 @@ class Engine {
  public:
   virtual ~Engine() = default;
 
-  /// Returns the name: "io_uring", "threads".
+  /// Returns this engine's name: "io_uring", "threads".
   virtual std::string_view name() const = 0;
-  /// Returns the most blocks in flight.
+  /// Returns the most blocks that this engine has in flight.
   virtual int depth() const = 0;
   /// Registers `memory`, that of blocks, with the kernel, which keeps it mapped, within its limits.
   /// Blocks elsewhere are moved too. REQUIRES: one call, with nothing in flight; the memory
@@ -74,7 +74,7 @@ EngineChoice make_engine(const EngineOptions& options);
 /// Returns an io_uring engine, or null with the reason in `why` if the kernel, its limits or the
 /// build lack io_uring.
 std::unique_ptr<Engine> make_uring_engine(const EngineOptions& options, std::string& why);
-/// Returns an engine of threads.
+/// Returns an engine that moves blocks by threads.
 std::unique_ptr<Engine> make_thread_engine(const EngineOptions& options);
 
 /// A file for transfers; `name` is for messages. Does not own the descriptor.
@@ -125,7 +125,8 @@ class Queue {
   Queue(const Queue&) = delete;
   Queue& operator=(const Queue&) = delete;
 
-  /// Registers memory as Engine::register_memory(). REQUIRES: no transfer is in flight.
+  /// Registers `memory` as Engine::register_memory(), and returns its answer. REQUIRES: no transfer
+  /// is in flight.
   std::string register_memory(std::span<std::byte> memory) {
     return engine_->register_memory(memory);
   }

@@ -40,9 +40,9 @@ class BlockLedger {
   /// Returns `rank` for each noted block, else kNobody.
   /// [blocks]
   std::vector<int32_t> claims(int32_t rank) const;
-  /// Returns the rank, of `ranks`, that answers for each block. `claims` has the smallest rank that
-  /// noted each, or kNobody. Blocks that no rank noted are shared out evenly, neighbours to one
-  /// rank.
+  /// Returns the rank, of `ranks` ranks, that answers for each block. `claims` has the smallest
+  /// rank that noted each, or kNobody. Blocks that no rank noted are shared out evenly, neighbours
+  /// to one rank.
   /// [blocks]
   static std::vector<int32_t> owners(std::vector<int32_t> claims, int32_t ranks);
 

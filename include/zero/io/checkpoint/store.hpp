@@ -111,7 +111,8 @@ class Store {
   /// Returns the leftovers, sorted by name.
   std::vector<Leftover> leftovers() const;
 
-  /// Returns the count of bytes that the file system lets an unprivileged user still write.
+  /// Returns the count of bytes that the file system of this folder lets an unprivileged user still
+  /// write.
   int64_t free_bytes() const;
 
   const std::string& root() const { return options_.root; }

@@ -51,11 +51,12 @@ struct DataOptions {
 struct DataKind {
   std::string_view name;
 
-  /// Returns the columns of a sample: one for each input of the model's graphs that data fill.
-  /// Opens no file.
+  /// Returns the columns of a sample under these options: one for each input of the model's graphs
+  /// that data fill. Opens no file.
   std::vector<DataColumn> (*columns)(const DataOptions&);
 
-  /// Returns all files that open() may read, including optional ones.
+  /// Returns the paths of all files that open() may read under these options, including optional
+  /// ones.
   std::vector<std::string> (*files)(const DataOptions&);
 
   /// Returns the data sets of the files that the options name. Splits train between samples: the
@@ -94,7 +95,7 @@ const DataKind& document_data();
 bool takes_documents(const DataConfig& data);
 
 /// Returns data.packing of the options, with "auto" decided. That is documents for files of records
-/// if the model packs, else none. Of texts and tokens alone it is stream.
+/// if the model packs, else none. For texts and tokens alone it is stream.
 Packing packing_of(const DataOptions& options);
 
 /// Returns the number of samples that are trained on if data.train has `samples`.

@@ -104,12 +104,14 @@ class Dataset {
   /// Takes a count of samples of these columns. Without `shuffle_seed`, they come once, in the
   /// order of the source.
   Dataset(std::vector<DataColumn> columns, int64_t samples, std::optional<uint64_t> shuffle_seed);
-  /// Takes the index of the sample at any position from `order`, for ever.
+  /// Takes a count of samples of these columns. The sample at any position has the index
+  /// order(position), for ever.
   Dataset(std::vector<DataColumn> columns, int64_t samples,
           std::function<int64_t(int64_t position)> order);
 
  private:
-  /// Fills the columns of a sample; from samples() on, with nothing that counts.
+  /// Fills the columns `out` with the sample of index `sample`. From samples() on, fills them with
+  /// nothing that counts.
   virtual void read_sample(int64_t sample, ColumnSpans out) const = 0;
   virtual int64_t counted_in(int64_t sample) const = 0;
   /// Returns the columns of samples padded to these lengths; none if all are equally long.
@@ -135,7 +137,7 @@ struct PaddingReport {
   double padding = 0;               ///< share of the processed tokens
   double padding_of_longest = 0;    ///< share if all samples were padded to the last pair
 };
-/// Returns the padding of a grouped set in micro-batches of `micro` samples.
+/// Returns the padding of `data`, a grouped set, in micro-batches of `micro` samples.
 PaddingReport padding_of(const Dataset& data, int64_t micro);
 
 }  // namespace zero

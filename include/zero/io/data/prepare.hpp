@@ -109,10 +109,11 @@ struct RunSets {
   DataOptions options;  ///< with the sets' paths in place of the files'
 };
 
-/// Returns the sets that a run makes in `folder` of its data, and names these alone in the options,
-/// because those of files that it no longer has may lie beside: of all documents, and of texts that
-/// a tokenizer encodes, if these files have more than `most` bytes together. None for other kinds
-/// of data, and of documents if data.max_train_samples says that the first are enough.
+/// Returns the sets that a run is to make in `folder` of its data, which are of `kind` under
+/// `options`. The returned options name these sets alone, because sets of files that the run no
+/// longer has may lie beside. There are sets of all documents, and of texts that a tokenizer
+/// encodes, if these files have more than `most` bytes together. None for other kinds of data, and
+/// of documents if data.max_train_samples says that the first are enough.
 RunSets sets_of_run(const DataKind& kind, const DataOptions& options, const std::string& folder,
                     int64_t most = int64_t(64) << 20);
 

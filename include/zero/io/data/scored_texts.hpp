@@ -30,7 +30,7 @@ struct ScoringRules {
   int32_t prefix = -1;  ///< in front of a document and in place of an empty context; -1: unknown
 };
 
-/// Returns the ids of two texts, `context` and its `continuation`, of which those of the
+/// Returns the ids, by `rules`, of a text `context` and its `continuation`, of which those of the
 /// continuation are scored. White space at the context's end moves to the continuation. The context
 /// has the ids of its text alone. The continuation has those of the joined text behind as many,
 /// even if tokens join over the border. Cuts what is too long from the left. `scored` exceeds
@@ -39,7 +39,7 @@ struct ScoringRules {
 ScoredIds scored_pair(const ScoringRules& rules, std::string_view context,
                       std::string_view continuation);
 
-/// Returns the ids of a document's text, cut into windows that score each of its ids once. The
+/// Returns the ids, by `rules`, of a document's text, cut into windows that score each id once. The
 /// first begins with the prefix. The others reach back by one id, but the last fills its length.
 /// None for a document without ids. Throws as scored_pair().
 std::vector<ScoredIds> scored_windows(const ScoringRules& rules, std::string_view document);
@@ -47,8 +47,9 @@ std::vector<ScoredIds> scored_windows(const ScoringRules& rules, std::string_vie
 /// A set of samples: ids of which the last are targets. Columns: see document_data().
 class ScoredTexts : public Dataset {
  public:
-  /// Makes a set with a sample of at most `length` tokens for each row. `is_packed` adds the column
-  /// "first". REQUIRES: no row has more than `length` + 1 ids, and each scores fewer than it has.
+  /// Makes a set with a sample of at most `length` tokens for each of `rows`. `is_packed` adds the
+  /// column "first". REQUIRES: no row has more than `length` + 1 ids, and each scores fewer than it
+  /// has.
   ScoredTexts(std::vector<ScoredIds> rows, int64_t length, bool is_packed);
   ~ScoredTexts() override;
 

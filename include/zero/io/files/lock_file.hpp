@@ -22,8 +22,8 @@ class LockFile {
   };
 
   LockFile() = default;
-  /// Locks the file `path`, which it makes if there is none. Throws Error(kInUse) naming the
-  /// holder's host and process, or Error(kIo) with the path and the reason.
+  /// Locks the file `path`, which it makes if there is none. Throws Error(kInUse) in these `words`,
+  /// naming the holder's host and process, or Error(kIo) with the path and the reason.
   LockFile(const std::string& path, const Words& words);
   ~LockFile();
   LockFile(LockFile&&) = default;

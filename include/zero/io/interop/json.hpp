@@ -18,7 +18,7 @@ class JsonSink {
   using Path = std::span<const std::string>;
   virtual ~JsonSink() = default;
 
-  /// Receives the beginning of the object or array at `path`.
+  /// Receives the beginning of an array or, without `is_array`, of an object at `path`.
   virtual void open(Path path, bool is_array) = 0;
   /// Receives the scalar at `path`.
   virtual void value(Path path, const JsonScalar& value) = 0;

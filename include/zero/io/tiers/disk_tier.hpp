@@ -189,7 +189,8 @@ class DiskTier {
   DiskTier(const DiskFiles& files, const DiskBlocks& blocks, std::unique_ptr<aio::Engine> engine,
            const aio::QueueOptions& options);
 
-  /// Registers memory as aio::Engine::register_memory(). REQUIRES: no move is under way.
+  /// Registers `memory` as aio::Engine::register_memory(), and returns its answer. REQUIRES: no
+  /// move is under way.
   std::string register_memory(std::span<std::byte> memory) {
     return queue_.register_memory(memory);
   }
