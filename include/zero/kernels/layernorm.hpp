@@ -46,12 +46,14 @@ struct LayerNormGradArrays {
   float offset = 0;     ///< added to weights; for RMS norm alone
 };
 
-/// Returns the fp32 elements of scratch that layernorm_backward() needs, with or without dx_sum.
+/// Returns the fp32 elements of scratch that layernorm_backward() needs for these extents.
+/// `dx_sum`: true if it writes dx_sum.
 int64_t layernorm_scratch_numel(const NormExtents& extents, bool dx_sum);
 
-/// Writes the gradients of layernorm(). Parameter gradients are fp32 sums over rows, rounded once.
-/// Their tree depends on the extents alone. dx_sum is the bias gradient of a linear layer whose dy
-/// is dx. On a host it has the bits of column_sum(). Asynchronous on `stream`.
+/// Writes the gradients of layernorm() for x, weight and bias. Parameter gradients are fp32 sums
+/// over rows, rounded once. Their tree depends on the extents alone. dx_sum is the bias gradient of
+/// a linear layer whose dy is dx. On a host it has the bits of column_sum(). Asynchronous on
+/// `stream`.
 template <class T>
 void layernorm_backward(Stream& stream, const NormExtents& extents,
                         const LayerNormGradArrays<T>& arrays);
@@ -85,11 +87,11 @@ struct RmsNormGradArrays {
   float offset = 0;   ///< added to weights
 };
 
-/// Returns the fp32 elements of scratch that rmsnorm_backward() needs.
+/// Returns the fp32 elements of scratch that rmsnorm_backward() needs for these extents.
 int64_t rmsnorm_scratch_numel(const NormExtents& extents);
 
-/// Writes the gradients of rmsnorm(). dweight is an fp32 sum over rows, rounded once. Its tree
-/// depends on the extents alone. Asynchronous on `stream`.
+/// Writes the gradients of rmsnorm() for x and weight. dweight is an fp32 sum over rows, rounded
+/// once. Its tree depends on the extents alone. Asynchronous on `stream`.
 template <class T>
 void rmsnorm_backward(Stream& stream, const NormExtents& extents,
                       const RmsNormGradArrays<T>& arrays);
