@@ -175,7 +175,7 @@ struct RelativeBiasExtents {
   int64_t max_distance;  ///< distances from here on share the last bucket of their side
   bool bidirectional;    ///< keys after the query have the second half of the buckets
 
-  /// Returns the number of distances between a key and a query.
+  /// Returns the number of distances between these keys and queries.
   int64_t diagonals() const { return queries + keys - 1; }
 };
 

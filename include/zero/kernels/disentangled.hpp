@@ -55,7 +55,7 @@ struct DisentangledExtents {
   int64_t inner_width() const { return heads * head_width; }
   /// Returns the number of rows of the table that the length reads.
   int64_t rows() const { return distance_rows(table, length).count; }
-  /// Returns the extents of plain attention over the same tokens. Scores have three terms, and so
+  /// Returns the extents of plain attention over these tokens. Scores have three terms, and so
   /// three times the variance.
   AttentionExtents plain() const {
     return {.samples = samples,

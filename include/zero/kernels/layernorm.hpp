@@ -22,10 +22,11 @@ struct LayerNormArrays {
   float* rstd;      ///< [rows], written
 };
 
-/// Writes y = (x - mean) * rstd * weight + bias over the last axis. Statistics are fp32. The
-/// variance is taken from differences to the mean, so a large offset does not cancel. Sums are
-/// fixed trees over the width. Asynchronous on `stream`. Source: Ba, Kiros & Hinton 2016, eqs. 3-4
-/// (arXiv:1607.06450), epsilon inside the square root.
+/// Writes y = (x - mean) * rstd * weight + bias over the last axis, mean and rstd = 1 /
+/// sqrt(variance + epsilon). Statistics are fp32. The variance is taken from differences to the
+/// mean, so a large offset does not cancel. Sums are fixed trees over the width. Asynchronous on
+/// `stream`. Source: Ba, Kiros & Hinton 2016, eqs. 3-4 (arXiv:1607.06450), epsilon inside the
+/// square root.
 template <class T>
 void layernorm(Stream& stream, const NormExtents& extents, float epsilon,
                const LayerNormArrays<T>& arrays);
@@ -67,9 +68,9 @@ struct RmsNormArrays {
   float offset = 0;  ///< added to weights
 };
 
-/// Writes y = x * rrms * (offset + weight) over the last axis, rounded once. The mean of squares is
-/// fp32, along a fixed tree over the width. Asynchronous on `stream`. Source: Zhang & Sennrich
-/// 2019, eq. 4 (arXiv:1910.07467), epsilon inside the square root.
+/// Writes y = x * rrms * (offset + weight) over the last axis, rounded once, and rrms. The mean of
+/// squares is fp32, along a fixed tree over the width. Asynchronous on `stream`. Source: Zhang &
+/// Sennrich 2019, eq. 4 (arXiv:1910.07467), epsilon inside the square root.
 template <class T>
 void rmsnorm(Stream& stream, const NormExtents& extents, float epsilon,
              const RmsNormArrays<T>& arrays);

@@ -51,7 +51,8 @@ struct ProductRules {
 /// arithmetic choices. The host's libraries choose for themselves.
 void set_product_rules(const ProductRules& rules);
 
-/// Returns the library that product() calls, for the record of arithmetic choices: "oneDNN 2.6.3".
+/// Returns name and version of the library that product() calls, for the record of arithmetic
+/// choices: "oneDNN 2.6.3".
 const char* product_library();
 /// Returns the name of the instruction set that this library uses on this machine:
 /// "avx512_core_amx".
@@ -91,7 +92,7 @@ struct ProductGelu {
   T* h;           ///< [m, n], written: op(a) op(b) + bias
   T* y;           ///< [m, n], written: gelu(h)
 };
-/// Writes h by product(), then y = gelu(h).
+/// Writes h = op(a) op(b) + bias by product(), then y = gelu(h).
 template <class T>
 void product_gelu(Stream& stream, const ProductSpec& spec, const ProductGelu<T>& arrays);
 
@@ -119,7 +120,7 @@ struct ProductGeluBackward {
 /// Returns the fp32 elements of scratch that product_gelu_backward() needs for dh [rows, columns]
 /// with a sum.
 int64_t gelu_backward_scratch_numel(int64_t rows, int64_t columns);
-/// Writes dh = (op(a) op(b)) * gelu'(h): product() into dh, then gelu_backward() in place. Then
+/// Writes dh = (op(a) op(b)) * gelu'(h): product() into dh, then activate_backward() in place. Then
 /// writes column_sum() of dh to `sum`, unless null. Takes the fastest of one, two and three calls.
 template <class T>
 void product_gelu_backward(Stream& stream, const ProductSpec& spec,
