@@ -146,7 +146,7 @@ constexpr size_t present(const Named& named) {
   return count;
 }
 
-/// Returns the operands of `list`, in order, as an In or Out with members of type Slot. Those
+/// Returns the operands of `list`, in order, as an In or Out with members of type Slot. Operands
 /// behind its end are absent. Throws Error(kInternal) for fewer than `required` or too many.
 template <class Named, class Slot, class From>
 Named named(const From& list, size_t required) {

@@ -132,7 +132,7 @@ extern const Operation kSquaredRelu, kSquaredReluGrad;
 TensorId clamp_f16(GraphBuilder& out, TensorId x);
 extern const Operation kClamp, kClampGrad;
 
-/// Returns a b elementwise, as for gated activations.
+/// Returns the product a b, elementwise, as for gated activations.
 TensorId multiply(GraphBuilder& out, TensorId a, TensorId b);
 extern const Operation kMultiply;  ///< also its own gradient
 
@@ -228,8 +228,8 @@ extern const Operation kDisentangledAttention, kDisentangledAttentionGrad;
 
 /// Returns a copy of `rows` of `table`, a matrix, which may be a parameter.
 TensorId take_rows(GraphBuilder& out, TensorId table, const RowRange& rows);
-/// Returns dropout(x), where x has `rows` of a table, for a use of the table by all samples.
-/// kernels::drop_rows() says what a mask depends on.
+/// Returns dropout(x) with this probability, where x has `rows` of a table, for a use of the table
+/// by all samples. kernels::drop_rows() says what a mask depends on.
 TensorId drop_rows(GraphBuilder& out, TensorId x, const RowRange& rows, float probability);
 extern const Operation kDropRows;
 /// Returns a copy of the first row of each sample of x, [samples, width].

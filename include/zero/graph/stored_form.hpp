@@ -27,13 +27,13 @@ struct StoredForm {
 /// `columns`. Throws Error(kInternal) if the tensors do not divide the columns.
 std::vector<int64_t> column_ends(const StoredForm& form, int64_t columns);
 
-/// Returns the extents in a file of tensor number `tensor` of form.names, of a parameter of
+/// Returns the extents that tensor number `tensor` of form.names has in a file, for a parameter of
 /// `shape`.
 std::vector<int64_t> stored_extents(const StoredForm& form, std::span<const int64_t> shape,
                                     size_t tensor);
 
-/// Copies a whole parameter of `shape` to `tensors`, its tensors in files, one behind the other.
-/// Both spans hold as many elements as `shape` and do not overlap.
+/// Copies a whole parameter of `shape` to `tensors`, its tensors in files by `form`, one behind the
+/// other. Both spans hold as many elements as `shape` and do not overlap.
 void to_stored(const StoredForm& form, std::span<const int64_t> shape,
                std::span<const float> parameter, std::span<float> tensors);
 
