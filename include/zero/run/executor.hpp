@@ -77,7 +77,7 @@ struct LaneProgress {
 inline int64_t running_turn(const plan::Body& body, const plan::Turn& turn) {
   return turn.round * int64_t(body.ops.size()) + turn.op;
 }
-/// Returns the op and the round of a number by running_turn().
+/// Returns the op and the round of a number that running_turn() made for this body.
 inline plan::Turn turn_running(const plan::Body& body, int64_t running) {
   const int64_t ops = std::max<int64_t>(1, int64_t(body.ops.size()));
   return {.op = int32_t(running % ops), .round = running / ops};
@@ -145,10 +145,11 @@ class Buffers {
 /// allocated after construction, and a body's ops run exactly as verified.
 class Executor {
  public:
-  /// Takes the arenas and writes the plan's constants, resolves every operand to its address or its
-  /// place on disk, and makes the kernels of products for the calling thread. `device`, unless
-  /// empty, is memory for the plan's bytes on the device and keeps its content. A plan without
-  /// bytes on disk needs no disks. REQUIRES: `plan`, `comms` and `disks` outlive the executor.
+  /// Makes an executor of `plan` for this rank. Takes the arenas and writes the plan's constants.
+  /// Resolves every operand to its address or its place on disk. Makes the kernels of products for
+  /// the calling thread. `rules` hold the optimizer's constants. `device`, unless empty, is memory
+  /// for the plan's bytes on the device and keeps its content. A plan without bytes on disk needs
+  /// no disks. REQUIRES: `plan`, `comms` and `disks` outlive the executor.
   Executor(const plan::Plan& plan, const Rules& rules, const LaneComms& comms,
            const LaneDisks& disks = {}, Arena device = {});
   ~Executor();
@@ -190,7 +191,7 @@ class Executor {
   std::vector<Profile> profile() const;
   /// Returns the seconds since clear_profile() by phase of a step. Allocates nothing.
   PhaseSeconds phase_seconds() const;
-  /// Begins the profile anew.
+  /// Begins the profile anew, with 0 seconds and calls.
   void clear_profile();
 
   /// Keeps the times of each op of the last `bodies` training bodies from now on, but not of
@@ -200,7 +201,8 @@ class Executor {
   /// Queues each op on a device by itself from now on and records none. A host always does so.
   /// REQUIRES: no body runs.
   void queue_one_by_one();
-  /// Returns the trace, oldest body first. Valid until the next run. REQUIRES: no body runs.
+  /// Returns the bodies of the trace with their times, oldest first. Valid until the next run.
+  /// REQUIRES: no body runs.
   std::vector<TracedBody> trace() const;
 
   /// Sets a hook that each lane's thread calls with its lane and op, before the op runs. In tests
