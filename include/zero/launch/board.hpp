@@ -36,10 +36,12 @@ bool is_silent(const Word& word, double patience_seconds);
 /// Returns a text about a hang, from the words of all known ranks and the names of nodes without a
 /// word. It begins with the ranks to blame: "no word from rank 1 for 2.1 s; its last op: ...".
 /// Blames ranks without signs of life, else ranks in an op that needs no peer, else, as unsure,
-/// nodes without a word, else none. Adds a line per rank and per node without a word.
+/// nodes without a word, else none. `patience_seconds` is as in is_silent(). Adds a line per rank
+/// and per node without a word.
 std::string describe_hang(std::span<const Word> words, double patience_seconds,
                           std::span<const std::string> silent_nodes = {});
-/// Returns the node that describe_hang() blames first; "" if none.
+/// Returns the name of the node that describe_hang() blames first for the same arguments; "" if
+/// none.
 std::string blamed_node(std::span<const Word> words, double patience_seconds,
                         std::span<const std::string> silent_nodes);
 
@@ -93,15 +95,16 @@ class Board {
   /// True if another rank that announced the end is still alive.
   bool who_gave_up_lives() const;
 
-  /// Returns a visible rank that has died: its process ended without leave().
+  /// Returns the number of a visible rank that has died: its process ended without leave(). None if
+  /// none has.
   std::optional<int> dead_rank() const;
   /// Records that this rank ends as it should, in the thread that made the board.
   /// others_have_left(): true if all others have left or are dead.
   void leave();
   bool others_have_left() const;
 
-  /// Returns the word of each visible rank, in rank order. `plan` is the plan of the bodies, null
-  /// if there are none.
+  /// Returns the word of each visible rank, in rank order. `plan` is the plan of the bodies, for
+  /// the names of ops, or null if there are none.
   std::vector<Word> words(const plan::Plan* plan) const;
 
  private:

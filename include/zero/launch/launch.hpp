@@ -21,8 +21,8 @@ Launch launch_of(const std::function<const char*(const char*)>& variable);
 /// Returns launch_of() for this process's own environment.
 Launch current_launch();
 
-/// Refuses tasks that srun started without a way to each other. Throws Error(kUsage) in the first
-/// task and Ended in the others, so one of them prints. REQUIRES: MPI has not started.
+/// Refuses a `launch` of tasks that srun started without a way to each other. Throws Error(kUsage)
+/// in the first task and Ended in the others, so one of them prints. REQUIRES: MPI has not started.
 void require_joined_launch(const Launch& launch);
 
 }  // namespace zero::launch

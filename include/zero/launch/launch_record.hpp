@@ -17,8 +17,8 @@ struct LaunchStart {
   std::string job = {};              ///< number of the Slurm job; "" = none
 };
 
-/// Adds a line to <folder>/launches.jsonl: start (UTC), host, ranks, threads, version, command,
-/// resumed_from_step and job if any, and null as end and ended. Throws Error(kIo).
+/// Adds a line for `launch` to <folder>/launches.jsonl: start (UTC), host, ranks, threads, version,
+/// command, resumed_from_step and job if any, and null as end and ended. Throws Error(kIo).
 void begin_launch(const std::string& folder, const LaunchStart& launch);
 
 /// Writes the end of a launch, `how`, and the time into the last line of <folder>/launches.jsonl,

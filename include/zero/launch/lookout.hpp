@@ -34,7 +34,8 @@ class Lookout {
 
   /// Prints a text and ends all ranks. The second text is the node at fault, or "". Never returns.
   using EndAll = std::function<void(const std::string&, const std::string&)>;
-  /// Starts the thread. It, or a thread that calls give_up(), calls `end_all`.
+  /// Starts the thread, which counts the verbs of `peers` as progress. It, or a thread that calls
+  /// give_up(), calls `end_all`.
   Lookout(const Peers& peers, EndAll end_all);
   ~Lookout();
   Lookout(const Lookout&) = delete;
@@ -55,7 +56,7 @@ class Lookout {
   /// Sets the milestone that this rank has reached.
   void enter(Milestone milestone);
   Milestone milestone() const { return milestone_; }
-  /// Sets the patience of the run's watchdog, of which this lookout's own is ten times.
+  /// Sets the patience of the run's watchdog in seconds. This lookout waits ten times as long.
   void set_patience(double seconds);
   /// Sets the plan of the bodies that run, for the names of ops, or null after the last body.
   void show_plan(const plan::Plan* plan);
@@ -130,8 +131,9 @@ class Lookout {
   bool left_note_ = false;
 };
 
-/// Makes a watchdog that ends all ranks if nothing finishes for `seconds`, unless the lookout is
-/// patient. REQUIRES: `session` outlives it.
+/// Makes a watchdog that ends all ranks if nothing finishes for `seconds`, unless the session's
+/// lookout is patient. `finished` and `running` are as in Watchdog::Options. REQUIRES: `session`
+/// outlives it.
 std::unique_ptr<Watchdog> make_watchdog(Session& session, double seconds,
                                         std::function<int64_t()> finished,
                                         std::function<std::string()> running);

@@ -63,8 +63,8 @@ class Session {
   bool shares_devices() const { return shares_devices_; }
   /// True if any two ranks of a node drive one device or parts of one.
   bool shares_cards() const { return shares_cards_; }
-  /// Returns "12 cores near it" for a rank that drives a device. If the launcher allows only
-  /// distant cores, the rank uses those.
+  /// Returns the cores of this rank in words, "12 cores near it", if it drives a device. If the
+  /// launcher allows only distant cores, the rank uses those.
   const std::string& cores_text() const { return cores_text_; }
 
   /// Runs `work` on every rank. If it throws on any, the first such rank prints its line and every

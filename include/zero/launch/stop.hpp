@@ -68,7 +68,8 @@ class UserRequests {
   /// Returns what a file in the folder requests: stop, save or none, stop if both are there. Looks
   /// at the folder at most twice a second, by the present time `now`, because it may be far away.
   UserRequest take(Clock::time_point now);
-  /// Removes requests that were made to a launch that has ended, and returns their names.
+  /// Removes the files of requests from the folder that were made to an earlier launch, and returns
+  /// their names.
   std::vector<std::string> forget() const;
 
  private:
