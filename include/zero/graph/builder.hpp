@@ -55,47 +55,55 @@ enum class Side { text, source };
 /// operations.hpp, which call add() and the members beside it.
 class GraphBuilder {
  public:
+  /// Begins the graph of a micro-batch, with parameters and activations of dtype `compute`.
   GraphBuilder(const MicroBatch& micro, Dtype compute);
+  /// Begins the graph of a chunk of continued texts, with the same dtypes.
   GraphBuilder(const Chunk& chunk, Dtype compute);
-  /// Goes on with a graph whose ops were taken away, for an alteration that adds them again, and
+  /// Begins with a `graph` whose ops were taken away, for an alteration that adds them again, and
   /// others. Verbs that drop or keep caches do not fit.
   explicit GraphBuilder(Graph graph);
 
-  /// Begins a unit, or continues the one of this name. Returns its number.
+  /// Begins a unit of this name, or continues it if there is one. Returns its number.
   int32_t unit(const std::string& name);
-  /// Begins a unit whose forward code recompute() may repeat.
+  /// Begins a unit, as unit(), whose forward code recompute() may repeat. Returns its number.
   int32_t block(const std::string& name);
+  /// Adds a parameter to the unit begun last, and returns its tensor.
   TensorId parameter(const ParameterSpec& spec);
+  /// Adds an input for the samples of the micro-batch or chunk, and returns its tensor.
   TensorId input(const InputSpec& spec);
-  /// Returns the length of the MicroBatch or Chunk.
+  /// Returns the length of this graph's MicroBatch or Chunk.
   int64_t length() const { return graph_.length; }
   /// Assigns the next ops to the rows of `side`. A chunk omits ops of its other side and inputs
   /// that only they read. Parameters, caches and outputs stay.
   void turn_to(Side side) { side_ = side; }
+  /// Returns the finished graph and leaves the builder empty.
   Graph finish();
 
   // The following members serve the verbs.
   const Graph& graph() const { return graph_; }
   const Tensor& operator[](TensorId id) const { return graph_[id]; }
   Dtype compute() const { return compute_; }
-  /// True if the graph continues texts.
+  /// True if this graph is for a chunk, so continues texts.
   bool continues() const { return chunk_.context > 0; }
   const Chunk& chunk() const { return chunk_; }
-  /// Returns the tokens in a cache of the current side. REQUIRES: the graph continues texts.
+  /// Returns the number of tokens in a cache of the side set by turn_to(). REQUIRES: the graph
+  /// continues texts.
   int64_t context() const { return side_ == Side::text ? chunk_.context : chunk_.source_context; }
   Side side() const { return side_; }
-  /// Returns an input of a chunk: kRowsInput, kMovesInput or kLogitRowsInput.
+  /// Returns the input of a chunk with this name: kRowsInput, kMovesInput or kLogitRowsInput.
   TensorId chunk_input(const char* name) const { return graph_.input(name); }
+  /// Adds an activation of this name, dtype and shape, and returns its tensor.
   TensorId activation(const std::string& name, Dtype dtype, const Shape& shape);
-  /// Adds a tensor that outlives the ops of the graph.
+  /// Adds a tensor that outlives the ops of the graph, and returns it.
   TensorId lasting(const std::string& name, Dtype dtype, const Shape& shape, Role role);
-  /// Adds a constant, or returns the one with these values. `values` fill `shape`, in fp32.
+  /// Adds a constant and returns its tensor, or returns the constant with this shape and these
+  /// values. `values` fill `shape`, in fp32.
   TensorId constant(const std::string& name, const Shape& shape, std::vector<float> values);
-  /// Adds a tensor that the host reads by its name.
+  /// Adds an output, which the host reads by its name, and returns its tensor.
   TensorId output(const std::string& name, Dtype dtype, const Shape& shape);
-  /// Returns the number of the next use of dropout.
+  /// Returns the number of the next use of dropout in this graph, from 0, and counts it.
   int64_t next_site() { return sites_++; }
-  /// Appends the op to the unit begun last.
+  /// Appends `op` to the unit begun last, unless it is for the other side of a chunk.
   void add(Op op);
 
  private:

@@ -126,7 +126,8 @@ struct Parameter {
   int64_t real_numel = 0;  ///< elements before the padding, which is always zero
   StoredForm stored = {};  ///< tensors that hold it in files
 
-  /// Returns the deviation of an element, by its index in the tensor, under Init::normal.
+  /// Returns the deviation of the initial value of one element, given by its index in the tensor,
+  /// under Init::normal.
   float deviation_of(int64_t element) const {
     return front_columns > 0 && element % columns < front_columns ? front_deviation : deviation;
   }
@@ -183,24 +184,25 @@ struct Graph {
   int64_t samples = 0;             ///< samples of the micro-batch; 1 for a chunk
   int64_t length = 0;              ///< data.sequence_length; for a chunk, its rows
 
-  /// Returns the tensor of the named input or output. Throws Error(kInternal) if there is none.
+  /// Returns the tensor of the input of this name. output(): of the output. Throws Error(kInternal)
+  /// if there is none.
   TensorId input(std::string_view name) const;
   TensorId output(std::string_view name) const;
 
   const Tensor& operator[](TensorId id) const { return tensors[size_t(id)]; }
 };
 
-/// Returns [tensors.size()]: the index in graph.parameters of a parameter's tensor; kNone for other
-/// tensors.
+/// Returns, for each tensor of a graph, its index in graph.parameters, or kNone if it is no
+/// parameter.
 std::vector<int32_t> parameter_index(const Graph& graph);
 
-/// True if any parameter is borrowed.
+/// True if any parameter of a graph is borrowed.
 bool borrows(const Graph& graph);
 
-/// Returns the number of elements in frozen parameters, without padding.
+/// Returns the number of elements in all frozen parameters of a graph, without padding.
 int64_t frozen_numel(const Graph& graph);
 
-/// Returns the index of the first backward op; ops.size() if there is none.
+/// Returns the index in graph.ops of the first backward op; ops.size() if there is none.
 int32_t first_backward_op(const Graph& graph);
 
 }  // namespace zero::graph

@@ -2,9 +2,9 @@
 /// Verbs that models write graphs with, and constants for the kinds of ops. Each group is defined
 /// in src/graph/ops/<name>.cpp, verb first, then kinds.
 ///
-/// Each verb checks shapes (Error(kInternal) naming both tensors), appends an op to the unit begun
-/// last and returns its output. If GraphBuilder::continues(), it adds the kind that uses a cache,
-/// without dropout.
+/// Each verb takes `out`, the graph in progress, checks shapes (Error(kInternal) naming both
+/// tensors), appends an op to the unit begun last and returns its output. If
+/// GraphBuilder::continues(), it adds the kind that uses a cache, without dropout.
 
 #include "zero/graph/builder.hpp"
 #include "zero/graph/operation.hpp"
@@ -18,14 +18,16 @@ struct DropoutAttributes {
   int64_t site = 0;
 };
 
-/// Sums a row of each table: `scale` times a token's row, plus the row of its position unless
-/// `position_table` is kNone. `ids` are an input. A token table may have several users, such as the
-/// classifier and a second embedding. Its gradient is their sum in backward order.
+/// The options of an embedding.
 struct EmbeddingOptions {
   TensorId positions = kNone;  ///< table of positions, or none
   float scale = 1;             ///< factor of token rows
   int64_t still = -1;          ///< id whose row gets no gradient from here; -1: none
 };
+/// Returns the sum of a row of each table for every id of `ids`, an input: options.scale times the
+/// row of `token_table`, plus the row of its position if there are positions. A token table may
+/// have several users, such as the classifier and a second embedding. Its gradient is their sum in
+/// backward order.
 TensorId embedding(GraphBuilder& out, TensorId ids, TensorId token_table,
                    const EmbeddingOptions& options);
 inline TensorId embedding(GraphBuilder& out, TensorId ids, TensorId token_table,
@@ -35,15 +37,17 @@ inline TensorId embedding(GraphBuilder& out, TensorId ids, TensorId token_table,
 }
 extern const Operation kEmbedding, kEmbeddingGrad, kPositionGrad, kEmbeddingAt;
 
-/// Adds `residual`, which may be kNone, to dropout(x).
+/// Returns `residual`, which may be kNone, plus dropout(x), in an activation named `name`.
 TensorId dropout_add(GraphBuilder& out, TensorId x, TensorId residual, float probability,
                      const std::string& name);
 extern const Operation kDropoutAdd;  ///< DropoutAttributes
 
-/// Adds a + b. Backward uses it for activations with several gradients.
+/// Returns a + b in an activation named `name`. Backward uses it for activations with several
+/// gradients.
 TensorId add(GraphBuilder& out, TensorId a, TensorId b, const std::string& name);
 extern const Operation kAdd;
 
+/// Returns (x - mean) / sqrt(variance + epsilon) weight + bias, for each row of x.
 TensorId layernorm(GraphBuilder& out, TensorId x, TensorId weight, TensorId bias, float epsilon);
 extern const Operation kLayernorm, kLayernormGrad;
 
@@ -77,7 +81,8 @@ struct RotaryTable {
   /// Factor of each position beside `factor`; empty: 1.
   std::vector<double> position_factors = {};
 };
-/// Returns the constant [positions, 2 pairs], fp32. Equal tables of a graph are one tensor.
+/// Returns a table of angles as a constant [positions, 2 pairs], fp32. Equal tables of a graph are
+/// one tensor.
 TensorId rotary_table(GraphBuilder& out, const RotaryTable& table);
 struct RotateOptions {
   PackedHeads packed;
@@ -93,8 +98,8 @@ TensorId rotate(GraphBuilder& out, TensorId qkv, const RotateOptions& options);
 extern const Operation kRotate, kRotateGrad;
 
 enum class Gate : int64_t { silu, gelu_tanh };
-/// Returns act(gate) up [rows, width] of x [rows, 2 width], gate in front of up. Source: Shazeer
-/// 2020 (arXiv:2002.05202).
+/// Returns act(gate) up [rows, width] of x [rows, 2 width], the columns of the gate in front of
+/// those of up. act is `gate`. Source: Shazeer 2020 (arXiv:2002.05202).
 TensorId gated(GraphBuilder& out, TensorId x, Gate gate);
 extern const Operation kGated, kGatedGrad;
 
@@ -106,26 +111,28 @@ extern const Operation kLinear, kLinearInputGrad, kLinearWeightGrad, kLinearBias
 extern const Operation kLinearGelu, kLinearAdd, kLinearInputGeluGrad, kLinearParameterGrad;
 extern const Operation kRowLinear;  ///< rows are independent
 
+/// Returns the GELU of x in its tanh form, elementwise: Activation::gelu.
 TensorId gelu(GraphBuilder& out, TensorId x);
 extern const Operation kGelu, kGeluGrad;
 
-/// Returns x Phi(x) with the normal distribution Phi; gelu() approximates it by tanh.
+/// Returns x Phi(x) elementwise, with the normal distribution Phi; gelu() approximates it by tanh.
 TensorId gelu_erf(GraphBuilder& out, TensorId x);
 extern const Operation kGeluErf, kGeluErfGrad;
 
-/// Returns max(x, 0).
+/// Returns max(x, 0), elementwise.
 TensorId relu(GraphBuilder& out, TensorId x);
 extern const Operation kRelu, kReluGrad;
 
-/// Returns max(x, 0)^2.
+/// Returns max(x, 0)^2, elementwise.
 TensorId squared_relu(GraphBuilder& out, TensorId x);
 extern const Operation kSquaredRelu, kSquaredReluGrad;
 
-/// Clamps values beyond the range of fp16: Activation::clamp. Returns x for other dtypes.
+/// Returns x with values beyond the range of fp16 clamped (Activation::clamp). Returns x itself
+/// unless the graph computes in fp16.
 TensorId clamp_f16(GraphBuilder& out, TensorId x);
 extern const Operation kClamp, kClampGrad;
 
-/// Returns a b elementwise, as for gated activations.
+/// Returns the product a b, elementwise, as for gated activations.
 TensorId multiply(GraphBuilder& out, TensorId a, TensorId b);
 extern const Operation kMultiply;  ///< also its own gradient
 
@@ -133,7 +140,8 @@ struct ColumnOptions {
   int64_t first = 0;  ///< column of x
   float scale = 1;
 };
-/// Adds `scale` times `part` [rows, some] to the columns of x [rows, all] from `first` on.
+/// Returns x [rows, all] plus options.scale times `part` [rows, some] in its columns from
+/// options.first on.
 TensorId add_to_columns(GraphBuilder& out, TensorId x, TensorId part, const ColumnOptions& options);
 extern const Operation kAddToColumns, kTakeColumns;
 
@@ -165,9 +173,9 @@ struct AttentionOptions {
 /// In a chunk, causal attention has a cache for each text, and other attention is an encoder's,
 /// with all rows of a source. kernels::ChunkRow then gives the key counts.
 TensorId attention(GraphBuilder& out, TensorId qkv, const AttentionOptions& options);
-/// Attention of q [samples * queries, inner width] to kv [samples * keys, 2 * key heads * width],
-/// keys beside values. Causal attention needs as many keys as queries. In a chunk, kv are rows of
-/// sources, and each source's cache holds their keys and values.
+/// Returns attention of q [samples * queries, inner width] to kv [samples * keys, 2 * key heads *
+/// width], keys beside values. Causal attention needs as many keys as queries. In a chunk, kv are
+/// rows of sources, and each source's cache holds their keys and values.
 TensorId cross_attention(GraphBuilder& out, TensorId q, TensorId kv,
                          const AttentionOptions& options);
 extern const Operation kAttention, kAttentionGrad;            ///< AttentionAttributes
@@ -179,9 +187,9 @@ struct RelativeBias {
   int64_t max_distance = 128;  ///< larger distances share a bucket
   int64_t bidirectional = 0;   ///< 1: later keys use half of the buckets
 };
-/// Returns a bias of scores by distance buckets: fp32 [heads, queries + keys - 1], one value per
-/// diagonal key - query. The first is for key 0 and the last query. `table` is a parameter
-/// [buckets, heads].
+/// Returns a bias for scores of attention by distance buckets: fp32 [heads, queries + keys - 1],
+/// one value per diagonal key - query. The first is for key 0 and the last query. `table` is a
+/// parameter [buckets, heads].
 TensorId relative_bias(GraphBuilder& out, TensorId table, const RelativeBias& relative);
 extern const Operation kRelativeBias, kRelativeBiasGrad;  ///< RelativeBias
 
@@ -197,7 +205,7 @@ struct DistanceRange {
 struct RowRange {
   int64_t first = 0, count = 0;
 };
-/// Returns the rows of a table that texts of `length` tokens read.
+/// Returns the rows of the table of `range` that texts of `length` tokens read.
 RowRange rows_by_distance(const DistanceRange& range, int64_t length);
 
 struct DisentangledOperands {
@@ -212,28 +220,29 @@ struct DisentangledOptions {
   float dropout = 0;            ///< probability of dropping attention probabilities
   TensorId key_counts = kNone;  ///< i32 [samples]: number of tokens before padding
 };
-/// Returns self-attention whose scores have terms of relative position:
+/// Returns self-attention of of.q, of.k and of.v whose scores have terms of relative position:
 /// kernels::disentangled_attention(). Padding gets zeros.
 TensorId disentangled_attention(GraphBuilder& out, const DisentangledOperands& of,
                                 const DisentangledOptions& options);
 extern const Operation kDisentangledAttention, kDisentangledAttentionGrad;
 
-/// Copies rows of a matrix, which may be a parameter.
+/// Returns a copy of `rows` of `table`, a matrix, which may be a parameter.
 TensorId take_rows(GraphBuilder& out, TensorId table, const RowRange& rows);
-/// Returns dropout(x), where x has `rows` of a table, for a use of the table by all samples.
-/// kernels::drop_rows() says what a mask depends on.
+/// Returns dropout(x) with this probability, where x has `rows` of a table, for a use of the table
+/// by all samples. kernels::drop_rows() says what a mask depends on.
 TensorId drop_rows(GraphBuilder& out, TensorId x, const RowRange& rows, float probability);
 extern const Operation kDropRows;
-/// Copies the first row of each sample, [samples, width].
+/// Returns a copy of the first row of each sample of x, [samples, width].
 TensorId first_rows(GraphBuilder& out, TensorId x);
 extern const Operation kTakeRows, kTakeRowsGrad;
 
-/// Puts the rows before and behind each row beside it, [rows, 3 width], with zeros at both ends of
-/// a sample. linear() of the result is a convolution over three places.
+/// Returns each row of x with the rows before and behind it at its sides, [rows, 3 width], with
+/// zeros at both ends of a sample. linear() of the result is a convolution over three places.
 TensorId neighbour_rows(GraphBuilder& out, TensorId x);
 extern const Operation kNeighbourRows, kNeighbourRowsGrad;
 
-/// Zeroes the rows of each sample from counts[sample] on; `counts` is i32 [samples].
+/// Returns x with zeros in the rows of each sample from counts[sample] on; `counts` is i32
+/// [samples].
 TensorId clear_padding(GraphBuilder& out, TensorId x, TensorId counts);
 extern const Operation kClearPadding;  ///< its own gradient, too
 
@@ -242,13 +251,13 @@ struct LabelOperands {
   TensorId labels;      ///< one a sample
   bool scores = false;  ///< true: logits are also an output, in fp32: kScoresOutput
 };
-/// Adds the cross entropy of every sample with a label to the step's sums. Labels are i32; -1 does
-/// not count. REQUIRES: the graph is for a micro-batch.
+/// Adds the cross entropy of of.logits to the step's sums, for every sample with a label. Labels
+/// are i32; -1 does not count. REQUIRES: the graph is for a micro-batch.
 void class_loss(GraphBuilder& out, const LabelOperands& of);
 extern const Operation kClassLoss, kClassLossGrad;
 
-/// Adds the square of logit - label. Labels are fp32; NaN does not count. REQUIRES: one logit a
-/// sample, and the graph is for a micro-batch.
+/// Adds the square of logit - label to the step's sums, for every sample. Labels are fp32; NaN does
+/// not count. REQUIRES: one logit a sample, and the graph is for a micro-batch.
 void squared_loss(GraphBuilder& out, const LabelOperands& of);
 extern const Operation kSquaredLoss, kSquaredLossGrad;
 
@@ -275,8 +284,8 @@ struct ClassifierAttributes {
   double cap = 0;
   int64_t skips = 0;
 };
-/// Adds the loss of every counted target to the step's sums. `targets` are an input with a class,
-/// or -1, for each row of x. REQUIRES: the graph is for a micro-batch.
+/// Adds the loss of every counted target, by the logits x table^T, to the step's sums. `targets`
+/// are an input with a class, or -1, for each row of x. REQUIRES: the graph is for a micro-batch.
 void classifier(GraphBuilder& out, TensorId x, TensorId table, TensorId targets,
                 const ClassifierOptions& options);
 void classifier(GraphBuilder& out, TensorId x, TensorId table, TensorId targets, int64_t vocabulary,
@@ -290,8 +299,8 @@ struct LogitOptions {
   TensorId bias = kNone;  ///< [rows of table]
   float cap = 0;          ///< as ClassifierOptions
 };
-/// Adds an output, the logits [texts, vocabulary] in fp32 of the requested rows. REQUIRES: the
-/// graph is for a chunk.
+/// Adds the output kLogitsOutput, [texts, vocabulary] in fp32: the logits x table^T of the
+/// requested rows of x. REQUIRES: the graph is for a chunk.
 void logits(GraphBuilder& out, TensorId x, TensorId table, const LogitOptions& options);
 void logits(GraphBuilder& out, TensorId x, TensorId table, int64_t vocabulary);
 extern const Operation kLogits;

@@ -18,25 +18,26 @@ struct StoredForm {
   /// The parameter's rows are those of the first place, then of the second.
   int64_t places = 1;
 
-  /// True for one tensor of the parameter's extents.
+  /// True if this form is one tensor of the parameter's extents.
   bool is_plain() const { return names.size() == 1 && !transposed && places == 1; }
   bool operator==(const StoredForm&) const = default;
 };
 
-/// Returns the column behind each tensor's last, ascending, of `columns` in all. Throws
-/// Error(kInternal) if the tensors do not divide the columns.
+/// Returns for each tensor of a form the column behind its last, ascending, in a parameter of
+/// `columns`. Throws Error(kInternal) if the tensors do not divide the columns.
 std::vector<int64_t> column_ends(const StoredForm& form, int64_t columns);
 
-/// Returns the extents of a tensor of a parameter of `shape`. `tensor` counts in form.names.
+/// Returns the extents that tensor number `tensor` of form.names has in a file, for a parameter of
+/// `shape`.
 std::vector<int64_t> stored_extents(const StoredForm& form, std::span<const int64_t> shape,
                                     size_t tensor);
 
-/// Copies a whole parameter of `shape` to its tensors, one behind the other. Both spans hold as
-/// many elements as `shape` and do not overlap.
+/// Copies a whole parameter of `shape` to `tensors`, its tensors in files by `form`, one behind the
+/// other. Both spans hold as many elements as `shape` and do not overlap.
 void to_stored(const StoredForm& form, std::span<const int64_t> shape,
                std::span<const float> parameter, std::span<float> tensors);
 
-/// Copies the tensors back to the parameter.
+/// Copies the tensors in files back to the whole parameter: the inverse of to_stored().
 void from_stored(const StoredForm& form, std::span<const int64_t> shape,
                  std::span<const float> tensors, std::span<float> parameter);
 

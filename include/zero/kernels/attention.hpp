@@ -30,11 +30,13 @@ struct AttentionExtents {
   ZERO_HOST_DEVICE constexpr int64_t heads_of_keys() const {
     return key_heads > 0 ? key_heads : heads;
   }
-  /// Returns the heads of queries of each head of keys.
+  /// Returns the number of heads of queries that share a head of keys.
   ZERO_HOST_DEVICE constexpr int64_t queries_of_key() const { return heads / heads_of_keys(); }
-  /// Returns the width of all keys of a place, or of all values.
+  /// Returns the elements of a token's keys over all heads. Its values have as many.
   ZERO_HOST_DEVICE constexpr int64_t key_width() const { return heads_of_keys() * head_width; }
+  /// Returns the number of distances between a key and a query: the biases of a head.
   ZERO_HOST_DEVICE constexpr int64_t diagonals() const { return length + key_length() - 1; }
+  /// Returns the number that divides scores.
   ZERO_HOST_DEVICE float divisor() const {
     if (divide_by > 0) return divide_by;
     return std::sqrt(float(real_width > 0 ? real_width : head_width));
@@ -46,12 +48,13 @@ struct AttentionExtents {
 /// their ends, or our own kernels compute them.
 inline constexpr int64_t kDeviceHeadUnit = 8;
 
-/// Returns the bytes of scratch that attention and its gradient need for `threads` threads. On a
-/// GPU they suffice for the library and our own kernels.
+/// Returns the bytes of scratch that attention() and attention_backward() need for these extents,
+/// on arrays of `dtype` with `threads` threads. On a GPU they suffice for the library and our own
+/// kernels.
 int64_t attention_scratch_bytes(const AttentionExtents& extents, Dtype dtype, int threads);
 
-/// Prepares the products of attention() with these extents, or of its gradient if `backward`. See
-/// prepare_product(). Does nothing on a GPU.
+/// Prepares the products of attention() with these extents on arrays of `dtype`, or if `backward`,
+/// those of attention_backward(). See prepare_product(). Does nothing on a GPU.
 void prepare_attention(const AttentionExtents& extents, Dtype dtype, bool backward);
 
 /// The rules for attention by a library of a GPU.
@@ -65,8 +68,8 @@ struct AttentionRules {
 /// choices. Our own kernels, all that the host has, are always deterministic.
 void set_attention_rules(const AttentionRules& rules);
 
-/// Returns the attention library found at run time, "cuDNN 9.19.0", for the record of arithmetic
-/// choices. "" if all attention is our own.
+/// Returns name and version of the attention library found at run time, "cuDNN 9.19.0", for the
+/// record of arithmetic choices. "" if all attention is our own.
 const char* attention_library();
 
 /// The inputs of both directions. Rows of q, k and v may lie further apart than they are wide.
@@ -88,8 +91,8 @@ struct AttentionInputs {
   const int32_t* first = nullptr;
 };
 
-/// Returns the inputs of self-attention of qkv [samples * length, inner width + 2 * key width]: q,
-/// k, v side by side.
+/// Returns the inputs of self-attention as pointers into qkv [samples * length, inner width + 2 *
+/// key width], whose rows hold q, k, v side by side.
 template <class T>
 AttentionInputs<T> packed_attention(const AttentionExtents& extents, const T* qkv) {
   const int64_t inner = extents.inner_width(), keys = extents.key_width();
@@ -100,8 +103,8 @@ AttentionInputs<T> packed_attention(const AttentionExtents& extents, const T* qk
           .kv_stride = inner + 2 * keys};
 }
 
-/// Returns the inputs of attention of q [samples * length, inner width] to kv [samples * keys, 2 *
-/// key width]: k, v side by side.
+/// Returns the inputs of attention of q [samples * length, inner width] to the rows of kv [samples
+/// * keys, 2 * key width], which hold k, v side by side.
 template <class T>
 AttentionInputs<T> paired_attention(const AttentionExtents& extents, const T* q, const T* kv) {
   const int64_t width = extents.key_width();
@@ -118,9 +121,9 @@ struct AttentionArrays {
 };
 
 /// Writes y = softmax(q k^T / divisor + bias) v, block by block with an online softmax, without
-/// storing a matrix of scores. Dropout acts on the normalised probabilities, as element (head *
-/// length + query) * round_up(keys, 4) + key of the sample. Statistics are fp32. Deterministic for
-/// the same extents. Asynchronous on `stream`.
+/// storing a matrix of scores. Dropout of `site`, in the step of `inputs`, acts on the normalised
+/// probabilities, as element (head * length + query) * round_up(keys, 4) + key of the sample.
+/// Statistics are fp32. Deterministic for the same extents. Asynchronous on `stream`.
 ///
 /// A library may compute 16-bit dtypes on a GPU. Its masks are not the host's. They depend on seed,
 /// site, first sample of the micro-batch and extents, so ranks and recomputation do not change
@@ -144,23 +147,23 @@ struct AttentionGradArrays {
   float* dbias = nullptr;  ///< laid out as bias, written: summed over samples
 };
 
-/// Writes the gradients of attention(). Recomputes probabilities from logsumexp and masks from the
-/// counter. Deterministic if set_attention_rules() says so. The bias gradient always adds in an
-/// order that follows from the extents. Asynchronous on `stream`. Source: Dao et al. 2022,
-/// algorithm 4.
+/// Writes the gradients of attention() for q, k, v and the bias, with the extents, site and inputs
+/// of that call. Recomputes probabilities from logsumexp and masks from the counter. Deterministic
+/// if set_attention_rules() says so. The bias gradient always adds in an order that follows from
+/// the extents. Asynchronous on `stream`. Source: Dao et al. 2022, algorithm 4.
 template <class T>
 void attention_backward(Stream& stream, const AttentionExtents& extents, const DropoutSite& site,
                         const StepInputs* inputs, const AttentionGradArrays<T>& arrays);
 
-/// The widths of heads that lie one after the other, before and after a resize.
+/// The widths of heads that lie one after the other, before (`from`) and after (`to`) a resize.
 struct HeadWidths {
   int64_t heads;  ///< heads of all rows
   int64_t from, to;
 };
 
-/// Writes to[h, j] = from[h, j], or 0 where `from` has no column j. Leaves out columns beyond those
-/// of `to`. from [heads, widths.from], to [heads, widths.to]; T is float, bf16 or f16. Asynchronous
-/// on `stream`.
+/// Widens or narrows heads: writes to[h, j] = from[h, j], or 0 where `from` has no column j. Leaves
+/// out columns beyond those of `to`. from [heads, widths.from], to [heads, widths.to]; T is float,
+/// bf16 or f16. Asynchronous on `stream`.
 template <class T>
 void resize_heads(Stream& stream, const HeadWidths& widths, const T* from, T* to);
 
@@ -172,29 +175,32 @@ struct RelativeBiasExtents {
   int64_t max_distance;  ///< distances from here on share the last bucket of their side
   bool bidirectional;    ///< keys after the query have the second half of the buckets
 
+  /// Returns the number of distances between these keys and queries.
   int64_t diagonals() const { return queries + keys - 1; }
 };
 
-/// Returns the bucket of a key that lies `relative` places after its query. Half of a side's
-/// buckets have one distance each. The others grow with its logarithm, computed in fp32 in Hugging
-/// Face's order. Unless bidirectional, keys after the query count as its own place. Source: Raffel
-/// et al. 2020 (arXiv:1910.10683), section 2.1.
+/// Returns the bucket in a table of `extents` for a key that lies `relative` places after its
+/// query. Half of a side's buckets have one distance each. The others grow with its logarithm,
+/// computed in fp32 in Hugging Face's order. Unless bidirectional, keys after the query count as
+/// its own place. Source: Raffel et al. 2020 (arXiv:1910.10683), section 2.1.
 int64_t relative_bucket(const RelativeBiasExtents& extents, int64_t relative);
 
-/// Writes bias[head, d] = table[bucket of relative place d - (queries - 1), head].
-///   table [buckets, heads], bias [heads, diagonals()]
-/// T is float, bf16 or f16. Asynchronous on `stream`. Throws Error(kInternal) for buckets that do
-/// not split, or more of them than kRelativeBucketsMost.
+/// Writes the bias of each head and diagonal d from its table of buckets: bias[head, d] =
+/// table[bucket of relative place d - (queries - 1), head].
+///   table [extents.buckets, extents.heads], bias [extents.heads, extents.diagonals()], fp32
+/// T, the type of the table, is float, bf16 or f16. Asynchronous on `stream`. Throws
+/// Error(kInternal) for buckets that do not split, or more of them than kRelativeBucketsMost.
 template <class T>
 void relative_bias(Stream& stream, const RelativeBiasExtents& extents, const T* table, float* bias);
 
-/// Writes dtable[bucket, head] = the sum of dbias[head, d] over the diagonals of the bucket, in
-/// fp32 and in a fixed order, rounded once. 0 for a bucket without diagonals. Asynchronous on
-/// `stream`.
+/// Writes the gradient of relative_bias(), laid out as its arrays: dtable[bucket, head] = the sum
+/// of dbias[head, d] over the diagonals of the bucket, in fp32 and in a fixed order, rounded once.
+/// 0 for a bucket without diagonals. Asynchronous on `stream`.
 template <class T>
 void relative_bias_backward(Stream& stream, const RelativeBiasExtents& extents, const float* dbias,
                             T* dtable);
 
+/// Maximum buckets of a table for relative_bias().
 inline constexpr int64_t kRelativeBucketsMost = 128;
 
 }  // namespace zero::kernels

@@ -22,13 +22,13 @@ struct ClassifierExtents {
   int64_t chunk_rows;         ///< rows whose logits exist at a time; part of the arithmetic record
 };
 
-/// Returns the bytes of scratch that classifier() needs, with or without the gradients of the table
-/// and of a bias.
+/// Returns the bytes of scratch that classifier() needs for these extents on arrays of `dtype`.
+/// `dtable` and `dlogit_bias`: true if it writes the gradient of the table, and of a bias.
 int64_t classifier_scratch_bytes(const ClassifierExtents& extents, Dtype dtype, bool dtable,
                                  bool dlogit_bias = false);
 
-/// Prepares the products of classifier() with these extents and gradients on this thread. See
-/// prepare_product().
+/// Prepares the products of classifier() with these extents on arrays of `dtype`, for this thread.
+/// `dx` and `dtable`: true if it writes the gradients of x and of the table. See prepare_product().
 void prepare_classifier(Stream& stream, const ClassifierExtents& extents, Dtype dtype, bool dx,
                         bool dtable);
 
@@ -57,8 +57,9 @@ struct ClassifierArrays {
       nullptr;  ///< [rows], written; null: not wanted. REQUIRES: no label smoothing
 };
 
-/// Computes logits, cross-entropy and both gradients, one chunk of rows at a time. The gradient of
-/// the logits overwrites them, so at most [chunk_rows, padded_vocabulary] of them exist.
+/// Computes the logits of x and `table`, their cross-entropy with the targets and the gradients of
+/// both, one chunk of rows at a time. The gradient of the logits overwrites them, so at most
+/// [chunk_rows, padded_vocabulary] of them exist.
 ///
 /// Adds the loss of every counted row to sums->loss, and counts non-finite losses in
 /// sums->nonfinite_loss. Writes the gradients of loss_scale * sum of losses / counted_tokens, read
@@ -67,9 +68,9 @@ struct ClassifierArrays {
 /// padded class gets a logit of minus infinity and so an exact zero gradient. Asynchronous on
 /// `stream`. Throws Error(kInternal) for a gradient of the bias beside a logit_scale.
 ///
-/// A logit is logit_scale times its product, plus its bias, then capped. With label smoothing e, a
-/// row's loss is (1 - e) times its target's loss plus e / vocabulary times the sum over all real
-/// classes. Source: Szegedy et al. 2016, section 7 (arXiv:1512.00567).
+/// `options` has the factors. A logit is logit_scale times its product, plus its bias, then capped.
+/// With label smoothing e, a row's loss is (1 - e) times its target's loss plus e / vocabulary
+/// times the sum over all real classes. Source: Szegedy et al. 2016, section 7 (arXiv:1512.00567).
 template <class T>
 void classifier(Stream& stream, const ClassifierExtents& extents, const StepInputs* inputs,
                 const StepState* state, const ClassifierArrays<T>& arrays, StepSums* sums,

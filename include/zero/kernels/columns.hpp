@@ -15,13 +15,14 @@ struct ColumnRange {
   int64_t first, width;
 };
 
-/// Writes y = x, plus `scale` times `part` [rows, width] in the range. Rounds a sum once. x and y
-/// are [rows, columns], and y may be x.
+/// Writes y = x, plus `scale` times `part` [rows, width] in the columns of `range`. Rounds a sum
+/// once. x and y are [rows, columns], and y may be x.
 template <class T>
 void add_to_columns(Stream& stream, const ColumnRange& range, float scale, const T* x,
                     const T* part, T* y);
 
-/// Writes part = `scale` times the range of x, [rows, width].
+/// Writes part = `scale` times the columns of `range` of x. x is [rows, columns], part [rows,
+/// width].
 template <class T>
 void take_columns(Stream& stream, const ColumnRange& range, float scale, const T* x, T* part);
 

@@ -11,7 +11,7 @@
 
 namespace zero::kernels {
 
-/// Returns the tokens that a cache of `context` has room for: whole panels.
+/// Returns the number of tokens that fit into a cache for `context` tokens: whole panels of 64.
 constexpr int64_t cache_columns(int64_t context) { return round_up<int64_t>(context, 64); }
 
 /// The keys that a row attends to.
@@ -37,21 +37,22 @@ struct CachedAttentionExtents {
   /// It has at least window + rows - 1 columns.
   bool is_ring = false;
 
-  /// Returns the column of a token of a text.
+  /// Returns the column of the cache for the token at `position` of its text.
   ZERO_HOST_DEVICE constexpr int64_t column_of(int64_t position) const {
     return is_ring ? position % columns : position;
   }
   ZERO_HOST_DEVICE constexpr int64_t heads_of_keys() const {
     return key_heads > 0 ? key_heads : heads;
   }
-  /// Returns the heads of queries of each head of keys.
+  /// Returns the number of heads of queries that share a head of keys.
   ZERO_HOST_DEVICE constexpr int64_t queries_of_key() const { return heads / heads_of_keys(); }
   ZERO_HOST_DEVICE constexpr int64_t width() const { return heads * head_width; }
-  /// Returns the width of all keys of a token, or of all values.
+  /// Returns the elements of a token's keys over all heads. Its values have as many.
   ZERO_HOST_DEVICE constexpr int64_t key_width() const { return heads_of_keys() * head_width; }
 };
 
-/// Returns the bytes of scratch that cached_attention() needs for `threads` threads.
+/// Returns the bytes of scratch that cached_attention() needs for these extents with `threads`
+/// threads.
 int64_t cached_attention_scratch_bytes(const CachedAttentionExtents& extents, int threads);
 
 /// The keys and values of new tokens, [rows, key width] each, `stride` elements from row to row.
@@ -77,18 +78,20 @@ struct CachedAttentionArrays {
   void* scratch;
 };
 
-/// Makes the moves, then stores keys and values of rows [0, inputs->rows) at their positions. Then
-/// attends from each of these rows: softmax(q k^T / divide_by + bias) v, in fp32 between load and
-/// store. A row's bits depend neither on the other rows nor on the threads. Throws Error(kInternal)
-/// if a host finds rows or moves beyond the caches; a device leaves them out. REQUIRES: no text is
-/// both moved from and moved to, and no two rows of a text have the same position. Asynchronous on
-/// `stream`. Source: Vaswani et al. 2017, eq. 1.
+/// Makes the moves between caches, then stores the new keys and values of rows [0, inputs->rows) in
+/// the caches of their texts. Then attends from each of these rows to its cache: y = softmax(q k^T
+/// / divide_by + bias) v, in fp32 between load and store. A row's bits depend neither on the other
+/// rows nor on the threads. Throws Error(kInternal) if a host finds rows or moves beyond the
+/// caches; a device leaves them out. REQUIRES: no text is both moved from and moved to, and no two
+/// rows of a text have the same position. Asynchronous on `stream`. Source: Vaswani et al. 2017,
+/// eq. 1.
 template <class T>
 void cached_attention(Stream& stream, const CachedAttentionExtents& extents,
                       const DecodeInputs* inputs, const CachedAttentionArrays<T>& arrays);
 
-/// Stores keys and values of rows of sources, as CachedKeys::all does, and attends to nothing. Uses
-/// only `rows`, `stored` and `cache`; a row's text is its source. Asynchronous on `stream`.
+/// Stores the new keys and values of rows of sources in the sources' caches, as CachedKeys::all
+/// does. Attends to nothing. Uses only `rows`, `stored` and `cache`; a row's text is its source.
+/// Asynchronous on `stream`.
 template <class T>
 void store_keys(Stream& stream, const CachedAttentionExtents& extents, const DecodeInputs* inputs,
                 const CachedAttentionArrays<T>& arrays);
@@ -108,7 +111,7 @@ struct RowProductArrays {
   float* scratch;   ///< [row_product_scratch_numel(extents)]
 };
 
-/// Returns the fp32 elements of scratch that row_product() needs.
+/// Returns the fp32 elements of scratch that row_product() needs for these extents.
 int64_t row_product_scratch_numel(const RowProductExtents& extents);
 
 /// Writes y = x weight + bias for few rows, where reading the weights takes the time. Each element
@@ -127,9 +130,10 @@ struct TableProductArrays {
   float* y;             ///< [inputs->logits, classes], written
 };
 
-/// Writes y[i, j] = the fp32 sum over k of x[rows[i], k] table[j, k]: the scores of all classes for
-/// some rows. A row's bits depend neither on the other rows nor on the threads. `inputs` lie where
-/// the stream runs, and the work reads them when it runs. Asynchronous on `stream`.
+/// Writes y[i, j] = the fp32 sum over k of x[rows[i], k] table[j, k]: the scores of all `classes`
+/// for some rows of x, each of `width` elements. A row's bits depend neither on the other rows nor
+/// on the threads. `inputs` lie where the stream runs, and the work reads them when it runs.
+/// Asynchronous on `stream`.
 template <class T>
 void table_product(Stream& stream, int64_t classes, int64_t width, const DecodeInputs* inputs,
                    const TableProductArrays<T>& arrays);
@@ -143,13 +147,16 @@ struct WeightPanels {
   int64_t in;
   int64_t out;
 
+  /// Returns the number of panels.
   int64_t count() const;
+  /// Returns the number of columns of panel number `panel`, from 0.
   int64_t columns(int64_t panel) const;
-  /// Returns the place of the panel's first element among all in * out.
+  /// Returns the place of a panel's first element among all in * out of this layout.
   int64_t begin(int64_t panel) const { return panel * kColumns * in; }
 
-  /// Copies elements [first, first + values.size()) of the weight, given row by row, to `part` as
-  /// far as they belong to `panel`, in panel order. Returns the place of the first one.
+  /// Replaces `part` by those of `values` that belong to panel number `panel`, in its order.
+  /// `values` are the elements of a weight from `first` on, row by row. Returns the place in this
+  /// layout of the first one of `part`.
   int64_t take(int64_t panel, int64_t first, std::span<const float> values,
                std::vector<float>& part) const;
 };

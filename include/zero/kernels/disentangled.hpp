@@ -17,7 +17,9 @@ struct DistanceTable {
   int64_t buckets;        ///< rows of a side; 0: each distance has a row
   int64_t most_distance;  ///< bucketed distances up to here have different signs of `buckets` rows
 
+  /// Returns the number of rows for distances of one sign.
   int64_t side() const { return buckets > 0 ? buckets : most_distance; }
+  /// Returns the number of rows of the table.
   int64_t rows() const { return 2 * side(); }
   bool operator==(const DistanceTable&) const = default;
 };
@@ -25,18 +27,21 @@ struct DistanceTable {
 /// The most rows of a side of a table.
 inline constexpr int64_t kDistanceSideMost = 1 << 15;
 
-/// Returns the bucket of a query that lies `distance` places after its key. It is odd: the bucket
-/// of -distance is the negative one. Computes logarithms in fp32 in Hugging Face's order. Throws
-/// Error(kInternal) for a table without rows, or buckets that most_distance does not exceed.
+/// Returns the bucket in `table` of a query that lies `distance` places after its key. It is odd:
+/// the bucket of -distance is the negative one. Computes logarithms in fp32 in Hugging Face's
+/// order. Throws Error(kInternal) for a table without rows, or buckets that most_distance does not
+/// exceed.
 int64_t distance_bucket(const DistanceTable& table, int64_t distance);
 
-/// Returns the row of a distance, clamped to the table.
+/// Returns the row of `table` for a query that lies `distance` places after its key. Distances
+/// beyond the table take its first or last row.
 int64_t distance_row(const DistanceTable& table, int64_t distance);
 
 /// The consecutive rows of a table that texts of one length read.
 struct DistanceRows {
   int64_t first, count;
 };
+/// Returns the rows of `table` that texts of `length` tokens read.
 DistanceRows distance_rows(const DistanceTable& table, int64_t length);
 
 struct DisentangledExtents {
@@ -48,8 +53,9 @@ struct DisentangledExtents {
   bool counted = false;  ///< AttentionInputs::key_counts is set
 
   int64_t inner_width() const { return heads * head_width; }
+  /// Returns the number of rows of the table that the length reads.
   int64_t rows() const { return distance_rows(table, length).count; }
-  /// Returns the extents of plain attention over the same tokens. Scores have three terms, and so
+  /// Returns the extents of plain attention over these tokens. Scores have three terms, and so
   /// three times the variance.
   AttentionExtents plain() const {
     return {.samples = samples,
@@ -62,12 +68,12 @@ struct DisentangledExtents {
   }
 };
 
-/// Returns the bytes of scratch that disentangled_attention() and its gradient need for `threads`
-/// threads.
+/// Returns the bytes of scratch that disentangled_attention() and its gradient need for these
+/// extents, on arrays of `dtype` with `threads` threads.
 int64_t disentangled_scratch_bytes(const DisentangledExtents& extents, Dtype dtype, int threads);
 
-/// Prepares the products of disentangled_attention(), or of its gradient if `backward`. See
-/// prepare_product(). Does nothing on a GPU.
+/// Prepares the products of disentangled_attention() with these extents on arrays of `dtype`, or if
+/// `backward`, those of its gradient. See prepare_product(). Does nothing on a GPU.
 void prepare_disentangled(const DisentangledExtents& extents, Dtype dtype, bool backward);
 
 /// The projected rows of the table that the length reads, [rows(), inner width], heads side by
@@ -93,8 +99,9 @@ struct DisentangledArrays {
 ///
 /// and r the row of distance i - j, counted from the first one that the length reads. A sample has
 /// key_counts tokens; rows behind them are padding, are not read, and get zeros for y and
-/// logsumexp. Dropout is that of attention(): the same counters and elements. Products add in fp32.
-/// Asynchronous on `stream`. Throws Error(kInternal) if extents and arrays do not fit.
+/// logsumexp. Dropout of `site`, in the step of `inputs`, is that of attention(): the same counters
+/// and elements. Products add in fp32. Asynchronous on `stream`. Throws Error(kInternal) if extents
+/// and arrays do not fit.
 template <class T>
 void disentangled_attention(Stream& stream, const DisentangledExtents& extents,
                             const DropoutSite& site, const StepInputs* inputs,
@@ -112,9 +119,10 @@ struct DisentangledGradArrays {
   void* scratch;
 };
 
-/// Writes the gradients of disentangled_attention(). The gradient of a position adds the scores of
-/// its distances in order, then queries or keys, then samples: an order that follows from the
-/// extents alone, without atomic additions. Asynchronous on `stream`.
+/// Writes the gradients of disentangled_attention() for q, k, v and the positions, with the
+/// extents, site and inputs of that call. The gradient of a position adds the scores of its
+/// distances in order, then queries or keys, then samples: an order that follows from the extents
+/// alone, without atomic additions. Asynchronous on `stream`.
 template <class T>
 void disentangled_attention_backward(Stream& stream, const DisentangledExtents& extents,
                                      const DropoutSite& site, const StepInputs* inputs,

@@ -25,13 +25,15 @@ struct TableRows {
   int64_t width;
 };
 
-/// Returns the random words of elements [4 block, 4 block + 4) of one sample.
+/// Returns the random words of elements [4 block, 4 block + 4) of global sample number `sample`,
+/// for a use of dropout and the seed of a run.
 ZERO_HOST_DEVICE constexpr PhiloxBlock dropout_words(uint64_t seed, uint32_t site, int64_t sample,
                                                      uint32_t block) {
   return philox({{block, uint32_t(sample), uint32_t(uint64_t(sample) >> 32), site}}, seed);
 }
 
-/// Returns the least random word of an element that is kept.
+/// Returns the least random word of an element that is kept, if elements are zeroed with this
+/// probability.
 ZERO_HOST_DEVICE constexpr uint32_t dropout_threshold(float probability) {
   return uint32_t(double(probability) * 4294967296.0);
 }
@@ -41,8 +43,9 @@ struct DropoutExtents {
   int64_t numel_per_sample;
 };
 
-/// Writes out = mask * x / (1 - p), plus `residual` unless null. The gradient is the same call on
-/// the gradient of `out`, with residual = null.
+/// Writes out = mask * x / (1 - p), plus `residual` unless null. The mask and p are those of `site`
+/// in the step of `inputs`. The gradient is the same call on the gradient of `out`, with residual =
+/// null.
 ///
 ///   x, residual, out  [samples, numel_per_sample]   out may be x or residual
 ///
@@ -51,8 +54,9 @@ template <class T>
 void dropout_add(Stream& stream, const DropoutSite& site, const DropoutExtents& extents,
                  const StepInputs* inputs, const T* x, const T* residual, T* out);
 
-/// Writes out = mask * x / (1 - p) for rows of a table. The gradient is the same call on the
-/// gradient of `out`. Does not read site.sample_offset.
+/// Writes out = mask * x / (1 - p) for rows of a table. The mask and p are those of `site` in the
+/// step of `inputs`. The gradient is the same call on the gradient of `out`. Does not read
+/// site.sample_offset.
 ///
 ///   x, out  [rows.count, rows.width]   out may be x
 ///

@@ -24,7 +24,7 @@ enum class Activation {
   clamp          ///< x, limited to [-kClampLimit, kClampLimit]; NaN stays NaN
 };
 
-/// Writes y = f(x).
+/// Writes y = f(x) for `numel` elements, where f is `function`.
 template <class T>
 void activate(Stream& stream, Activation function, int64_t numel, const T* x, T* y);
 
@@ -34,7 +34,7 @@ struct ActivationGradient {
   const T* dy;
   T* dx;
 };
-/// Writes dx = dy f'(x).
+/// Writes dx = dy f'(x) for `numel` elements, where f is `function`: the gradient of activate().
 template <class T>
 void activate_backward(Stream& stream, Activation function, int64_t numel,
                        const ActivationGradient<T>& arrays);
@@ -43,10 +43,10 @@ void activate_backward(Stream& stream, Activation function, int64_t numel,
 template <class T>
 void scale_and_shift(Stream& stream, int64_t numel, float scale, const T* shift, float* y);
 
-/// Writes y = cap tanh(y / cap) in place, in fp32.
+/// Writes y = cap tanh(y / cap) in place for `numel` elements, in fp32.
 void cap_values(Stream& stream, int64_t numel, float cap, float* y);
 
-/// Writes y = a b. `y` may be a or b.
+/// Writes y = a b, elementwise. `y` may be a or b.
 template <class T>
 void multiply(Stream& stream, int64_t numel, const T* a, const T* b, T* y);
 

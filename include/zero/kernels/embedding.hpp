@@ -35,8 +35,8 @@ template <class T>
 void embedding(Stream& stream, const EmbeddingExtents& extents, const int32_t* tokens,
                const T* token_table, const T* position_table, T* x);
 
-/// Embeds one sample whose rows name their positions. Writes zeros to rows from inputs->rows on.
-/// Asynchronous on `stream`.
+/// Writes x as embedding() does for a chunk of tokens, each row at its own rows[r].position. Writes
+/// zeros to rows from inputs->rows on. Asynchronous on `stream`.
 ///
 ///   tokens [length]   rows [length]   x [length, width], written
 ///   position_table [more than every position, width], or null
@@ -44,7 +44,7 @@ template <class T>
 void embedding_at(Stream& stream, const EmbeddingExtents& extents, const DecodeInputs* inputs,
                   const ChunkRow* rows, const EmbeddingTables<T>& tables, T* x);
 
-/// Returns the int32 elements of scratch that embedding_backward() needs.
+/// Returns the int32 elements of scratch that embedding_backward() needs for these extents.
 int64_t embedding_scratch_numel(const EmbeddingExtents& extents);
 
 template <class T>
@@ -57,10 +57,11 @@ struct EmbeddingGradArrays {
   bool first = false;  ///< true: dtoken_table holds nothing yet, so rows without a token become 0
 };
 
-/// Adds `scale` times the summed gradients of each token to its row of dtoken_table, rounded once.
-/// Sums are fp32, in row order. Writes dposition_table, the sums over samples. Deterministic
-/// without atomics, because rows are sorted by token, stably. The row of extents.still gets none,
-/// as with PyTorch's padding_idx. Asynchronous on `stream`.
+/// Writes the gradients of embedding() for both tables. Adds extents.scale times the summed dx of
+/// each token to its row of dtoken_table, rounded once. Sums are fp32, in row order. Writes
+/// dposition_table, the sums over samples. Deterministic without atomics, because rows are sorted
+/// by token, stably. The row of extents.still gets none, as with PyTorch's padding_idx.
+/// Asynchronous on `stream`.
 template <class T>
 void embedding_backward(Stream& stream, const EmbeddingExtents& extents,
                         const EmbeddingGradArrays<T>& arrays);

@@ -18,9 +18,9 @@ struct GatedExtents {
   int64_t width;  ///< of gates, and of what they open
 };
 
-/// Writes y = act(gate) up. x is [rows, 2 width], gate in front of up; y is [rows, width]. Values
-/// are fp32 between load and store. Asynchronous on `stream`. Source: Shazeer 2020
-/// (arXiv:2002.05202), eq. 5 and 6.
+/// Writes y = act(gate) up, with the activation `gate`. x is [rows, 2 width], the columns of the
+/// gate in front of those of up; y is [rows, width]. Values are fp32 between load and store.
+/// Asynchronous on `stream`. Source: Shazeer 2020 (arXiv:2002.05202), eq. 5 and 6.
 template <class T>
 void gated(Stream& stream, Gate gate, const GatedExtents& extents, const T* x, T* y);
 
@@ -31,7 +31,8 @@ struct GatedGradArrays {
   T* dx;        ///< [rows, 2 width], written; may be x
 };
 
-/// Writes the gradient of gated(), in one pass. Asynchronous on `stream`.
+/// Writes the gradient of gated() for its x, in one pass, with the gate and extents of that call.
+/// Asynchronous on `stream`.
 template <class T>
 void gated_backward(Stream& stream, Gate gate, const GatedExtents& extents,
                     const GatedGradArrays<T>& arrays);

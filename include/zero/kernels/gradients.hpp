@@ -25,7 +25,8 @@ void round_sum(Stream& stream, int64_t numel, const float* sum, T* out);
 template <class T, class G>
 void sum_of_squares(Stream& stream, int64_t numel, const G* grad, bool round, StepSums* sums);
 
-/// Writes zeros to `bytes` bytes. On a stream of the host: to the host's, done on return.
+/// Writes zeros to the `bytes` bytes at `memory`, on the device. On a stream of the host: in host
+/// memory, done on return.
 void clear_bytes(Stream& stream, int64_t bytes, void* memory);
 
 }  // namespace zero::kernels

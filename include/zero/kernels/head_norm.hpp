@@ -15,19 +15,19 @@ struct HeadNormExtents {
   PackedHeads packed;
   bool whole = false;
 
-  /// Returns the norms of a row, those of queries in front.
+  /// Returns the number of norms of a row, those of queries in front.
   ZERO_HOST_DEVICE constexpr int64_t norms() const {
     return whole ? 2 : packed.heads_before_values();
   }
   ZERO_HOST_DEVICE constexpr int64_t query_norms() const { return whole ? 1 : packed.heads; }
-  /// Returns the elements of a weight.
+  /// Returns the elements of the weight for queries. key_width(): for keys.
   ZERO_HOST_DEVICE constexpr int64_t query_width() const {
     return packed.head_width * (whole ? packed.heads : 1);
   }
   ZERO_HOST_DEVICE constexpr int64_t key_width() const {
     return packed.head_width * (whole ? packed.key_heads : 1);
   }
-  /// Returns the elements of both weights.
+  /// Returns the number of elements of both weights together.
   ZERO_HOST_DEVICE constexpr int64_t weights() const { return query_width() + key_width(); }
 };
 
@@ -42,9 +42,9 @@ struct HeadNormArrays {
   float offset;  ///< added to weights
 };
 
-/// Writes y = x * rrms * (offset + weight) over each norm's columns, rounded once, and copies
-/// values. The mean of squares is fp32, along a fixed tree. Asynchronous on `stream`. Source: Zhang
-/// & Sennrich 2019, eq. 4 (arXiv:1910.07467).
+/// Writes y = x * rrms * (offset + weight) over the columns of each norm of queries and of keys,
+/// rounded once. Copies values to y, and writes rrms. The mean of squares is fp32, along a fixed
+/// tree. Asynchronous on `stream`. Source: Zhang & Sennrich 2019, eq. 4 (arXiv:1910.07467).
 template <class T>
 void head_norm(Stream& stream, const HeadNormExtents& extents, const HeadNormArrays<T>& arrays);
 
@@ -62,11 +62,12 @@ struct HeadNormGradArrays {
   float offset;           ///< as HeadNormArrays
 };
 
-/// Returns the fp32 elements of scratch that head_norm_backward() needs.
+/// Returns the fp32 elements of scratch that head_norm_backward() needs for these extents.
 int64_t head_norm_scratch_numel(const HeadNormExtents& extents);
 
-/// Writes the gradients of head_norm(). A weight's gradient is an fp32 sum over rows and heads,
-/// rounded once. Its tree depends on the extents alone. Asynchronous on `stream`.
+/// Writes the gradients of head_norm() for x and both weights. A weight's gradient is an fp32 sum
+/// over rows and heads, rounded once. Its tree depends on the extents alone. Asynchronous on
+/// `stream`.
 template <class T>
 void head_norm_backward(Stream& stream, const HeadNormExtents& extents,
                         const HeadNormGradArrays<T>& arrays);

@@ -7,9 +7,9 @@
 
 namespace zero::kernels {
 
-/// Returns the initial value of an element of a parameter: standard normal, by Philox and
-/// Box-Muller in double. The value depends on the arguments alone, so every rank fills only its
-/// shard.
+/// Returns the initial value of one element of parameter number `parameter` in a run with this
+/// seed: standard normal, by Philox and Box-Muller in double. The value depends on the arguments
+/// alone, so every rank fills only its shard.
 float initial_normal(uint64_t seed, uint32_t parameter, int64_t element);
 
 /// Writes values[i] = initial_normal(seed, parameter, first + i), many times faster than one by

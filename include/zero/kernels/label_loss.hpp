@@ -23,16 +23,17 @@ struct LabelArrays {
   T* dlogits;           ///< [samples, classes], written; null: loss only
 };
 
-/// Adds the cross entropy of every sample with a label to sums->loss, and counts losses that are
-/// not finite in sums->nonfinite_loss. A label of -1 does not count. Writes the gradient of
-/// loss_scale * sum of losses / counted_tokens, read from `state` and `inputs`. Softmax is fp32.
-/// Asynchronous on `stream`. Throws Error(kInternal) for extents below 1.
+/// Adds the cross entropy of the logits and the class of every sample with a label to sums->loss,
+/// and counts losses that are not finite in sums->nonfinite_loss. A label of -1 does not count.
+/// Writes the gradient of loss_scale * sum of losses / counted_tokens, read from `state` and
+/// `inputs`. Softmax is fp32. Asynchronous on `stream`. Throws Error(kInternal) for extents below
+/// 1.
 template <class T>
 void class_loss(Stream& stream, const LabelExtents& extents, const StepInputs* inputs,
                 const StepState* state, const LabelArrays<T, int32_t>& arrays, StepSums* sums);
 
-/// Does so with the square of logit - label. A label of NaN does not count. REQUIRES: one logit a
-/// sample.
+/// Does what class_loss() does, with the square of logit - label as loss of a sample. A label of
+/// NaN does not count. REQUIRES: one logit a sample.
 template <class T>
 void squared_loss(Stream& stream, const LabelExtents& extents, const StepInputs* inputs,
                   const StepState* state, const LabelArrays<T, float>& arrays, StepSums* sums);

@@ -22,10 +22,11 @@ struct LayerNormArrays {
   float* rstd;      ///< [rows], written
 };
 
-/// Writes y = (x - mean) * rstd * weight + bias over the last axis. Statistics are fp32. The
-/// variance is taken from differences to the mean, so a large offset does not cancel. Sums are
-/// fixed trees over the width. Asynchronous on `stream`. Source: Ba, Kiros & Hinton 2016, eqs. 3-4
-/// (arXiv:1607.06450), epsilon inside the square root.
+/// Writes y = (x - mean) * rstd * weight + bias over the last axis, mean and rstd = 1 /
+/// sqrt(variance + epsilon). Statistics are fp32. The variance is taken from differences to the
+/// mean, so a large offset does not cancel. Sums are fixed trees over the width. Asynchronous on
+/// `stream`. Source: Ba, Kiros & Hinton 2016, eqs. 3-4 (arXiv:1607.06450), epsilon inside the
+/// square root.
 template <class T>
 void layernorm(Stream& stream, const NormExtents& extents, float epsilon,
                const LayerNormArrays<T>& arrays);
@@ -46,12 +47,14 @@ struct LayerNormGradArrays {
   float offset = 0;     ///< added to weights; for RMS norm alone
 };
 
-/// Returns the fp32 elements of scratch that layernorm_backward() needs, with or without dx_sum.
+/// Returns the fp32 elements of scratch that layernorm_backward() needs for these extents.
+/// `dx_sum`: true if it writes dx_sum.
 int64_t layernorm_scratch_numel(const NormExtents& extents, bool dx_sum);
 
-/// Writes the gradients of layernorm(). Parameter gradients are fp32 sums over rows, rounded once.
-/// Their tree depends on the extents alone. dx_sum is the bias gradient of a linear layer whose dy
-/// is dx. On a host it has the bits of column_sum(). Asynchronous on `stream`.
+/// Writes the gradients of layernorm() for x, weight and bias. Parameter gradients are fp32 sums
+/// over rows, rounded once. Their tree depends on the extents alone. dx_sum is the bias gradient of
+/// a linear layer whose dy is dx. On a host it has the bits of column_sum(). Asynchronous on
+/// `stream`.
 template <class T>
 void layernorm_backward(Stream& stream, const NormExtents& extents,
                         const LayerNormGradArrays<T>& arrays);
@@ -65,9 +68,9 @@ struct RmsNormArrays {
   float offset = 0;  ///< added to weights
 };
 
-/// Writes y = x * rrms * (offset + weight) over the last axis, rounded once. The mean of squares is
-/// fp32, along a fixed tree over the width. Asynchronous on `stream`. Source: Zhang & Sennrich
-/// 2019, eq. 4 (arXiv:1910.07467), epsilon inside the square root.
+/// Writes y = x * rrms * (offset + weight) over the last axis, rounded once, and rrms. The mean of
+/// squares is fp32, along a fixed tree over the width. Asynchronous on `stream`. Source: Zhang &
+/// Sennrich 2019, eq. 4 (arXiv:1910.07467), epsilon inside the square root.
 template <class T>
 void rmsnorm(Stream& stream, const NormExtents& extents, float epsilon,
              const RmsNormArrays<T>& arrays);
@@ -85,11 +88,11 @@ struct RmsNormGradArrays {
   float offset = 0;   ///< added to weights
 };
 
-/// Returns the fp32 elements of scratch that rmsnorm_backward() needs.
+/// Returns the fp32 elements of scratch that rmsnorm_backward() needs for these extents.
 int64_t rmsnorm_scratch_numel(const NormExtents& extents);
 
-/// Writes the gradients of rmsnorm(). dweight is an fp32 sum over rows, rounded once. Its tree
-/// depends on the extents alone. Asynchronous on `stream`.
+/// Writes the gradients of rmsnorm() for x and weight. dweight is an fp32 sum over rows, rounded
+/// once. Its tree depends on the extents alone. Asynchronous on `stream`.
 template <class T>
 void rmsnorm_backward(Stream& stream, const NormExtents& extents,
                       const RmsNormGradArrays<T>& arrays);

@@ -36,11 +36,12 @@ struct MasterLow<f16> {
   using type = float;
 };
 
-/// Returns the fp32 master of a bf16 weight. split_master() inverts it for every finite pattern,
-/// and canonicalises NaN.
+/// Returns the fp32 master of a bf16 weight and its low bits. split_master() inverts it for every
+/// finite pattern, and canonicalises NaN.
 ZERO_HOST_DEVICE inline float join_master(bf16 weight, int16_t low) {
   return std::bit_cast<float>((uint32_t(weight.bits) << 16) + uint32_t(int32_t(low)));
 }
+/// Returns the bf16 weight of an fp32 master, and writes its low bits to `low`.
 ZERO_HOST_DEVICE inline bf16 split_master(float master, int16_t& low) {
   uint32_t bits = std::bit_cast<uint32_t>(master);
   if (master != master) bits = 0x7fc00000u;  // NaN; fewer instructions than from the bits
@@ -73,10 +74,10 @@ struct OptimizerRule {
   bool round_gradient = true;
 };
 
-/// Updates master and states by the formula of the settings, for an optimizer that needs no norms.
-/// The gradient is g = grad * state->grad_multiplier. Writes nothing if state->apply == 0. Uses
-/// explicit fma and correctly rounded sqrt and division. REQUIRES: `segments` lie in order and do
-/// not overlap. Asynchronous on `stream`.
+/// Updates the masters and states of `segments` in `arrays` by the formula of rule.settings, for an
+/// optimizer that needs no norms. The gradient is g = grad * state->grad_multiplier. Writes nothing
+/// if state->apply == 0. Uses explicit fma and correctly rounded sqrt and division. REQUIRES:
+/// `segments` lie in order and do not overlap. Asynchronous on `stream`.
 template <class T, class G>
 void update(Stream& stream, const OptimizerRule& rule, std::span<const OptimizerSegment> segments,
             const StepState* state, const OptimizerArrays<T, G>& arrays);
@@ -90,8 +91,8 @@ void update_into(Stream& stream, const OptimizerRule& rule,
                  std::span<const OptimizerSegment> segments, const StepState* state,
                  const OptimizerArrays<T, G>& from, const OptimizerArrays<T, G>& to);
 
-/// Copies `from` to `to` by the host's threads; done on return. REQUIRES: `to` begins at a multiple
-/// of 64 bytes and does not overlap `from`.
+/// Copies the bytes `from` to `to`, both in host memory, by the threads of `stream`; done on
+/// return. REQUIRES: `to` begins at a multiple of 64 bytes and does not overlap `from`.
 void copy_on_host(Stream& stream, std::span<const std::byte> from, std::byte* to);
 
 /// The work of a caller around the update of each piece of a slice. The thread that updates a piece
@@ -99,16 +100,19 @@ void copy_on_host(Stream& stream, std::span<const std::byte> from, std::byte* to
 class AroundPieces {
  public:
   virtual ~AroundPieces() = default;
+  /// Runs just before the update of elements [begin, end) of the slice.
   virtual void before(int64_t begin, int64_t end) const = 0;
+  /// Runs just after this update.
   virtual void after(int64_t begin, int64_t end) const = 0;
 };
 
 /// Pieces begin at multiples of this many elements: the states of one take half of a core's cache.
 inline constexpr int64_t kPieceNumel = int64_t(1) << 15;
 
-/// Does what update() does, piece by piece over [0, numel), segments or not. Calls `around` even if
-/// nothing is written. Runs on the host, whatever the stream; done on return. Rethrows the first
-/// exception of `around`; a piece whose before() threw stays unchanged.
+/// Does what update() does, piece by piece over all elements [0, numel) of the slice, in segments
+/// or not. Calls `around` even if nothing is written. Runs on the host, whatever the stream; done
+/// on return. Rethrows the first exception of `around`; a piece whose before() threw stays
+/// unchanged.
 template <class T, class G>
 void update_in_pieces(Stream& stream, const OptimizerRule& rule,
                       std::span<const OptimizerSegment> segments, const StepState* state,
@@ -140,19 +144,20 @@ struct TensorNorms {
   static constexpr int64_t kWords = 2 * ExactSum::kLimbs;
 };
 
-/// Updates momentum and variance, the first half of LAMB. Adds this slice's squares of master and
-/// update direction to `norms` [tensors]. The direction is u = m unbias1 / (sqrt(v) / unbias2_sqrt
-/// + epsilon) + decay master. The caller clears `norms` before and all-reduces them over ranks
-/// afterwards. REQUIRES: `unit_begin`, the slice's first element within its unit, is a multiple of
-/// 2048.
+/// Updates the momentum and variance in `arrays`, the first half of LAMB. Adds this slice's squares
+/// of master and update direction to `norms` [tensors]. The direction is u = m unbias1 / (sqrt(v) /
+/// unbias2_sqrt + epsilon) + decay master. The caller clears `norms` before and all-reduces them
+/// over ranks afterwards. REQUIRES: `unit_begin`, the slice's first element within its unit, is a
+/// multiple of 2048.
 template <class T, class G>
 void lamb_norms(Stream& stream, const OptimizerRule& rule, std::span<const TensorSegment> segments,
                 const StepState* state, const OptimizerArrays<T, G>& arrays, int64_t unit_begin,
                 TensorNorms* norms);
 
-/// Applies LAMB's second half: master -= lr * clamp(|w| / |u|, min_coeff, max_coeff) * u. Computes
-/// u again. The ratio is 1 where a norm is zero. Source: You et al. 2020, algorithm 2
-/// (arXiv:1904.00962); clamp to [min, max] as DeepSpeed's LAMB.
+/// Updates the masters in `arrays` by LAMB's second half, with the norms of all ranks: master -= lr
+/// * clamp(|w| / |u|, min_coeff, max_coeff) * u. Computes u again. The ratio is 1 where a norm is
+/// zero. Source: You et al. 2020, algorithm 2 (arXiv:1904.00962); clamp to [min, max] as
+/// DeepSpeed's LAMB.
 template <class T, class G>
 void lamb_apply(Stream& stream, const OptimizerRule& rule, std::span<const TensorSegment> segments,
                 const StepState* state, const OptimizerArrays<T, G>& arrays,

@@ -18,9 +18,9 @@ struct ProductSpec {
   int64_t lda = 0, ldb = 0, ldc = 0;  ///< 0: dense
 };
 
-/// Computes c as ProductSpec says. T is float, bf16 or f16; Out is T or float. Accumulates in fp32
-/// and rounds to Out once. f16 is stored as IEEE half and multiplied in fp32. `bias` is [n] of T,
-/// or null.
+/// Writes the matrix c = op(a) op(b), plus `bias` and c itself if asked, as `spec` says. T is
+/// float, bf16 or f16; Out is T or float. Accumulates in fp32 and rounds to Out once. f16 is stored
+/// as IEEE half and multiplied in fp32. `bias` is [n] of T, or null.
 ///
 /// Equal spec, threads and library give equal bits. After the first call with a spec on a
 /// thread, no further memory is kept for it. Throws Error(kInternal) for accumulate with a bias or
@@ -29,8 +29,9 @@ template <class T, class Out>
 void product(Stream& stream, const ProductSpec& spec, const T* a, const T* b, const T* bias,
              Out* c);
 
-/// Prepares the first product() with this spec on this thread, without touching operands. Does
-/// nothing on a GPU. Throws Error(kDoesNotFit) if a library is refused memory for its code.
+/// Prepares the first product() with this spec on this thread, without touching operands. a and b
+/// have dtype `in` and c has `out`; `bias`: true if there is one. Does nothing on a GPU. Throws
+/// Error(kDoesNotFit) if a library is refused memory for its code.
 void prepare_product(Stream& stream, const ProductSpec& spec, Dtype in, Dtype out, bool bias);
 /// Returns the number of product kernels that this thread has made, for tests.
 int64_t products_made();
@@ -50,9 +51,11 @@ struct ProductRules {
 /// arithmetic choices. The host's libraries choose for themselves.
 void set_product_rules(const ProductRules& rules);
 
-/// Returns the library that product() calls, for the record of arithmetic choices: "oneDNN 2.6.3".
+/// Returns name and version of the library that product() calls, for the record of arithmetic
+/// choices: "oneDNN 2.6.3".
 const char* product_library();
-/// Returns the instructions that the library uses here: "avx512_core_amx".
+/// Returns the name of the instruction set that this library uses on this machine:
+/// "avx512_core_amx".
 const char* product_isa();
 
 /// Returns the version of the order in which this build's kernels add, for the record of arithmetic
@@ -60,11 +63,12 @@ const char* product_isa();
 /// add rows by more blocks.
 int order_of_sums();
 
-/// Returns the fp32 elements of scratch that column_sum() needs.
+/// Returns the fp32 elements of scratch that column_sum() needs for x [rows, columns].
 int64_t column_sum_scratch_numel(int64_t rows, int64_t columns);
 
 /// Writes sum[j] = T(sum over i of x[i, j]), the gradient of a bias. Adds in fp32 along a tree that
-/// depends on the extents alone. x [rows, columns], sum [columns]. Asynchronous on `stream`.
+/// depends on the extents alone. x [rows, columns], sum [columns], scratch
+/// [column_sum_scratch_numel(rows, columns)]. Asynchronous on `stream`.
 template <class T>
 void column_sum(Stream& stream, int64_t rows, int64_t columns, const T* x, T* sum, float* scratch);
 
@@ -88,7 +92,7 @@ struct ProductGelu {
   T* h;           ///< [m, n], written: op(a) op(b) + bias
   T* y;           ///< [m, n], written: gelu(h)
 };
-/// Writes h by product(), then y = gelu(h).
+/// Writes h = op(a) op(b) + bias by product(), then y = gelu(h).
 template <class T>
 void product_gelu(Stream& stream, const ProductSpec& spec, const ProductGelu<T>& arrays);
 
@@ -116,7 +120,7 @@ struct ProductGeluBackward {
 /// Returns the fp32 elements of scratch that product_gelu_backward() needs for dh [rows, columns]
 /// with a sum.
 int64_t gelu_backward_scratch_numel(int64_t rows, int64_t columns);
-/// Writes dh = (op(a) op(b)) * gelu'(h): product() into dh, then gelu_backward() in place. Then
+/// Writes dh = (op(a) op(b)) * gelu'(h): product() into dh, then activate_backward() in place. Then
 /// writes column_sum() of dh to `sum`, unless null. Takes the fastest of one, two and three calls.
 template <class T>
 void product_gelu_backward(Stream& stream, const ProductSpec& spec,

@@ -17,7 +17,7 @@ struct PackedHeads {
   int64_t head_width;
 
   ZERO_HOST_DEVICE constexpr int64_t heads_in_row() const { return heads + 2 * key_heads; }
-  /// Returns the heads of queries and keys.
+  /// Returns the number of heads of queries and keys together.
   ZERO_HOST_DEVICE constexpr int64_t heads_before_values() const { return heads + key_heads; }
   ZERO_HOST_DEVICE constexpr int64_t columns() const { return heads_in_row() * head_width; }
 };
@@ -41,11 +41,11 @@ struct RotateArrays {
   T* y;                       ///< [rows, columns], written; may be x
 };
 
-/// Turns queries and keys by the angles of their positions: columns i and i + pairs of a head, a
-/// and b, become a cos - b sin and b cos + a sin, rounded once. Copies values, and the columns
-/// from 2 pairs on. Writes zeros to rows of a chunk from chunk->rows on. Asynchronous on `stream`.
-/// REQUIRES: every position is in [0, positions). Source: Su et al. 2021 (arXiv:2104.09864), eq.
-/// 34, with the halves of a head as pairs.
+/// Writes y = x with its queries and keys turned by the angles of their positions: columns i and i
+/// + pairs of a head, a and b, become a cos - b sin and b cos + a sin, rounded once. Copies values,
+/// and the columns from 2 pairs on. Writes zeros to rows of a chunk from chunk->rows on.
+/// Asynchronous on `stream`. REQUIRES: every position is in [0, positions). Source: Su et al. 2021
+/// (arXiv:2104.09864), eq. 34, with the halves of a head as pairs.
 template <class T>
 void rotate(Stream& stream, const RotateExtents& extents, const RotateArrays<T>& arrays);
 

@@ -16,16 +16,16 @@ struct SampleRows {
   int64_t numel() const { return samples * length * width; }
 };
 
-/// Writes out[s] = x[s - 1], x[s], x[s + 1] side by side, with zeros in place of neighbours that
-/// another sample has. A product with a weight [3 width, n] is then a convolution over three
-/// places.
+/// Writes rows beside their neighbours: out[s] = x[s - 1], x[s], x[s + 1] side by side, with zeros
+/// in place of neighbours that another sample has. A product with a weight [3 width, n] is then a
+/// convolution over three places.
 ///   x [samples * length, width], out [samples * length, 3 width]
 /// T is float, bf16 or f16. Asynchronous on `stream`.
 template <class T>
 void neighbour_rows(Stream& stream, const SampleRows& rows, const T* x, T* out);
 
-/// Writes dx[s] = the sum of the three places where neighbour_rows() copied x[s], from the first
-/// row to the last, in fp32 and rounded once. Asynchronous on `stream`.
+/// Writes the gradient of neighbour_rows(): dx[s] = the sum of dout at the three places of x[s],
+/// from the first row to the last, in fp32 and rounded once. Asynchronous on `stream`.
 template <class T>
 void neighbour_rows_backward(Stream& stream, const SampleRows& rows, const T* dout, T* dx);
 
@@ -41,7 +41,7 @@ struct RowsTaken {
   int64_t first, count;
 };
 
-/// Writes these rows of all samples one after the other.
+/// Writes the rows `taken` of all samples of x to `out`, one sample after the other.
 ///   x [samples * length, width], out [samples * taken.count, width]
 /// Asynchronous on `stream`. Throws Error(kInternal) for rows that samples do not have.
 template <class T>

@@ -124,25 +124,26 @@ struct DecideRule {
   int64_t learning_rate_count = 0;        ///< entries; the last one serves every later update
 };
 
-/// Returns the state before the first step of a run.
+/// Returns the state before the first step of a run with this rule.
 StepState initial_step_state(const DecideRule& rule);
 
-/// Advances the loss scale by one attempt, as DeepSpeed's DynamicLossScaler does (loss_scaler.py).
-/// An overflow uses up hysteresis, then halves the scale. `window` good steps after the last
-/// overflow double it. Returns true if an overflow came with the scale at its minimum.
+/// Advances the loss scale in `state` by one attempt, with or without an overflow, as DeepSpeed's
+/// DynamicLossScaler does (loss_scaler.py). An overflow uses up hysteresis, then halves the scale.
+/// `window` good steps after the last overflow double it. Returns true if an overflow came with the
+/// scale at its minimum.
 bool update_loss_scale(const LossScaling& rule, bool overflow, StepState& state);
 
-/// Returns the state that decide() leaves if the attempt in progress is neither clipped nor
-/// skipped. They agree in all that an update reads. REQUIRES: the host can read `state` and
+/// Returns the state that decide() makes of `state` if the attempt in progress is neither clipped
+/// nor skipped. They agree in all that an update reads. REQUIRES: the host can read `state` and
 /// rule.learning_rates.
 StepState guess_decision(const DecideRule& rule, const StepState& state);
 
-/// True if updates by `guess` and by `decided` have the same bits.
+/// True if optimizer updates by the states `guess` and `decided` have the same bits.
 bool is_same_update(const StepState& guess, const StepState& decided);
 
-/// Decides about the pending attempt from its sums, then clears `sums`. Sets norm, overflow, clip
-/// factor, next loss scale, learning rate, bias corrections and report. With inputs->pending == 0,
-/// only sets apply = 0 and clears.
+/// Decides by `rule` about the pending attempt from its sums, then clears `sums`. Sets norm,
+/// overflow, clip factor, next loss scale, learning rate, bias corrections and report. With
+/// inputs->pending == 0, only sets apply = 0 and clears.
 ///
 ///   inputs [1] read   sums [1] read, then cleared   state [1] updated       all on the device
 ///

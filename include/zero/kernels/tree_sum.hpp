@@ -12,13 +12,14 @@ namespace zero::kernels {
 /// group is a subtree of the balanced tree over all sources.
 inline constexpr int kMaxTreeSources = 64;
 
-/// Returns the number of groups of neighbouring sources. The last group may be smaller.
+/// Returns the number of groups of `group` neighbours among `sources` arrays. The last group may be
+/// smaller.
 constexpr int groups_of(int sources, int group = kMaxTreeSources) {
   return (sources + group - 1) / group;
 }
 
-/// Returns the number of group sums that a tree over `sources` stores, over all levels. 0 if one
-/// pass adds all sources.
+/// Returns the number of group sums that a tree over `sources` arrays in groups of `group` stores,
+/// over all levels. 0 if one pass adds all sources.
 constexpr int64_t group_sums(int sources, int group = kMaxTreeSources) {
   int64_t sums = 0;
   while (sources > group) sums += sources = groups_of(sources, group);
@@ -34,9 +35,9 @@ constexpr int64_t group_sums(int sources, int group = kMaxTreeSources) {
 template <class T, class Out>
 void tree_sum(std::span<const T* const> sources, int64_t numel, Out* out, bool add);
 
-/// Adds the group sums of a tree over more sources than one pass takes. `sums` holds `groups` of
-/// them, [groups, numel], and behind these room for group_sums(groups) more. `out` and `add` are as
-/// in tree_sum().
+/// Writes the sum of more sources than one pass takes, from the sums of their groups. `sums` holds
+/// `groups` of them, [groups, numel], and behind these room for group_sums(groups) more. `out` and
+/// `add` are as in tree_sum().
 template <class Out>
 void sum_groups(float* sums, int groups, int64_t numel, Out* out, bool add);
 
@@ -46,10 +47,10 @@ struct Stack {
   int64_t stride;
 };
 
-/// Writes out[i] = the fp32 sum over r of first[r * stride + i], along the tree of tree_sum(),
-/// rounded to Out once. `add` is as in tree_sum(). first [sources, stride], out [numel] on the
-/// device. Asynchronous on `stream`. Throws Error(kInternal) for 0 sources or more than
-/// kMaxTreeSources.
+/// Adds up the arrays of a stack from `first` on: writes out[i] = the fp32 sum over r of first[r *
+/// stride + i], along the tree of tree_sum(), rounded to Out once. `add` is as in tree_sum(). first
+/// [sources, stride], out [numel] on the device. Asynchronous on `stream`. Throws Error(kInternal)
+/// for 0 sources or more than kMaxTreeSources.
 template <class T, class Out>
 void stacked_sum(Stream& stream, const Stack& stack, int64_t numel, const T* first, Out* out,
                  bool add);

@@ -13,7 +13,7 @@ namespace zero::launch {
 
 /// The latest milestone of a rank in its run.
 enum class Milestone { start, input, plan, data, folder, memory, steps, report, end };
-/// Returns "its data".
+/// Returns a milestone in words, as "its data".
 std::string name_of(Milestone milestone);
 
 /// The report of one rank on itself, as another rank reads it.
@@ -29,16 +29,19 @@ struct Word {
   std::optional<double> moved_seconds = {};  ///< seconds since its node moved, of another node
 };
 
-/// True if a rank has died or gave no sign of life for half of the watchdog's patience. A slow rank
-/// keeps giving signs.
+/// True if the rank of `word` has died or gave no sign of life for half of the watchdog's patience.
+/// A slow rank keeps giving signs.
 bool is_silent(const Word& word, double patience_seconds);
 
-/// Returns the ranks to blame for a hang: "no word from rank 1 for 2.1 s; its last op: ...". Blames
-/// ranks without signs of life, else ranks in an op that needs no peer, else, as unsure, nodes
-/// without a word, else none. Adds a line per rank and per node without a word.
+/// Returns a text about a hang, from the words of all known ranks and the names of nodes without a
+/// word. It begins with the ranks to blame: "no word from rank 1 for 2.1 s; its last op: ...".
+/// Blames ranks without signs of life, else ranks in an op that needs no peer, else, as unsure,
+/// nodes without a word, else none. `patience_seconds` is as in is_silent(). Adds a line per rank
+/// and per node without a word.
 std::string describe_hang(std::span<const Word> words, double patience_seconds,
                           std::span<const std::string> silent_nodes = {});
-/// Returns the node that describe_hang() blames first; "" if none.
+/// Returns the name of the node that describe_hang() blames first for the same arguments; "" if
+/// none.
 std::string blamed_node(std::span<const Word> words, double patience_seconds,
                         std::span<const std::string> silent_nodes);
 
@@ -53,45 +56,55 @@ class Board {
   Board(const Board&) = delete;
   Board& operator=(const Board&) = delete;
 
+  /// Returns the number of this rank in the run.
   int rank() const;
   bool shows_all() const;  ///< true if every rank can be seen
 
   /// Records that this rank has reached a milestone, has begun a step, or has begun an op of a
-  /// body. Any lane may begin an op. forget_op() follows the last body.
+  /// body. `running` is the number of the op by run::running_turn(). Any lane may begin an op.
+  /// forget_op() follows the last body.
   void enter(Milestone milestone);
   void begin_step(int64_t step);
   void begin_op(plan::BodyId body, int64_t running);
   void forget_op();
-  /// Gives a sign of life. REQUIRES: called more often than half of any watchdog's patience.
+  /// Gives a sign of life of this rank. `works`: it is in an op that needs no other rank.
+  /// `finished_ops`: ops that it has finished so far. REQUIRES: called more often than half of any
+  /// watchdog's patience.
   void live(bool works, int64_t finished_ops);
-  /// Returns the ops that all visible ranks have finished, as of their last signs of life.
+  /// Returns the number of ops that all visible ranks together have finished, as of their last
+  /// signs of life.
   int64_t finished_ops() const;
-  /// Gives a sign of life of a rank that may be in no body. `moved` counts all progress but ops.
+  /// Gives a sign of life of this rank, which may be in no body. `moved` counts all its progress so
+  /// far but ops.
   void beat(int64_t moved);
-  /// Returns the ops and all other progress of all visible ranks.
+  /// Returns the sum of finished ops and of other progress over all visible ranks, to see if
+  /// anything moves.
   int64_t moved() const;
-  /// Records if this rank reads files or computes outside bodies. Others may wait longer for that
-  /// than for an op. any_is_busy() is true if a rank with a fresh sign of life does so.
+  /// Records if this rank is busy: if it reads files or computes outside bodies. Others may wait
+  /// longer for that than for an op. any_is_busy() is true if a rank with a fresh sign of life does
+  /// so.
   void set_busy(bool busy);
   bool any_is_busy() const;
 
-  /// Announces that this rank ends all. another_gave_up(): true if any other rank has announced it.
+  /// Announces that this rank ends all ranks. another_gave_up(): true if any other rank has
+  /// announced it.
   void give_up();
   bool another_gave_up() const;
-  /// True if a lower rank of the node has announced the end.
+  /// True if a rank of the node with a lower number has announced the end.
   bool lower_gave_up() const;
   /// True if another rank that announced the end is still alive.
   bool who_gave_up_lives() const;
 
-  /// Returns a visible rank that has died: its process ended without leave().
+  /// Returns the number of a visible rank that has died: its process ended without leave(). None if
+  /// none has.
   std::optional<int> dead_rank() const;
   /// Records that this rank ends as it should, in the thread that made the board.
   /// others_have_left(): true if all others have left or are dead.
   void leave();
   bool others_have_left() const;
 
-  /// Returns the word of each visible rank, in rank order. `plan` is the plan of the bodies, null
-  /// if there are none.
+  /// Returns the word of each visible rank, in rank order. `plan` is the plan of the bodies, for
+  /// the names of ops, or null if there are none.
   std::vector<Word> words(const plan::Plan* plan) const;
 
  private:

@@ -31,15 +31,16 @@ class NodeError : public Error {
   std::string node_;
 };
 
-/// Returns the status and words of a caught exception. An Error stays as it is, refused memory and
-/// threads become kDoesNotFit, errors of a file system kIo, all others kInternal.
+/// Returns the failure of a caught exception: its exit status, words and blamed node. Rank, host
+/// and step stay unset. An Error stays as it is, refused memory and threads become kDoesNotFit,
+/// errors of a file system kIo, all others kInternal.
 Failure failure_of(const std::exception_ptr& error);
 
-/// Returns "E0700": E, two digits of the exit status, 00.
+/// Returns the number of an error for people, "E0700": E, two digits of the exit status, 00.
 std::string error_id(const Failure& failure);
 
-/// Returns "zeroapp: error E0700 [rank 3 host n2 step 1200] what". Only one line begins with
-/// "zeroapp: error", because further lines of `what` follow unchanged.
+/// Returns the text to print for a failure, "zeroapp: error E0700 [rank 3 host n2 step 1200] what".
+/// Only one line begins with "zeroapp: error", because further lines of `what` follow unchanged.
 std::string error_line(const Failure& failure);
 
 /// Writes the failure to <folder>/error.json unless a failure is there already. True for the rank

@@ -7,6 +7,7 @@ namespace zero::launch {
 /// a device, and Error(kUsage) for environment variables that would make Kokkos end the program.
 class KernelThreads {
  public:
+  /// Starts Kokkos with `threads` threads for kernels of the host.
   explicit KernelThreads(int threads);
   ~KernelThreads();
   KernelThreads(const KernelThreads&) = delete;

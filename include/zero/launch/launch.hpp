@@ -15,12 +15,14 @@ struct Launch {
   bool turns_interrupts = false;  ///< Ctrl-C reaches the tasks as SIGTERM
   bool one_node = false;          ///< true if a single node holds all tasks
 };
+/// Returns the launch by an environment, in which `variable` looks up a variable by its name:
+/// getenv.
 Launch launch_of(const std::function<const char*(const char*)>& variable);
-/// Returns the launch by this process's environment.
+/// Returns launch_of() for this process's own environment.
 Launch current_launch();
 
-/// Refuses tasks that srun started without a way to each other. Throws Error(kUsage) in the first
-/// task and Ended in the others, so one of them prints. REQUIRES: MPI has not started.
+/// Refuses a `launch` of tasks that srun started without a way to each other. Throws Error(kUsage)
+/// in the first task and Ended in the others, so one of them prints. REQUIRES: MPI has not started.
 void require_joined_launch(const Launch& launch);
 
 }  // namespace zero::launch

@@ -17,20 +17,21 @@ struct LaunchStart {
   std::string job = {};              ///< number of the Slurm job; "" = none
 };
 
-/// Adds a line to <folder>/launches.jsonl: start (UTC), host, ranks, threads, version, command,
-/// resumed_from_step and job if any, and null as end and ended. Throws Error(kIo).
+/// Adds a line for `launch` to <folder>/launches.jsonl: start (UTC), host, ranks, threads, version,
+/// command, resumed_from_step and job if any, and null as end and ended. Throws Error(kIo).
 void begin_launch(const std::string& folder, const LaunchStart& launch);
 
-/// Writes `how` and the time into the line of the last launch, unless it has an end already. False
-/// if it cannot be written. True if there are no launches. Callable on any rank.
+/// Writes the end of a launch, `how`, and the time into the last line of <folder>/launches.jsonl,
+/// unless it has an end already. False if it cannot be written. True if there are no launches.
+/// Callable on any rank.
 bool end_launch(const std::string& folder, const std::string& how) noexcept;
 
-/// Writes "killed" and no time into the line of the last launch, unless it has an end already. For
-/// a launch that is gone without a word.
+/// Writes "killed" and no time into the last line of <folder>/launches.jsonl, unless it has an end
+/// already. For a launch that is gone without a word.
 void end_killed_launch(const std::string& folder) noexcept;
 
-/// Returns the end of the last launch in `folder`: "finished step 600", "killed". "" if none is on
-/// record.
+/// Returns the end of the last launch on record in `folder`: "finished step 600", "killed". "" if
+/// none is on record.
 std::string last_end(const std::string& folder);
 
 }  // namespace zero::launch

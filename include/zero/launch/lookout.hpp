@@ -34,25 +34,31 @@ class Lookout {
 
   /// Prints a text and ends all ranks. The second text is the node at fault, or "". Never returns.
   using EndAll = std::function<void(const std::string&, const std::string&)>;
+  /// Starts the thread, which counts the verbs of `peers` as progress. It, or a thread that calls
+  /// give_up(), calls `end_all`.
   Lookout(const Peers& peers, EndAll end_all);
   ~Lookout();
   Lookout(const Lookout&) = delete;
   Lookout& operator=(const Lookout&) = delete;
 
-  /// Makes the board. Earlier, this rank sees itself alone. Collective.
+  /// Makes the board of this node, on which its ranks see each other. Earlier, this rank sees
+  /// itself alone. Collective.
   void meet();
+  /// Returns the board. REQUIRES: meet() was called.
   Board& board() const { return *board_; }
   /// True if all ranks can see each other.
   bool sees_all() const { return board_ && board().shows_all(); }
 
-  /// Leaves notes on a hang in the run's folder, if not all ranks can see each other.
+  /// Sets the run's `folder`, where this rank leaves notes on a later hang if not all ranks can see
+  /// each other. `placement`: ranks and nodes of the run.
   void leave_notes_in(const std::string& folder, const Placement& placement);
 
+  /// Sets the milestone that this rank has reached.
   void enter(Milestone milestone);
   Milestone milestone() const { return milestone_; }
-  /// Sets the patience of the run's watchdog.
+  /// Sets the patience of the run's watchdog in seconds. This lookout waits ten times as long.
   void set_patience(double seconds);
-  /// Sets the plan of the bodies that run, or null after the last body.
+  /// Sets the plan of the bodies that run, for the names of ops, or null after the last body.
   void show_plan(const plan::Plan* plan);
 
   /// A scope in which this rank reads files or computes outside bodies. Others may wait longer for
@@ -74,7 +80,7 @@ class Lookout {
   }
 
   /// Ends all ranks because nothing has finished for `patience` seconds. `at` is the place of this
-  /// rank. The first living rank ends all, the others follow. Never returns.
+  /// rank in words. The first living rank ends all, the others follow. Never returns.
   [[noreturn]] void give_up(const std::string& at, double patience);
   /// Announces that this rank, which has failed, ends all. The others then end by themselves.
   void announce_end();
@@ -125,8 +131,9 @@ class Lookout {
   bool left_note_ = false;
 };
 
-/// Makes a watchdog that ends all ranks if nothing finishes for `seconds`, unless the lookout is
-/// patient. REQUIRES: `session` outlives it.
+/// Makes a watchdog that ends all ranks if nothing finishes for `seconds`, unless the session's
+/// lookout is patient. `finished` and `running` are as in Watchdog::Options. REQUIRES: `session`
+/// outlives it.
 std::unique_ptr<Watchdog> make_watchdog(Session& session, double seconds,
                                         std::function<int64_t()> finished,
                                         std::function<std::string()> running);

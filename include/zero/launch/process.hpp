@@ -14,11 +14,11 @@ std::chrono::steady_clock::time_point process_start();
 /// short to harm lanes and ranks that want the core.
 inline constexpr const char* kBriefSpin = "2000";
 
-/// Starts the program again with an environment in which waiting OpenMP threads soon sleep, because
-/// neighbours may share a core. The library reads it before main() begins. Returns if the
-/// environment is complete already, or if the program cannot be started again. Keeps values that
-/// the user has set. Keeps Open MPI from a warning per message if it may not read its peers'
-/// memory, and from starting a launcher for a process without one.
+/// Starts this program again, with the arguments `argv` of main(), in an environment in which
+/// waiting OpenMP threads soon sleep, because neighbours may share a core. The library reads it
+/// before main() begins. Returns if the environment is complete already, or if the program cannot
+/// be started again. Keeps values that the user has set. Keeps Open MPI from a warning per message
+/// if it may not read its peers' memory, and from starting a launcher for a process without one.
 void prepare_environment(char** argv);
 
 /// Raises this process's limit of open files to 16384, or as far as it may: data lie in many files.

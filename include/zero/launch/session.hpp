@@ -21,7 +21,7 @@ namespace zero::launch {
 /// If one rank fails, the session ends all of them.
 class Session {
  public:
-  /// Starts MPI. `argc` and `argv` as in main().
+  /// Starts MPI and the lookout. `argc` and `argv` are those of main(); MPI may change them.
   Session(int& argc, char**& argv);
   ~Session();
   Session(const Session&) = delete;
@@ -35,6 +35,7 @@ class Session {
   bool is_first() const { return rank() == 0; }
   int node_ranks() const { return node_ranks_; }   ///< ranks on this host
   bool leads_node() const { return leads_node_; }  ///< lowest rank of this host
+  /// Returns the name of this rank's host.
   const std::string& host() const { return host_; }
 
   /// Throws Ended{kUsage} if require_all_tasks() or require_threads() throws on any rank.
@@ -45,7 +46,8 @@ class Session {
   /// Throws Error(kUsage) if MPI lets no two threads communicate at the same time.
   void require_threads() const;
 
-  /// Returns the devices that the ranks of this node see, and this rank's number on the node.
+  /// Returns the devices that each rank of this node sees, and the number of this rank among them,
+  /// from 0. `share`, which the first result repeats: true if ranks may drive one device together.
   /// Collective.
   std::pair<NodeDevices, int> node_devices(bool share);
 
@@ -61,20 +63,21 @@ class Session {
   bool shares_devices() const { return shares_devices_; }
   /// True if any two ranks of a node drive one device or parts of one.
   bool shares_cards() const { return shares_cards_; }
-  /// Returns "12 cores near it" for a rank that drives a device. If the launcher allows only
-  /// distant cores, the rank uses those.
+  /// Returns the cores of this rank in words, "12 cores near it", if it drives a device. If the
+  /// launcher allows only distant cores, the rank uses those.
   const std::string& cores_text() const { return cores_text_; }
 
   /// Runs `work` on every rank. If it throws on any, the first such rank prints its line and every
   /// rank throws Ended. Collective. REQUIRES: `work` does not communicate.
   void on_every_rank(const std::function<void()>& work);
 
-  /// Runs `work`, in which ranks may communicate. Ends all ranks at once if it throws here. Before
-  /// the run has a folder, a rank that has only lost a peer lets a rank speak that knows the cause.
+  /// Runs `work` on this rank, in which ranks may communicate. Ends all ranks at once if it throws
+  /// here. Before the run has a folder, a rank that has only lost a peer lets a rank speak that
+  /// knows the cause.
   void end_all_on_error(const std::function<void()>& work);
-  /// Prints the failure, unless another rank was first, and ends all ranks with its status. This
-  /// rank ends within a second, the others of its node when they see that. Callable from any
-  /// thread.
+  /// Prints the failure of a caught exception, unless another rank was first, and ends all ranks
+  /// with its exit status. This rank ends within a second, the others of its node when they see
+  /// that. Callable from any thread.
   [[noreturn]] void end_all(const std::exception_ptr& error) noexcept;
 
   /// Sets the run's folder, which all ranks reach. Later failures write error.json there and their
@@ -91,7 +94,7 @@ class Session {
   /// Returns unless this rank has only lost a peer and another rank, which knows the cause, ends
   /// all.
   void let_cause_speak(const std::exception_ptr& error) const noexcept;
-  /// Prints and records the failure. False if another rank was first.
+  /// Prints and records a failure. False if another rank was first.
   bool report(const Failure& failure) const;
   [[noreturn]] void leave(Exit exit) const noexcept;
 
@@ -105,12 +108,13 @@ class Session {
   std::optional<KernelThreads> kernel_threads_;
 };
 
-/// Throws Ended{kRanksDisagree} on all ranks unless all texts that are not empty equal rank 0's.
-/// Names the ranks that differ. Collective.
+/// Compares the texts `mine` of all ranks, named `what` for people. Throws Ended{kRanksDisagree} on
+/// all unless those that are not empty equal rank 0's. Names the ranks that differ. Collective.
 void require_same(Session& session, const std::string& what, const std::string& mine);
 
-/// Throws Ended{kRanksDisagree} on all ranks unless all have the settings of rank 0, given as text
-/// of an input file. Names the keys that differ and their values. Collective.
+/// Compares the settings `mine` of all ranks, each the text of an input file. Throws
+/// Ended{kRanksDisagree} on all unless they equal those of rank 0. Names the keys that differ and
+/// their values. Collective.
 void require_same_settings(Session& session, const std::string& mine);
 
 }  // namespace zero::launch

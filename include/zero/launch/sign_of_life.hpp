@@ -32,17 +32,18 @@ struct DiskWork {
 /// alone and knows its bytes.
 class SignOfLife {
  public:
-  /// REQUIRES: nothing else communicates over `peers` until finish(). Collective.
+  /// Starts to give signs of life of this rank over `peers` while it does `work`. REQUIRES: nothing
+  /// else communicates over `peers` until finish(). Collective.
   SignOfLife(const Peers& peers, const DiskWork& work);
   /// Ends as finish(), but throws nothing.
   ~SignOfLife();
   SignOfLife(const SignOfLife&) = delete;
   SignOfLife& operator=(const SignOfLife&) = delete;
 
-  /// Reports that the work has failed here. REQUIRES: finish() follows.
+  /// Reports that the work has failed on this rank. REQUIRES: finish() follows.
   void fail();
-  /// Reports that the work has ended here. Blocks until it has ended on every rank. Throws as
-  /// Peers.
+  /// Reports that the work has ended on this rank. Blocks until it has ended on every rank. Throws
+  /// as Peers.
   void finish();
 
  private:

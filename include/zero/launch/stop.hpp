@@ -36,9 +36,9 @@ class StopSignal {
   StopSignal(const StopSignal&) = delete;
   StopSignal& operator=(const StopSignal&) = delete;
 
-  /// Returns the signal that has come, or 0.
+  /// Returns the number of the signal that asks this process to end, or 0 if none has come.
   static int received();
-  /// Returns "SIGTERM".
+  /// Returns the name of a signal by its number, "SIGTERM".
   static std::string name_of(int signal);
 
  private:
@@ -52,7 +52,7 @@ class StopSignal {
 /// A request that a user makes to a live run by an empty file in its folder.
 enum class UserRequest { none, save, stop };
 
-/// Returns "checkpoint_now" or "stop_now". "" for none.
+/// Returns the name of the file of a request, "checkpoint_now" or "stop_now". "" for none.
 std::string name_of(UserRequest request);
 
 /// A reader of UserRequest files. It removes a file that it has seen, so each asks once.
@@ -62,12 +62,14 @@ class UserRequests {
 
   /// Makes a reader that never finds a request.
   UserRequests() = default;
+  /// Makes a reader of requests in the folder of a run.
   explicit UserRequests(const std::string& folder);
 
   /// Returns what a file in the folder requests: stop, save or none, stop if both are there. Looks
-  /// at the folder at most twice a second, because it may be far away.
+  /// at the folder at most twice a second, by the present time `now`, because it may be far away.
   UserRequest take(Clock::time_point now);
-  /// Removes requests that were made to a launch that has ended, and returns their names.
+  /// Removes the files of requests from the folder that were made to an earlier launch, and returns
+  /// their names.
   std::vector<std::string> forget() const;
 
  private:
@@ -83,10 +85,10 @@ class TimeLimit {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// Sets the end of the run `seconds` after `start`. 0: no limit.
+  /// Sets the latest end of the run, `seconds` after `start`. 0: no limit.
   TimeLimit(double seconds, Clock::time_point start);
 
-  /// True if the step that begins now must be the last. REQUIRES: called as each step begins. At
+  /// True if the step that begins `now` must be the last. REQUIRES: called as each step begins. At
   /// the end of the last step twice the longest step so far must remain, evaluations included.
   bool is_last_step(Clock::time_point now);
 
@@ -104,18 +106,19 @@ struct JobEnd {
   std::string source = {};  ///< "SLURM_JOB_END_TIME" or "squeue"
 };
 
-/// Returns the seconds of squeue's TimeLeft, "[days-][hours:]minutes:seconds" with hours if there
-/// are days. None for "UNLIMITED" and for text that is no time.
+/// Returns the number of seconds in a text of squeue's TimeLeft, "[days-][hours:]minutes:seconds"
+/// with hours if there are days. None for "UNLIMITED" and for text that is no time.
 std::optional<int64_t> seconds_of_time_left(std::string_view words);
 
-/// Returns the first line that a program prints. Finds it in PATH and starts it without a shell. ""
-/// if it cannot be started or has printed no line after `patience`. Kills the program at the end.
+/// Returns the first line that a program prints. `command` has its name and its arguments. Finds it
+/// in PATH and starts it without a shell. "" if it cannot be started or has printed no line after
+/// `patience`. Kills the program at the end.
 std::string first_line_of(const std::vector<std::string>& command,
                           std::chrono::milliseconds patience);
 
-/// Returns the job's end by SLURM_JOB_END_TIME if that lies ahead, else by squeue for SLURM_JOB_ID,
-/// within 2 s. None outside of a job, for a job without an end, and if neither tells. `variable` is
-/// getenv.
+/// Returns the end of this process's Slurm job, by SLURM_JOB_END_TIME if that lies ahead, else by
+/// squeue for SLURM_JOB_ID, within 2 s. None outside of a job, for a job without an end, and if
+/// neither tells. `variable` looks up a variable of the environment by its name: getenv.
 std::optional<JobEnd> job_end(const std::function<const char*(const char*)>& variable);
 
 }  // namespace zero::launch

@@ -22,12 +22,14 @@ inline constexpr const char* kMoreThreads =
 
 using Variable = std::function<const char*(const char*)>;
 
-/// Returns the threads that OMP_NUM_THREADS asks for, the first number of a list. 0 if it is not
-/// set. Throws Error(kUsage) unless it is 1 to kMostThreads.
+/// Returns the number of threads that OMP_NUM_THREADS asks for, the first of a list. `variable`
+/// looks up the environment: getenv. 0 if it is not set. Throws Error(kUsage) unless it is 1 to
+/// kMostThreads.
 int64_t threads_asked(const Variable& variable);
 
-/// Throws Error(kUsage) naming a variable of Kokkos. Kokkos would end the program for its value, or
-/// it asks for other than `threads` threads (run.threads or OMP_NUM_THREADS).
+/// Checks the variables of Kokkos in the environment, which `variable` looks up. Throws
+/// Error(kUsage) naming one for whose value Kokkos would end the program, or that asks for other
+/// than `threads` threads (run.threads or OMP_NUM_THREADS).
 void require_kokkos_variables(const Variable& variable, int64_t threads);
 
 /// Lets all threads take memory from one heap if address space is limited (ulimit -v), unless
@@ -36,12 +38,13 @@ void require_kokkos_variables(const Variable& variable, int64_t threads);
 /// thread has started.
 void spare_addresses();
 
-/// Throws Error(kDoesNotFit) if the stack limit (ulimit -s) is too small for a command, which a
-/// signal would then end midway.
+/// Checks the stack limit of this process (ulimit -s). Throws Error(kDoesNotFit) if it is below
+/// what any of the program's commands takes, because a signal would end a command midway.
 void require_stack();
 
-/// Throws Error(kDoesNotFit) if the system refuses the threads that MPI starts at first, or the
-/// addresses of its libraries. Open MPI would then end the program by a fault of its own.
+/// Tries out the threads and addresses that MPI takes as it starts. Throws Error(kDoesNotFit) if
+/// the system refuses the threads, or the addresses of its libraries. Open MPI would then end the
+/// program by a fault of its own.
 void require_threads_of_mpi();
 
 /// A trial of the threads that a run takes with teams of `threads`, alive as long as the object.
@@ -50,6 +53,7 @@ void require_threads_of_mpi();
 /// because they share limits.
 class ThreadTrial {
  public:
+  /// Starts the threads of a rank whose teams have `threads` threads.
   explicit ThreadTrial(int64_t threads);
   ~ThreadTrial();
   ThreadTrial(const ThreadTrial&) = delete;

@@ -26,6 +26,7 @@ class Watchdog {
         on_hang;  ///< gets the text of `running`; called once, on the watchdog's thread
     std::function<bool()> excused{};  ///< true if the wait may take longer; empty: never
   };
+  /// Starts the thread of a watchdog, which is not armed yet.
   explicit Watchdog(Options options);
   ~Watchdog();
   Watchdog(const Watchdog&) = delete;
@@ -34,14 +35,15 @@ class Watchdog {
   double timeout_seconds() const { return timeout_seconds_; }
   void set_timeout(double seconds) { timeout_seconds_ = seconds; }
 
-  /// Starts to count time, because nothing is expected while the watchdog is not armed. A hang is
-  /// reported at `place`, a text of static lifetime, or by `running` if it is null.
+  /// Starts to count time until disarm(). Nothing is expected while the watchdog is not armed. A
+  /// hang is reported at `place`, a text of static lifetime, or by `running` if it is null.
   void arm(const char* place = nullptr);
   void disarm() { armed_ = false; }
 
   /// A scope in which the watchdog is armed, if there is one. Scopes do not nest.
   class Armed {
    public:
+    /// Arms `watchdog` at `place`, as arm(). Does nothing if it is null.
     explicit Armed(Watchdog* watchdog, const char* place = nullptr);
     ~Armed();
     Armed(const Armed&) = delete;
@@ -66,14 +68,15 @@ class Watchdog {
   std::thread thread_;
 };
 
-/// Returns "adam of unit h.3" or "linear of unit h.2, micro-batch 0", for people.
+/// Returns a turn of a body in words, for people: "adam of unit h.3" or "linear of unit h.2,
+/// micro-batch 0".
 std::string describe_op(const plan::Plan& plan, const plan::Body& body, const plan::Turn& turn);
 
-/// Returns the ops that all lanes have finished since the start.
+/// Returns the number of ops that all lanes of `progress` together have finished since the start.
 int64_t finished_ops(std::span<const run::LaneProgress> progress);
 
-/// Returns the op of each busy lane: "lane gather: all_gather of unit h.3 (op 17 of step, 1203
-/// finished)".
+/// Returns the op of each busy lane of `progress`, [lanes], in words: "lane gather: all_gather of
+/// unit h.3 (op 17 of step, 1203 finished)".
 std::string describe_progress(const plan::Plan& plan, plan::BodyId body,
                               std::span<const run::LaneProgress> progress);
 

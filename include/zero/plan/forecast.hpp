@@ -19,8 +19,8 @@ struct CommunicatorMemory {
   int64_t peer_bytes = 0;  ///< bytes per peer in the node that exchanges shards
   int64_t own_bytes = 0;   ///< bytes of the program's buffer for arriving shards
 
-  /// Returns the bytes in a run of `ranks`, with `node_ranks` on a full node. 0 for a single rank,
-  /// whose communicators take none.
+  /// Returns the bytes that the communicators of a rank take in a run of `ranks` ranks, with
+  /// `node_ranks` on a full node. 0 for a single rank, whose communicators take none.
   int64_t of(int64_t ranks, int64_t node_ranks) const;
 };
 
@@ -57,25 +57,29 @@ struct Machine {
   std::optional<comm::Border> border = {};
 };
 
-/// Returns the number of nodes for `ranks`.
+/// Returns the number of nodes that `ranks` ranks take, with machine.node_ranks on a full one.
 int64_t nodes_of(const Machine& machine, int64_t ranks);
 
-/// Returns the default number of ranks on a full node: the fewest nodes with enough GPUs, filled
-/// evenly. All ranks if the machine does not know its GPUs.
+/// Returns the default number of ranks on a full node for a run of `ranks` ranks: the fewest nodes
+/// with enough GPUs, filled evenly. All ranks if the machine does not know its GPUs.
 int64_t ranks_on_a_node(const Machine& machine, int64_t ranks);
 
-/// Returns the border of nodes for `ranks`: of the run's communicators, else of NCCL with GPUs,
-/// else of hosts, in two levels if equally many ranks, a power of two, are on each node.
+/// Returns the border of nodes between `ranks` ranks on a machine: of the run's communicators, else
+/// of NCCL with GPUs, else of hosts, in two levels if equally many ranks, a power of two, are on
+/// each node.
 comm::Border border_of(const Machine& machine, int64_t ranks);
 
-/// Returns the profile of host, titan_rtx_24g, rtx_3090_24g, v100_32g, a100_40g, a100_80g,
-/// h100_80g, h200_141g or b200_192g. Throws Error(kUsage), which lists them, for other names.
+/// Returns the built-in profile of the machine `name`, with the rate of products in dtype
+/// `compute`. Names are host, titan_rtx_24g, rtx_3090_24g, v100_32g, a100_40g, a100_80g, h100_80g,
+/// h200_141g or b200_192g. Throws Error(kUsage), which lists them, for other names.
 Machine machine_profile(const std::string& name, Dtype compute);
 
-/// Returns the profile for a driver's name of the device, "NVIDIA H200"; "host" if none fits.
+/// Returns the name of the built-in profile for a device by its driver's name, "NVIDIA H200";
+/// "host" if none fits.
 std::string profile_of(const std::string& device);
 
-/// Returns the names of all profiles except the host's: "titan_rtx_24g, rtx_3090_24g, ...".
+/// Returns the names of all built-in profiles except the host's, for people: "titan_rtx_24g,
+/// rtx_3090_24g, ...".
 std::string card_names();
 
 struct CollectiveForecast {
@@ -88,10 +92,12 @@ struct CollectiveForecast {
 /// Forecasts of gather, reduce and all-reduce.
 using CollectiveForecasts = std::array<CollectiveForecast, 3>;
 
+/// Adds `more`, `times` times, to `sum`, collective by collective.
 void add(CollectiveForecasts& sum, const CollectiveForecasts& more, int64_t times = 1);
 
-/// Returns the traffic that each body of a plan sends. On nodes with fewer ranks than a full one,
-/// more leaves the node where shards do not cross once.
+/// Returns the traffic that a rank sends in each body of a plan, [kBodies], with nodes divided at
+/// `border`. On nodes with fewer ranks than a full one, more leaves the node where shards do not
+/// cross once.
 std::array<CollectiveForecasts, kBodies> collectives_of(const Plan& plan,
                                                         const comm::Border& border);
 
@@ -112,6 +118,8 @@ struct Forecast {
   double flops = 0;            ///< in a step on one rank, recompute included
 };
 
+/// Returns the memory, traffic and time of a plan on a rank of `machine`. Replays a step's lanes on
+/// a clock.
 Forecast forecast(const Plan& plan, const Machine& machine);
 
 /// A forecast for all ops of one kind on a step's compute lane.
@@ -122,7 +130,8 @@ struct KindForecast {
   int64_t exponentials = 0;  ///< see graph::Operation
 };
 
-/// Returns the forecast of each kind by its name, as run::Executor::profile() names it.
+/// Returns a forecast of a step of a plan on `machine`: for each kind of op by its name, as
+/// run::Executor::profile() names it.
 std::map<std::string, KindForecast, std::less<>> kinds_of(const Plan& plan, const Machine& machine);
 
 }  // namespace zero::plan

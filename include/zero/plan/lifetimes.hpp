@@ -16,11 +16,13 @@ struct Extent {
   int64_t end;
 };
 
+/// Returns the extent of a placed buffer in the arena of its tier.
 inline Extent extent_of(const Buffer& buffer) {
   return {buffer.tier, buffer.offset, buffer.offset + buffer.bytes};
 }
 
-/// Returns the extent of an operand over `rounds` rounds of a loop (plan::Loop).
+/// Returns the extent that an operand of `plan` touches over the first `rounds` rounds of a loop
+/// (plan::Loop).
 inline Extent extent_of(const Plan& plan, const Operand& operand, int64_t rounds = 1) {
   const Buffer& buffer = plan.buffers[size_t(operand.buffer)];
   const int64_t begin = buffer.offset + operand.offset;
@@ -35,8 +37,8 @@ inline int64_t placed_bytes(const Buffer& buffer) {
   return round_up(buffer.bytes, kAlignments[size_t(buffer.tier)]);
 }
 
-/// Returns the mode over all ranks. A rank writes only part of a sharded operand, so writing one is
-/// an update.
+/// Returns the mode of an operand over all ranks. A rank writes only part of a sharded operand, so
+/// writing one is an update.
 inline Mode mode_of(const Operand& operand) {
   return operand.sharded && operand.mode == Mode::write ? Mode::update : operand.mode;
 }
@@ -48,10 +50,10 @@ struct Lifetime {
   int32_t death;
 };
 
-/// Returns the lifetimes of a body's transient buffers, one for each time that a buffer begins
-/// anew. Copies (Buffer::copy_of) live from the start of the body. A copy that is filled anew has a
-/// second life from there to the end. Values that a loop hands to its next round end like those of
-/// the equal ops before the loop.
+/// Returns the lifetimes of the transient buffers of a plan in one of its bodies, one for each time
+/// that a buffer begins anew. Copies (Buffer::copy_of) live from the start of the body. A copy that
+/// is filled anew has a second life from there to the end. Values that a loop hands to its next
+/// round end like those of the equal ops before the loop.
 std::vector<Lifetime> find_lifetimes(const Plan& plan, const Body& body);
 
 }  // namespace zero::plan

@@ -119,7 +119,7 @@ enum class Kind : uint8_t {
   count_
 };
 const char* name_of(Kind kind);
-/// Returns the name of a kind, with the optimizer's own names for its ops.
+/// Returns the name of a kind. The ops of `optimizer` have its own names, as "adam".
 const char* name_of(Kind kind, const OptimizerForm& optimizer);
 /// True for the kinds of an optimizer's op on a unit.
 bool is_update(Kind kind);
@@ -267,20 +267,21 @@ struct Unit {
   Tier optimizer_home = Tier::device;  ///< tier of `low` and states
   bool updated_on_device = false;      ///< true: on the device despite another home
 
-  /// Returns the buffers that an update changes in a trained unit: weight, low and states.
+  /// Returns the buffers that an update changes in this unit, if it is trained: weight, low and
+  /// states.
   std::vector<int32_t> updated() const {
     std::vector<int32_t> buffers = {weight, low};
     buffers.insert(buffers.end(), states.begin(), states.end());
     return buffers;
   }
-  /// Returns the tier in whose memory the optimizer runs and the gradient waits.
+  /// Returns the tier in whose memory the optimizer updates this unit and its gradient waits.
   Tier optimizer_site() const {
     return optimizer_home == Tier::device || updated_on_device ? Tier::device : Tier::host;
   }
-  /// True if the device needs a copy of the whole unit before an op can read its weights.
+  /// True if the device needs a copy of this whole unit before an op can read its weights.
   bool is_fetched() const { return weight_sharded || weight_home != Tier::device; }
   bool is_speculated() const { return turns >= 0; }
-  /// True if the update's operands or the new weight move between tiers.
+  /// True if the operands of this unit's update or its new weight move between tiers.
   bool is_moved() const {
     return !frozen && (optimizer_home != Tier::device || weight_home != Tier::device);
   }
@@ -318,42 +319,47 @@ struct Plan {
   std::vector<int32_t> caches = {};  ///< a cache for each attention
   int32_t disk_window = -1;  ///< host memory through which the host reads and writes disk homes
 
-  /// Returns a graph's input or output by name, or the only input that `filled_by` writes. Throws
-  /// Error(kInternal) if there is none, or if several inputs fit `filled_by`.
+  /// Returns the place of an input of graphs[graph], by its name or as the only one that
+  /// `filled_by` writes. output(): the buffer of an output. Throws Error(kInternal) if there is
+  /// none, or if several inputs fit `filled_by`.
   const InputBuffer& input(int32_t graph, std::string_view name) const;
   const InputBuffer& input(int32_t graph, graph::FilledBy filled_by) const;
   int32_t output(int32_t graph, std::string_view name) const;
-  /// Returns the buffer of the training graph's loss.
+  /// Returns the index of the buffer of step sums, the training graph's loss.
   int32_t step_sums() const { return output(0, graph::kLossOutput); }
 
-  /// Returns the number of forms of a graph, and a form: shorter ones first, then the longest.
+  /// Returns the number of forms of graphs[graph]. form(): number `number` of them, shorter ones
+  /// first, then the longest.
   size_t forms(int32_t graph) const { return shorter.at(size_t(graph)).size() + 1; }
   const graph::Graph& form(int32_t graph, size_t number) const {
     const std::vector<graph::Graph>& others = shorter.at(size_t(graph));
     return number < others.size() ? others[number] : graphs.at(size_t(graph));
   }
 
-  /// Returns a hash of all members. Ranks compare it before the first step.
+  /// Returns a hash of all members of this plan. Ranks compare it before the first step.
   uint64_t hash() const;
 };
 
-/// Calls write(buffer, bytes) with the content of each buffer of constants.
+/// Calls write(buffer, bytes) with the index and the content of each buffer of the plan's
+/// constants.
 void write_constants(const Plan& plan,
                      const std::function<void(int32_t, std::span<const std::byte>)>& write);
 
-/// Returns the number of Hugging Face tensors in a unit. An optimizer's norms are per tensor.
+/// Returns the number of Hugging Face tensors that the parameters of a unit of `graph` hold. An
+/// optimizer's norms are per tensor.
 int64_t stored_tensors(const graph::Graph& graph, const Unit& unit);
 
-/// Returns the unit of an op, or of its graph op: "h.3"; "" if none.
+/// Returns the name of the unit of an op of a body, or of its graph op: "h.3"; "" if none.
 std::string unit_name(const Plan& plan, const Body& body, const PlanOp& op);
 
 /// A range of bytes [begin, end) in an arena.
 struct Stretch {
   int64_t begin = 0, end = 0;
 };
-/// Returns the range of host memory that contains all buffers for disk transfers.
+/// Returns the range of the host arena of a plan that contains all buffers for disk transfers.
 Stretch disk_staging(const Plan& plan);
-/// Returns the range of device memory, in whole pages, that is free between bodies.
+/// Returns the range of the device arena of a plan, from a whole page on, that is free between
+/// bodies.
 Stretch free_between_bodies(const Plan& plan);
 
 /// The number of units updated at each site, among those with optimizer states beside the device.
@@ -361,6 +367,7 @@ struct UpdateSites {
   int on_host = 0, on_device = 0;
   int speculated = 0;  ///< on the host before the norm is known; part of on_host
 };
+/// Returns these numbers for the units of a plan.
 UpdateSites update_sites(const Plan& plan);
 
 /// Proves a plan safe from its waits and extents alone, without notes of the passes:

@@ -15,7 +15,7 @@ struct DiskTiming {
   struct Way {
     int64_t bytes = 0;
     double seconds = 0;
-    /// Returns bytes per second, 0 if nothing moved.
+    /// Returns the bytes per second in this direction, 0 if nothing moved.
     double rate() const { return seconds > 0 ? double(bytes) / seconds : 0; }
   };
   Way read, write;
@@ -25,22 +25,25 @@ struct DiskTiming {
 /// between bodies. The disk uses the window in place. Thread-safe.
 class DiskWindow {
  public:
-  /// REQUIRES: all arguments outlive the window. `disks` may be null if the plan keeps nothing on
-  /// disk.
+  /// Makes a window over the buffers of `plan` on `disks`, in the memory `window`. REQUIRES: all
+  /// arguments outlive the window. `disks` may be null if the plan keeps nothing on disk.
   DiskWindow(const plan::Plan& plan, const LaneDisks& disks, std::span<std::byte> window)
       : plan_(plan), disks_(disks), window_(window) {}
 
-  /// Writes zeros to all persistent blocks that nobody has written, because an op may read any
-  /// block. A second call does nothing.
+  /// Writes zeros to all blocks of persistent buffers on disk that nobody has written, because an
+  /// op may read any block. A second call does nothing.
   void fill();
-  /// Moves bytes of buffers for about `most_seconds` and returns the timing. Reads all blocks that
-  /// it reaches. Writes blocks that nobody has written and, if `writes`, those that it has read. No
-  /// content changes.
+  /// Moves bytes of buffers on disk for about `most_seconds` and returns their timing. Reads all
+  /// blocks that it reaches. Writes blocks that nobody has written and, if `writes`, those that it
+  /// has read. No content changes.
   DiskTiming try_out(double most_seconds, bool writes);
-  /// Writes all persistent blocks once more, unchanged. REQUIRES: fill() was called.
+  /// Reads all blocks of persistent buffers on disk and writes them once more, unchanged. REQUIRES:
+  /// fill() was called.
   void rewrite();
-  /// Reads bytes that nobody has written as zeros.
+  /// Fills `out` with the bytes of a buffer on disk from `offset` on. Bytes that nobody has written
+  /// are zeros. Complete on return.
   void read(int32_t buffer, int64_t offset, std::span<std::byte> out);
+  /// Writes `in` to a buffer on disk from `offset` on. Complete on return.
   void write(int32_t buffer, int64_t offset, std::span<const std::byte> in);
 
  private:

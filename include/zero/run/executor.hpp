@@ -57,7 +57,7 @@ const char* name_of(Phase phase);
 /// The busy seconds of all lanes. Lanes overlap, so a step takes less than the sum.
 using PhaseSeconds = std::array<double, kPhases>;
 
-/// Returns the phase of an op of `body`.
+/// Returns the phase of a step to which an op of a body of `plan` belongs.
 Phase phase_of(const plan::Plan& plan, plan::BodyId body, const plan::PlanOp& op);
 
 /// The seconds of a lane. On a device, its own times from marks in the lanes' queues.
@@ -73,10 +73,11 @@ struct LaneProgress {
   std::atomic<int64_t> running{-1};  ///< running_turn() of the op; -1: idle or waiting
 };
 
-/// Returns an op of a body and its round as one number. turn_running() inverts it.
+/// Returns a turn of a body, an op and its round, as one number. turn_running() inverts it.
 inline int64_t running_turn(const plan::Body& body, const plan::Turn& turn) {
   return turn.round * int64_t(body.ops.size()) + turn.op;
 }
+/// Returns the op and the round of a number that running_turn() made for this body.
 inline plan::Turn turn_running(const plan::Body& body, int64_t running) {
   const int64_t ops = std::max<int64_t>(1, int64_t(body.ops.size()));
   return {.op = int32_t(running % ops), .round = running / ops};
@@ -96,24 +97,28 @@ struct TracedBody {
   std::array<std::span<const OpTime>, plan::kLanes> ops;  ///< [lanes], in the order of turns
 };
 
-/// Returns the kind of host memory for a plan: pinned, unless its settings ask for unpinned memory.
+/// Returns the kind of host memory for the arena of a plan: pinned, unless its request asks for
+/// unpinned memory.
 Place host_place(const plan::Plan& plan);
 
 /// The bytes of one rank's buffers, for the host between runs.
 class Buffers {
  public:
-  /// True if the host may touch a buffer: not on disk, nor in device memory.
+  /// True if the host may touch a buffer, by its index in the plan: not on disk, nor in device
+  /// memory.
   virtual bool on_host(int32_t buffer) const = 0;
   /// Returns this rank's bytes of a buffer. Throws Error unless the host may touch it.
   virtual std::span<std::byte> bytes(int32_t buffer) = 0;
+  /// Returns bytes() of a buffer as elements of type T.
   template <class T>
   std::span<T> values(int32_t buffer) {
     const std::span<std::byte> raw = bytes(buffer);
     return {reinterpret_cast<T*>(raw.data()), raw.size() / sizeof(T)};
   }
-  /// Reads a stretch of a buffer on any tier, from `offset` on. write() writes one. Complete on
-  /// return. Thread-safe for stretches that do not overlap. Throws Error(kIo) if a disk fails.
-  /// Reading the step state waits for nothing, because each body copies it to the host.
+  /// Reads a stretch of a buffer on any tier, from `offset` on, to `out`. write() writes `in`
+  /// there. Complete on return. Thread-safe for stretches that do not overlap. Throws Error(kIo) if
+  /// a disk fails. Reading the step state waits for nothing, because each body copies it to the
+  /// host.
   virtual void read(int32_t buffer, int64_t offset, std::span<std::byte> out) = 0;
   virtual void write(int32_t buffer, int64_t offset, std::span<const std::byte> in) = 0;
   /// Calls fill_all(elements) with room for the `numel` elements of a buffer on any tier. The next
@@ -124,6 +129,7 @@ class Buffers {
       fill_all(std::span(reinterpret_cast<T*>(raw.data()), raw.size() / sizeof(T)));
     });
   }
+  /// Returns the memory of this rank on a tier.
   virtual const Arena& arena(plan::Tier tier) const = 0;
 
  protected:
@@ -139,10 +145,11 @@ class Buffers {
 /// allocated after construction, and a body's ops run exactly as verified.
 class Executor {
  public:
-  /// Takes the arenas and writes the plan's constants, resolves every operand to its address or its
-  /// place on disk, and makes the kernels of products for the calling thread. `device`, unless
-  /// empty, is memory for the plan's bytes on the device and keeps its content. A plan without
-  /// bytes on disk needs no disks. REQUIRES: `plan`, `comms` and `disks` outlive the executor.
+  /// Makes an executor of `plan` for this rank. Takes the arenas and writes the plan's constants.
+  /// Resolves every operand to its address or its place on disk. Makes the kernels of products for
+  /// the calling thread. `rules` hold the optimizer's constants. `device`, unless empty, is memory
+  /// for the plan's bytes on the device and keeps its content. A plan without bytes on disk needs
+  /// no disks. REQUIRES: `plan`, `comms` and `disks` outlive the executor.
   Executor(const plan::Plan& plan, const Rules& rules, const LaneComms& comms,
            const LaneDisks& disks = {}, Arena device = {});
   ~Executor();
@@ -151,22 +158,23 @@ class Executor {
   /// they can (comm::Communicator::open_window). Collective. REQUIRES: no body has run.
   void open_windows();
 
-  /// Runs one body and blocks until every lane is idle. Copies `inputs` to the device first, to
-  /// those of the body's graph. Runs kReadAhead before a training body if buffers() has changed the
-  /// source of a copy. Rethrows the error of a lane after the other lanes have stopped waiting. The
-  /// executor is then unusable.
+  /// Runs one body of the plan and blocks until every lane is idle. Copies `inputs` to the device
+  /// first, to those of the body's graph. Runs kReadAhead before a training body if buffers() has
+  /// changed the source of a copy. Rethrows the error of a lane after the other lanes have stopped
+  /// waiting. The executor is then unusable.
   void run(plan::BodyId body, const kernels::StepInputs& inputs);
-  /// Sets the form of a graph (plan::Plan::shorter) in which a micro-batch of this rank runs from
-  /// now on. The longest is the default. REQUIRES: no body runs.
+  /// Sets the form (plan::Plan::form()) of a graph of the plan in which micro-batch number `micro`
+  /// of this rank runs from now on. The longest is the default. REQUIRES: no body runs.
   void choose_form(int32_t graph, int64_t micro, size_t form);
-  /// Runs kDecode or kPrefill. Keeps no trace of them.
+  /// Runs kDecode or kPrefill with these inputs and blocks until every lane is idle. Keeps no trace
+  /// of them.
   void run_chunk(plan::BodyId body, const kernels::DecodeInputs& inputs);
 
-  /// Returns this rank's bytes. They live as long as the executor.
+  /// Returns the bytes of this rank's buffers. They live as long as the executor.
   Buffers& buffers();
-  /// Returns the bytes on disk, for use between runs; null if the plan keeps nothing there. The
-  /// first run() calls fill(); an earlier call saves that time in the step. Call the other
-  /// functions after fill(). Write through buffers(), which notes the reads for kReadAhead.
+  /// Returns the window to the bytes on disk, for use between runs; null if the plan keeps nothing
+  /// there. The first run() calls fill(); an earlier call saves that time in the step. Call the
+  /// other functions after fill(). Write through buffers(), which notes the reads for kReadAhead.
   DiskWindow* disk();
 
   std::span<const LaneTimes> times() const;  ///< [lanes], of the last run
@@ -179,9 +187,11 @@ class Executor {
     double seconds;
     int64_t calls;
   };
+  /// Returns the profile of each kind of op.
   std::vector<Profile> profile() const;
-  /// Returns the profile's seconds by phase of a step. Allocates nothing.
+  /// Returns the seconds since clear_profile() by phase of a step. Allocates nothing.
   PhaseSeconds phase_seconds() const;
+  /// Begins the profile anew, with 0 seconds and calls.
   void clear_profile();
 
   /// Keeps the times of each op of the last `bodies` training bodies from now on, but not of
@@ -191,15 +201,17 @@ class Executor {
   /// Queues each op on a device by itself from now on and records none. A host always does so.
   /// REQUIRES: no body runs.
   void queue_one_by_one();
-  /// Returns the trace, oldest body first. Valid until the next run. REQUIRES: no body runs.
+  /// Returns the bodies of the trace with their times, oldest first. Valid until the next run.
+  /// REQUIRES: no body runs.
   std::vector<TracedBody> trace() const;
 
-  /// Sets a hook that the lane's thread calls before each op. In tests it may sleep.
+  /// Sets a hook that each lane's thread calls with its lane and op, before the op runs. In tests
+  /// it may sleep.
   void set_op_hook(std::function<void(plan::Lane, const plan::PlanOp&)> hook);
 
-  /// Sets a hook that the failing lane's thread calls once, as soon as an op has thrown and before
-  /// run() waits for the other lanes. It should abort communicators, because a lane may be in a
-  /// collective whose peers will never come.
+  /// Sets a hook, without arguments, that the failing lane's thread calls once, as soon as an op
+  /// has thrown and before run() waits for the other lanes. It should abort communicators, because
+  /// a lane may be in a collective whose peers will never come.
   void set_error_hook(std::function<void()> hook);
 
  private:

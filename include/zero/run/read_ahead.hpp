@@ -13,17 +13,17 @@ namespace zero::run {
 /// A thread that reads for the next step while this one computes.
 class ReadAhead {
  public:
-  /// `read` reads for a step, on the thread.
+  /// Sets `read`, which the thread calls with the step of each begin().
   explicit ReadAhead(std::function<void(int64_t step)> read) : read_(std::move(read)) {}
   /// Blocks until a read that has begun ends. Drops its error.
   ~ReadAhead();
   ReadAhead(const ReadAhead&) = delete;
   ReadAhead& operator=(const ReadAhead&) = delete;
 
-  /// Begins to read for a step. Returns at once. REQUIRES: no read has begun, or finish() has
-  /// returned since.
+  /// Begins to read for step number `step`. Returns at once. REQUIRES: no read has begun, or
+  /// finish() has returned since.
   void begin(int64_t step);
-  /// Blocks until the read that has begun ends. True if it was for this step; then throws what it
+  /// Blocks until the read that has begun ends. True if it was for `step`; then throws what it
   /// threw. False for another step, and if none has begun.
   bool finish(int64_t step);
 
