@@ -17,10 +17,11 @@ namespace zero::advise {
 /// Placeholder in a change for the folder of a local disk, if the input names none.
 inline constexpr const char* kFolderToName = "FOLDER";
 
-/// True if a compiled plan fits. The search calls it for every change that it tries.
+/// A predicate, true if a build's plan fits. The search calls it for every change that it tries.
 using Fits = std::function<bool(const setup::Build&)>;
 
-/// Returns a test of a plan's memory against `limit`, without a forecast.
+/// Returns a predicate that compares the memory of a build's plan with `limit`. It makes no
+/// forecast.
 Fits fits_in(const MemoryLimit& limit);
 
 struct Change {
@@ -37,8 +38,8 @@ struct SearchTime {
   bool has_ended = false;  ///< true: the time ran out
 };
 
-/// Returns the cheapest change of settings that makes a refused plan fit, found by compiling. The
-/// search tries changes in order of rising cost:
+/// Returns the cheapest change of `config` with which its plan for `world` passes `fits`. The
+/// search compiles plans and tries changes in order of rising cost:
 /// - a smaller micro-batch with more micro-batches per step, so train_batch_size stays
 /// - more recompute
 /// - a higher stage; at stage 3 no units kept, no prefetch
@@ -49,28 +50,30 @@ struct SearchTime {
 /// - more ranks, doubled up to `most_ranks`
 /// Each of these is also tried with fewer buffers and with checkpoint.async = false. The change
 /// keeps all numerical results. It has no needless setting, and no fewer buffers and no larger
-/// share on the device than needed. If time runs out it may hold more than is needed. Returns
-/// nothing if no change fits or time ran out before.
+/// share on the device than needed. `time` limits the search; null: no limit. If time runs out, the
+/// change may hold more than is needed. Returns nothing if no change fits or time ran out before.
 std::optional<Change> cheapest_change(const RunConfig& config, const setup::World& world,
                                       const Fits& fits, int most_ranks = comm::kMostRanks,
                                       SearchTime* time = nullptr);
 
-/// Returns the largest train_micro_batch_size_per_gpu up to 65536 that fits on these ranks; 0 if
-/// none does. With train_batch_size set, it considers only sizes that divide it.
+/// Returns the largest train_micro_batch_size_per_gpu up to 65536, with which the plan of `config`
+/// for `world` passes `fits`; 0 if none does. With train_batch_size set, it considers only sizes
+/// that divide it.
 int64_t largest_micro_batch(const RunConfig& config, const setup::World& world, const Fits& fits);
 
-/// Returns the limit for the search of the largest micro-batch. It is the whole limit if
-/// memory.device_limit or memory.host_limit sets it. Otherwise it is 15/16, because a machine also
-/// holds libraries, data and messages.
+/// Returns the part of `limit` in which the largest micro-batch is searched. It is the whole limit
+/// if memory.device_limit or memory.host_limit of `config` sets it. Otherwise it is 15/16, because
+/// a machine also holds libraries, data and messages.
 MemoryLimit limit_of_largest(const RunConfig& config, MemoryLimit limit);
 
-/// Replaces train_micro_batch_size_per_gpu = "max" by the largest size that fits. Sets 1 if none
-/// fits, because the plan's refusal then names a remedy. Throws Error(kUsage) if train_batch_size
-/// and gradient_accumulation_steps leave no choice.
+/// Replaces train_micro_batch_size_per_gpu = "max" in `config` by the largest size whose plan for
+/// `world` fits within `limit`, reduced by limit_of_largest(). Sets 1 if none fits, because the
+/// plan's refusal then names a remedy. Throws Error(kUsage) if train_batch_size and
+/// gradient_accumulation_steps leave no choice.
 void resolve_largest(RunConfig& config, const setup::World& world, const MemoryLimit& limit);
 
 /// Inserts the result of train_micro_batch_size_per_gpu = "max" before the choices of a placement
-/// within `limit`. Does nothing if "max" was not asked for.
+/// that was made within `limit`. Does nothing unless `asked`, the settings as written, has "max".
 void add_largest_choice(const RunConfig& asked, const MemoryLimit& limit, Placement& placement);
 
 /// The options of a user to change a refused plan.
@@ -84,7 +87,8 @@ struct ChangeOptions {
   SearchTime time = {};  ///< limit of the search for a change
 };
 
-/// Throws Error(kDoesNotFit) with the cheapest change if the plan does not fit.
+/// Throws Error(kDoesNotFit), with the cheapest change of `config` for `world`, if the reported
+/// plan does not fit its limit.
 void refuse_unless_fits(const PlanReport& report, const RunConfig& config,
                         const setup::World& world, const ChangeOptions& options);
 

@@ -44,20 +44,24 @@ struct MachineFigures {
   bool operator==(const MachineFigures&) const = default;
 };
 
-/// Returns the text of the file: TOML with a comment for each unit.
+/// Returns measurements as the text of a machine file: TOML with a comment for each unit.
 std::string machine_text(const MachineFigures& figures);
 
-/// Reads a file. Throws Error(kUsage) with file, line and key of everything wrong or missing.
+/// Reads the measurements in the machine file at `path`. Throws Error(kUsage) with file, line and
+/// key of everything wrong or missing.
 MachineFigures read_machine_file(const std::string& path);
 
-/// Returns product operations per second in this dtype; 0: not measured.
+/// Returns the floating-point operations per second of products in dtype `compute`, as in these
+/// measurements; 0: not measured.
 double product_flops(const MachineFigures& figures, Dtype compute);
 
-/// Returns the machine for forecasts. A missing figure keeps its default. Throws Error(kUsage) if
-/// products of `compute` are missing. `name` is for error texts.
+/// Returns measurements as the machine by which plans in dtype `compute` are forecast. A missing
+/// figure keeps its default. Throws Error(kUsage) if products of `compute` are missing. `name`
+/// names the machine, also in error texts.
 plan::Machine machine_of(const MachineFigures& figures, Dtype compute, const std::string& name);
 
-/// True if `machine` is a file of `zeroapp calibrate`. Names of profiles have no dot and no slash.
+/// True if `machine`, a value of --machine or run.machine, is a file of `zeroapp calibrate`. Names
+/// of profiles have no dot and no slash.
 bool is_machine_file(const std::string& machine);
 
 /// The machine whose rates forecast and choose a plan.
@@ -68,12 +72,12 @@ struct MachineRates {
   std::string warning = {};  ///< on a file measured with another number of ranks; "" if none
 };
 
-/// Returns the rates of --machine, a file or a profile. Throws Error(kUsage) with its name and
-/// everything wrong.
+/// Returns the rates of `machine`, the file or profile that --machine names, for a run of `config`
+/// on `ranks` ranks. Throws Error(kUsage) with the option and everything wrong.
 MachineRates rates_of_option(const std::string& machine, const RunConfig& config, int64_t ranks);
 
-/// Returns the rates of run.machine as rates_of_option() does, but throws SettingsError. REQUIRES:
-/// the key is not "".
+/// Returns the rates of config.run.machine for a run on `ranks` ranks. Works as rates_of_option(),
+/// but throws SettingsError. REQUIRES: the key is not "".
 MachineRates rates_of_key(const RunConfig& config, int64_t ranks);
 
 }  // namespace zero::advise

@@ -8,23 +8,25 @@
 
 namespace zero::advise {
 
-/// Returns the bytes that count under a limit: the device arena, and host memory too if the device
-/// shares it.
+/// Returns the bytes of a build's plan on a rank that count under `limit`: the device arena, and
+/// host memory too if limit.of_host.
 int64_t counted_bytes(const setup::Build& build, const MemoryLimit& limit);
-/// Returns the bytes of a rank in host memory: states, staging, and the copy for checkpoint.async.
+/// Returns the bytes of a build's plan in the host memory of a rank: states, staging, and the copy
+/// for checkpoint.async.
 int64_t host_bytes(const setup::Build& build);
-/// Returns the bytes of device arena and host memory together.
+/// Returns the bytes of a build's plan on a rank: device arena and host memory together.
 int64_t all_bytes(const setup::Build& build);
-/// True if all bytes are within the limit, also while texts are written, or if no limit is known.
+/// True if all bytes of a build's plan are within `limit`, also while texts are written, or if no
+/// limit is known.
 bool fits(const setup::Build& build, const MemoryLimit& limit);
 
-/// Returns the memory for texts beside a training's plan. Their device memory is 0 if it fits into
-/// the memory that the plan leaves free between bodies.
+/// Returns the memory for writing texts, `texts`, that a rank needs beside a build's plan. Its
+/// device bytes become 0 if they fit into the memory that the plan leaves free between bodies.
 plan::TierBytes beside(const setup::Build& build, plan::TierBytes texts);
-/// Returns the sum over all tiers.
+/// Returns the sum of `bytes` over all tiers.
 int64_t sum(const plan::TierBytes& bytes);
 
-/// Returns "1.20 MiB of it beside the plan", the memory for texts.
+/// Returns the sum of beside(build, texts.bytes) as "1.20 MiB of it beside the plan".
 std::string beside_text(const setup::Build& build, const setup::Texts& texts);
 
 /// A report on a compiled plan before it runs.
@@ -38,26 +40,29 @@ struct PlanReport {
   bool fits() const { return advise::fits(*build, limit); }
 };
 
+/// Returns the report on a build's plan under `limit`, with its forecast on `machine`.
 PlanReport report_plan(const setup::Build& build, const plan::Machine& machine,
                        const MemoryLimit& limit);
 
-/// Returns floating-point operations of forward and backward for a token of the longest samples.
-/// This is model::flops_per_token() or, with frozen parameters, the plan's number if less.
+/// Returns floating-point operations of forward and backward for a token of the longest samples in
+/// the reported plan. Their sources have `source_length` tokens; 0: none. This is
+/// model::flops_per_token() or, with frozen parameters, the plan's number if less.
 double flops_per_token(const PlanReport& report, int64_t source_length);
 
-/// Returns "2.00 GiB a rank of 1.00 GiB (memory.device_limit)", for a build that does not fit.
+/// Returns "2.00 GiB a rank of 1.00 GiB (memory.device_limit)", for a build that does not fit
+/// within `limit`; "" for one that does.
 std::string shortage_text(const setup::Build& build, const MemoryLimit& limit);
 
-/// Returns a table of the bytes of each use beside ZeRO's formula, with reasons for differences,
-/// the arena and the limit.
+/// Returns a report's memory as a text table: the bytes of each use beside ZeRO's formula, with
+/// reasons for differences, the arena and the limit.
 std::string memory_table(const PlanReport& report);
-/// Returns a table of the elements, calls and bytes of each collective in a step beside the
-/// formula, with reasons for differences.
+/// Returns a report's traffic as a text table: elements, calls and bytes of each collective in a
+/// step beside the formula, with reasons for differences.
 std::string traffic_table(const PlanReport& report);
-/// Returns a text on the bytes between a rank and its disk in a step, and the bytes written per day
-/// at the forecast speed; "" if the plan uses no disk.
+/// Returns a report's disk traffic as text: bytes between a rank and its disk in a step, and bytes
+/// written per day at the forecast speed. Returns "" if the plan uses no disk.
 std::string disk_table(const PlanReport& report);
-/// Returns a table of the time of each lane and of a step.
+/// Returns a report's forecast as a text table of the time of each lane and of a step.
 std::string time_table(const PlanReport& report);
 /// Returns the whole report as a JSON object.
 std::string plan_json(const PlanReport& report);

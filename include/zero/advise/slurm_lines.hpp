@@ -15,11 +15,13 @@ struct SlurmJob {
   bool has_gpus = false;
 };
 
-/// Returns the seconds before a job's end at which a run must hear of it: two steps and two saves
-/// by the forecast's rates, and the minute by which Slurm may be late.
+/// Returns the seconds before a job's end at which a run of the reported plan on `nodes` nodes must
+/// hear of it. They cover two steps and two saves by the forecast's rates, and the minute by which
+/// Slurm may be late.
 int64_t warning_seconds(const PlanReport& report, int64_t nodes);
 
-/// Returns the #SBATCH lines of a job for the plan, with a comment on the memory and the signal.
+/// Returns the #SBATCH lines for the reported plan in a job of this size, with a comment on the
+/// memory and the signal.
 std::string slurm_lines(const PlanReport& report, const SlurmJob& job);
 
 }  // namespace zero::advise

@@ -47,16 +47,17 @@ struct GenerationConfig {
   bool operator==(const GenerationConfig&) const = default;
 };
 
-/// Stores a key of [generation] as an input file would. Returns "" on success, the error text for a
-/// wrong value, and nothing if the key does not exist.
+/// Stores `value` in `config` under the key `name` of [generation], as an input file would. Returns
+/// "" on success, the error text for a wrong value, and nothing if the key does not exist.
 std::optional<std::string> assign_generation(GenerationConfig& config, std::string_view name,
                                              const TomlValue& value);
-/// Returns the names and values of all keys that are not "auto", in the order of the section.
+/// Returns the names and values of all keys of `config` that are not "auto", in the order of the
+/// section.
 std::vector<std::pair<std::string, TomlValue>> generation_values(const GenerationConfig& config);
 /// Returns `config` with its "auto" keys filled from `under`. `under` does not fill a key that
 /// excludes a key of `config`, such as max_length beside max_new_tokens.
 GenerationConfig completed(GenerationConfig config, const GenerationConfig& under);
-/// Returns the [generation] section of an input file that a run wrote.
+/// Parses `text`, an input file that a run wrote, and returns its section [generation].
 GenerationConfig generation_in(std::string_view text);
 /// Throws SettingsError if keys of `config`, completed by `under`, have no effect or contradict
 /// each other.

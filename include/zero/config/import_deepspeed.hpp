@@ -38,9 +38,9 @@ struct ImportOptions {
 /// Translates a configuration file into an input file. `path` is a DeepSpeed JSON file or
 /// Accelerate's configuration in YAML (*.yaml, *.yml) or JSON. Accelerate's may be for DeepSpeed,
 /// FSDP or plain data parallelism. A DeepSpeed file that it names is searched in the working folder
-/// and beside it. A value of "auto" comes from the launch line or is derived as in Transformers:
-/// reduce_bucket_size = width^2, stage3_prefetch_bucket_size = 0.9 width^2,
-/// stage3_param_persistence_threshold = 10 width, warmup_max_lr = lr, warmup_min_lr = 0,
+/// and beside it. `models` is the table of [model]. A value of "auto" comes from the launch line or
+/// is derived as in Transformers: reduce_bucket_size = width^2, stage3_prefetch_bucket_size = 0.9
+/// width^2, stage3_param_persistence_threshold = 10 width, warmup_max_lr = lr, warmup_min_lr = 0,
 /// total_num_steps = run.steps. Other "auto" values are listed in `needs`. DeepSpeed's defaults
 /// that differ from ours are written out. read_config() refuses an open value in `toml` and names
 /// its line. Throws Error(kUsage) if a file cannot be read or has another form.

@@ -10,11 +10,12 @@ struct Difference {
   std::string key, one, other;
 };
 
-/// Returns the keys, ascending, that both input files have with different values.
+/// Returns the keys, ascending, that the texts of two input files, `one` and `other`, both have,
+/// with different values.
 std::vector<Difference> differences(const std::string& one, const std::string& other);
 
-/// Returns "run.seed = 1 and 2, zero.stage = 0 and 3": the first five differing keys of two input
-/// files. "" if none differ.
+/// Returns "run.seed = 1 and 2, zero.stage = 0 and 3": the first five differing keys in the texts
+/// of two input files. "" if none differ.
 std::string differing_settings(const std::string& one, const std::string& other);
 
 }  // namespace zero

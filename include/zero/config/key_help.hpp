@@ -24,11 +24,12 @@ struct KeyHelp {
   std::vector<std::string> transformers = {};  ///< flags of Transformers: "--learning_rate"
 };
 
-/// Returns every key of an input file, in the order of the catalogue.
+/// Returns the help on every key of an input file, with the [model] keys of `models`, in the order
+/// of the catalogue.
 std::vector<KeyHelp> key_help(const ModelTable& models);
 
-/// Returns the keys that `name` may mean. `name` is a key or its last part, a section, also in
-/// brackets, or another program's name of the key.
+/// Returns those of `keys` that `name` may mean. `name` is a key or its last part, a section, also
+/// in brackets, or another program's name of the key.
 std::vector<KeyHelp> keys_called(const std::vector<KeyHelp>& keys, std::string_view name);
 
 }  // namespace zero

@@ -44,8 +44,8 @@ struct Rule {
 struct ModelCount {
   std::string_view name;
   Range range;
-  /// Returns the value of "auto" in a model without a name, from the other settings. nullptr: the
-  /// key is required.
+  /// Returns the value of "auto" in a model without a name, from the other settings of a run.
+  /// nullptr: the key is required.
   int64_t (*otherwise)(const RunConfig&) = nullptr;
   std::string_view source = {};  ///< key that `otherwise` derives from; "" if none
   /// Words that files write instead of the numbers 1, 2, ..., for a choice between parts. Empty:
@@ -56,10 +56,10 @@ struct ModelCount {
   int64_t (*by_task)(const RunConfig&) = nullptr;
 };
 
-/// Returns what the settings say of a count by_task; 0 if nothing.
+/// Returns the number that `config` gives a count by_task, by its key or by others; 0 if none.
 int64_t said_by_task(const RunConfig& config, const ModelCount& count);
 
-/// Returns a number of the key as files write it: 12, or "relu" with its quotes.
+/// Returns `number` as files write it for the key `count`: 12, or "relu" with its quotes.
 std::string written_as(const ModelCount& count, int64_t number);
 
 /// A real-valued key. A rate that is part of the network must agree with a stored model, as counts
@@ -97,18 +97,22 @@ struct ModelFamily {
   std::vector<ObjectiveSettings> objectives = {};  ///< that it can be trained on
   std::vector<const model::AlterationKind*> alterations = {};  ///< unused here
 
-  /// Returns the objective of a name, or null.
+  /// Returns the family's objective of that name, or null.
   const ObjectiveSettings* objective(std::string_view objective_name) const;
 };
 
-/// Returns the family of model.name, otherwise of model.family. REQUIRES: the table is not empty.
+/// Returns the row of model.table that has the size model.name, otherwise the row called
+/// model.family, otherwise the first. REQUIRES: the table is not empty.
 const ModelFamily& family_of(const ModelConfig& model);
 
-/// Returns the size called `name` in any family; nullptr if there is no such size or no table.
+/// Returns the size called `name` in any family of the table; nullptr if there is no such size or
+/// no table.
 const ModelSize* find_model_size(const ModelTable* table, std::string_view name);
 
-/// Returns the number of blocks, which recompute numbers from 0; 0 if unknown.
+/// Returns the number of blocks of the configured model; 0 if unknown. Recompute numbers them from
+/// 0.
 int64_t block_count(const RunConfig& config);
+/// Returns the number of blocks of a family's model with these numbers.
 int64_t block_count(const ModelFamily& family, const ModelNumbers& numbers);
 
 /// Returns the numbers of the configured model: those of the named size, or the written ones with

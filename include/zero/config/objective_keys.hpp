@@ -43,7 +43,7 @@ struct Metric {
   /// the loss. Under MetricSource::documents the loss is the sum over all their tokens.
   double (*value)(double loss, std::span<const int64_t> counts) = nullptr;
   std::string signature = {};  ///< settings that others need to compare the number; "" for none
-  /// Returns the metric of MetricSource::scores; NaN if it is undefined.
+  /// Returns the metric of MetricSource::scores for a scored set; NaN if it is undefined.
   double (*of_scores)(const model::LabelScores&) = nullptr;
   /// Under MetricSource::scores, true for a metric of models with one label, which is a number. The
   /// others measure models with classes.
@@ -79,7 +79,7 @@ struct ObjectiveSettings {
   bool takes_lists = false;                     ///< data.train may be a list of files
   const model::Objective* functions = nullptr;  ///< for rooms that know objectives; unused here
 
-  /// Returns the metric of a name, or null.
+  /// Returns the objective's metric of that name, or null; key() likewise its own key.
   const Metric* metric(std::string_view metric_name) const;
   const OwnKey* key(std::string_view key_name) const;
 };
@@ -91,11 +91,12 @@ const ObjectiveSettings* objective_of(const RunConfig& config);
 /// Returns the names that checkpoint.best_metric takes, for any model of the table.
 std::vector<std::string_view> metric_names(const ModelTable* table);
 
-/// Returns an objective of any family that has the metric, or null.
+/// Returns the first objective in the table that has a metric called `metric`, or null.
 const ObjectiveSettings* objective_with(const ModelTable* table, std::string_view metric);
 
-/// Returns the error text for a metric of models with other labels than the configured one, with
-/// the metrics that fit. Returns "" if it fits, or the model's family counts no labels.
+/// Returns the error text if `metric` is for models with another number of labels than the
+/// configured one. It lists the metrics of `objective` that fit. Returns "" if `metric` fits, or
+/// the model's family counts no labels.
 std::string fault_of_labels(const RunConfig& config, const ObjectiveSettings& objective,
                             const Metric& metric);
 

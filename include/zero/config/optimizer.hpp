@@ -56,10 +56,11 @@ struct OptimizerForm {
 
   bool needs_norms() const { return ops[1] != nullptr; }
 };
+/// Returns the properties of the configured optimizer.
 OptimizerForm form_of(const OptimizerConfig& config);
 
-/// True if the optimizers of both names use the same ops, because one can then continue with the
-/// states of the other. An unknown name is only like itself.
+/// True if the optimizers with these names, values of optimizer.type, use the same ops, because one
+/// can then continue with the states of the other. An unknown name is only like itself.
 bool update_alike(std::string_view one, std::string_view other);
 
 }  // namespace zero

@@ -58,26 +58,28 @@ enum class Writer : uint8_t { user, run };
 /// Throws one Error(kUsage) with a line for each fault, in the order of the file. A line is
 /// "file:line: key: what, and what would work" or "command line: key: ...", and the first stands
 /// alone. If the command line makes a key of the file ineffective, or the reverse, the key keeps
-/// its default with a warning. In a file that a run wrote there is no warning. `file` is for error
-/// texts; its stem is the default of run.output. `models` is the table of [model] and outlives the
-/// configuration. `start` supplies the numbers that [model] omits. Throws Error(kInput), which
-/// lists them as keys, if written numbers differ from those of `start`.
+/// its default with a warning. In a file whose `writer` is a run there is no warning. `file` is for
+/// error texts; its stem is the default of run.output. `models` is the table of [model] and
+/// outlives the configuration. `start` supplies the numbers that [model] omits. Throws
+/// Error(kInput), which lists them as keys, if written numbers differ from those of `start`.
 ConfigInput read_config(const ModelTable& models, std::string_view text, const std::string& file,
                         std::span<const std::string> overrides = {}, Writer writer = Writer::user,
                         const StartReader& start = {});
 
-/// Returns the text of an input file. A longer file is cut to a byte more than read_config()
-/// accepts. Throws Error(kUsage) with the name of a file that may be meant.
+/// Returns the text of the input file at `path`. A longer file is cut to a byte more than
+/// read_config() accepts. Throws Error(kUsage) with the name of a file that may be meant, such as
+/// an example of `models`.
 std::string read_input_text(const ModelTable& models, const std::string& path);
 
-/// Reads a file of at most 64 KiB as read_config() does. Throws Error(kUsage) if it cannot be read.
+/// Reads the input file at `path`, of at most 64 KiB, and the overrides as read_config() does.
+/// Throws Error(kUsage) if it cannot be read.
 ConfigInput read_config_file(const ModelTable& models, const std::string& path,
                              std::span<const std::string> overrides = {},
                              Writer writer = Writer::user, const StartReader& start = {});
 
-/// Returns an input file with every key. A comment gives each key's origin and the derived value of
-/// an "auto". read_config() reads the same RunConfig from it. Steps found by resolve_steps() are
-/// written as run.epochs.
+/// Returns the text of an input file with every key of `input`. A comment gives each key's origin
+/// and the derived value of an "auto". read_config() reads the same RunConfig from it. Steps found
+/// by resolve_steps() are written as run.epochs.
 std::string effective_toml(const ConfigInput& input);
 
 /// Returns the keys that the input set, with their values, in the order of effective_toml().

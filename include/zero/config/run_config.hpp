@@ -31,7 +31,8 @@ struct ModelNumbers {
   /// them, or its family derives them.
   std::map<std::string, std::vector<double>, std::less<>> lists = {};
 
-  /// Returns the number called `name`. Throws Error(kInternal) if the family has no such number.
+  /// Returns the count called `name`; rate() likewise. Throws Error(kInternal) if the model has no
+  /// such number.
   int64_t count(std::string_view name) const;
   double rate(std::string_view name) const;
   /// Returns the numbers called `name`; none if the model has no such list.
@@ -197,6 +198,7 @@ struct OffloadActivationsConfig {
   std::string nvme_path;           ///< folder on a local disk; required for nvme
   int64_t buffer_count = 2;        ///< blocks whose inputs are staged at the same time
 
+  /// Returns the home that offload or cpu_checkpointing asks for.
   Home home() const { return cpu_checkpointing ? Home::cpu : offload; }
   bool operator==(const OffloadActivationsConfig&) const = default;
 };

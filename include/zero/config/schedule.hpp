@@ -11,8 +11,8 @@ namespace zero {
 /// Maximum number of steps. The learning rate of every step is stored in a table.
 inline constexpr int64_t kMostRunSteps = 100'000'000;
 
-/// Returns the last step of this launch unless a signal comes: run.stop_at, or run.steps if that is
-/// 0.
+/// Returns the last step of this launch under `config`, unless a signal comes: run.stop_at, or
+/// run.steps if that is 0.
 int64_t last_step(const RunConfig& config);
 
 /// The position of a training in its data. Batch sizes may have changed on the way.
@@ -61,12 +61,13 @@ struct Schedule {
   ScheduleConfig config;  ///< all "auto" values resolved
   double lr = 0;          ///< optimizer.lr
 
+  /// Returns the learning rate of the update that follows `updates` applied ones.
   float rate(int64_t updates) const;
 };
 
-/// Returns the schedule of a run with every auto resolved: total_num_steps from run.steps, the
-/// highest rate from lr, the cycle's second half from its first. The decay of WSD is a tenth of all
-/// steps.
+/// Returns the schedule of a run of `config` with every "auto" resolved: total_num_steps from
+/// run.steps, the highest rate from lr, the cycle's second half from its first. The decay of WSD is
+/// a tenth of all steps.
 Schedule schedule_of(const RunConfig& config);
 
 /// True if the schedule begins with a warm-up.
@@ -75,12 +76,12 @@ bool warms_up(ScheduleType type);
 /// True if the schedule depends on total_num_steps.
 bool needs_total(ScheduleType type);
 
-/// Returns a warning with the highest rate reached if the warm-up outlasts the schedule, otherwise
-/// "". REQUIRES: run.steps is set.
+/// Returns a warning with the highest rate reached if the configured warm-up outlasts the schedule,
+/// otherwise "". REQUIRES: run.steps is set.
 std::string long_warmup(const RunConfig& config);
 
-/// Returns an error text if the decay is longer than the schedule, otherwise "". REQUIRES:
-/// run.steps is set.
+/// Returns an error text if the configured decay is longer than the schedule, otherwise "".
+/// REQUIRES: run.steps is set.
 std::string long_decay(const RunConfig& config);
 
 }  // namespace zero

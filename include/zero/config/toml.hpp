@@ -80,15 +80,16 @@ std::string_view type_name(const TomlValue& value);
 inline constexpr int64_t kMostBytes = 9'000'000'000'000'000;  // exact in a double
 inline constexpr int64_t kMostSeconds = int64_t(10'000) * 3600;
 
-/// Parses bytes: "24GiB", "1.5 TiB" or "4096B". Returns false if `word` is not a size.
+/// Parses `word` as bytes, into `out`: "24GiB", "1.5 TiB" or "4096B". Returns false if `word` is
+/// not a size.
 bool as_bytes(std::string_view word, int64_t& out);
 
-/// Parses bytes in powers of ten: "5GB", "1.5 TB" or "200KB". Returns false if `word` is not a
-/// size.
+/// Parses `word` as bytes in powers of ten, into `out`: "5GB", "1.5 TB" or "200KB". Returns false
+/// if `word` is not a size.
 bool as_decimal_bytes(std::string_view word, int64_t& out);
 
-/// Parses seconds from "HH:MM:SS" with one to four digits of hours. Returns false if `word` is not
-/// a time.
+/// Parses `word`, "HH:MM:SS" with one to four digits of hours, as seconds, into `out`. Returns
+/// false if `word` is not a time.
 bool as_clock(std::string_view word, int64_t& out);
 
 /// True if `word` is UTF-8 without control characters, because such text can stand in a file as it

@@ -29,13 +29,14 @@ struct Examination {
 
 class ProbeSteps;
 
-/// Examines the machine from all ranks. They take each field together, so all measure at once.
-/// Collective.
+/// Examines the machine and these folders from all ranks of the session. They take each field
+/// together, so all measure at once. Collective.
 Examination examine(launch::Session& session, const ExaminedFolders& folders);
 
-/// Returns the name by which `plan --machine` knows the devices of this node, or "host" on a host
-/// build. Throws Error(exit) without a device. Throws Error(kUsage) for devices that no profile
-/// describes, and for those with less memory than their profile.
+/// Returns the name by which `plan --machine` knows `devices`, those of this node, or "host" unless
+/// the build `drives` devices. Throws Error(exit), with `trouble`, the reason, without a device.
+/// Throws Error(kUsage) for devices that no profile describes, and for those with less memory than
+/// their profile.
 std::string card_name(bool drives, const std::vector<DeviceInfo>& devices,
                       const std::string& trouble, Exit exit = Exit::kUsage);
 
@@ -43,16 +44,20 @@ std::string card_name(bool drives, const std::vector<DeviceInfo>& devices,
 /// lines to the table. All ranks call each together.
 class Measurements {
  public:
-  /// Lets steps() time a probe of the first family, and those of others for op kinds that it lacks.
+  /// Measures on the session's ranks. Lets steps() time a probe of the first of `families`, and
+  /// those of others for op kinds that it lacks.
   Measurements(launch::Session& session, std::vector<const model::Family*> families);
 
+  /// Measures matrix products in each dtype.
   void products();
   /// Measures the device's memory, and the host's too if it is separate.
   void memory();
   /// Measures the share of the measured rates that steps reach. REQUIRES: products() and memory()
   /// ran.
   void steps();
+  /// Measures copies between host and device.
   void copies();
+  /// Measures collectives of all ranks, their memory, and links within and between nodes.
   void collectives();
   /// Measures the disk of `folder` by a file of this rank there.
   void disk(const std::string& folder);

@@ -31,7 +31,8 @@ struct SampleScore {
   bool is_greedy = false;
 };
 
-/// Counts one record by the scores of its choices. The first of equal scores is the highest.
+/// Returns the counts of one record, by the scores of its choices in their order. The first of
+/// equal scores is the highest.
 ChoiceCounts count_choices(const ScoredChoices& record, std::span<const SampleScore> scores);
 
 /// Returns the metrics of choices and of documents: acc, acc_norm, acc_bytes, acc_greedy;

@@ -60,6 +60,7 @@ struct DataForm {
   ModelIds ids = {};
   int64_t cached = 0;  ///< maximum tokens of a text that a cache continues; 0: `positions`
 
+  /// Returns the maximum tokens of a text that a cache continues.
   int64_t context() const { return cached > 0 ? cached : positions; }
 };
 
@@ -75,45 +76,51 @@ class HubConfig {
   /// Sets the class that messages compare the file with: "GPT2LMHeadModel".
   void compare_with(std::string_view hub_class) { class_ = hub_class; }
 
+  /// Returns the integer from 1 to `most` under `key`; count_or() returns `otherwise` if the key is
+  /// missing.
   int64_t count(const std::string& key, int64_t most) const;
   int64_t count_or(const std::string& key, int64_t most, int64_t otherwise) const;
-  /// Returns an integer, which may be negative.
+  /// Returns the integer under `key`, which may be negative, or `otherwise` if the key is missing.
   int64_t whole_or(const std::string& key, int64_t otherwise) const;
+  /// Returns the string under `key`, or `otherwise` if the key is missing.
   std::string word_or(const std::string& key, const std::string& otherwise) const;
-  /// Returns the strings of a list, or a single one; none if the key is missing.
+  /// Returns the strings of the list under `key`, or the single one; none if the key is missing.
   std::vector<std::string> words(const std::string& key) const;
-  /// Returns the strings of an object whose keys are 0, 1, 2, ..., in their order, all different;
-  /// none if the key is missing.
+  /// Returns the strings of the object under `key` whose keys are 0, 1, 2, ..., in their order, all
+  /// different; none if the key is missing.
   std::vector<std::string> numbered_words(const std::string& key) const;
-  /// Returns an fp32 number that can be added to a variance.
+  /// Returns the number under `key`, above 0 in fp32 and at most 1, or `otherwise` if it is
+  /// missing.
   float epsilon_or(const std::string& key, double otherwise) const;
+  /// Returns the number under `key`, from 0 to below 1, or `otherwise` if it is missing.
   float share_or(const std::string& key, double otherwise) const;
-  /// Returns a number from `low` to `high`.
+  /// Returns the number under `key`, from `low` to `high`, or `otherwise` if it is missing.
   double number_or(const std::string& key, double low, double high, double otherwise) const;
+  /// Returns the boolean under `key`, or `otherwise` if the key is missing.
   bool flag_or(const std::string& key, bool otherwise) const;
-  /// Returns the numbers of a list, or a single one; none if the key is missing.
+  /// Returns the numbers of the list under `key`, or the single one; none if the key is missing.
   std::vector<double> numbers(const std::string& key) const;
-  /// Returns numbers() that are integers from 0 to `most`.
+  /// Returns numbers(key) as integers from 0 to `most`.
   std::vector<int64_t> wholes(const std::string& key, int64_t most) const;
   /// True if the file has the key, even with null.
   bool names(const std::string& key) const;
   /// True if the key has a value other than null.
   bool has(const std::string& key) const;
-  /// True if the value is a string.
+  /// True if the value under `key` is a string.
   bool is_word(const std::string& key) const { return find<std::string>(key); }
-  /// True if the key is an object with any key.
+  /// True if the value under `key` is an object that is not empty.
   bool opens(const std::string& key) const;
-  /// Throws if the key has the other value, which means another network.
+  /// Throws if the boolean under `key` is there and not `wanted`, which means another network.
   void require(const std::string& key, bool wanted) const;
-  /// Throws if a special token's id differs from `wanted`. The key may be missing.
+  /// Throws if the id of a special token under `key` differs from `wanted`. The key may be missing.
   void require_id(const std::string& key, int64_t wanted) const;
-  /// Throws if the key has a value, except null or an empty one, because another network or form of
-  /// weights needs it.
+  /// Throws if `key` has a value, except null or an empty one, because another network or form of
+  /// weights needs it. The error has `fault_and_advice`.
   void require_none(const std::string& key, const std::string& fault_and_advice) const;
   /// Throws Error(kInput) with the first key that nobody has asked for, unless its value is null,
   /// false or empty. `is_harmless` knows the keys, without those inside, that may have any value.
   void require_all_asked(const std::function<bool(std::string_view key)>& is_harmless) const;
-  /// Throws Error(kInput) with the key's value, or that it is missing, and the advice.
+  /// Throws Error(kInput) with the value under `key`, or that it is missing, and `advice`.
   [[noreturn]] void fail(const std::string& key, const std::string& advice) const;
 
  private:
@@ -167,7 +174,8 @@ struct StoredNames {
   std::string_view prefix;             ///< written before every name; may be missing when read
   std::vector<StoredCopy> copies;      ///< may be in files; not written unless parameters
   std::vector<std::string_view> ends;  ///< endings of buffers' names, which readers ignore
-  /// Returns the form of a parameter. nullptr: each is one tensor under its own name.
+  /// Returns the form in files of a model's parameter. nullptr: each is one tensor under its own
+  /// name.
   StoredForm (*form)(const Architecture&, std::string_view parameter) = nullptr;
   /// Beginnings of names of heads for other tasks, "score.". Readers pass over these tensors unless
   /// they are parameters.
@@ -204,14 +212,15 @@ struct Family {
   /// True: a config.json that a model comes from is written again, except for what has changed.
   bool keeps_config = false;
 
-  /// Adds the forward graph up to the final hidden rows. Parameters have Hugging Face's names
-  /// without the prefix. Throws Error(kUsage) if the numbers do not fit together or to the length.
+  /// Adds a model's forward graph, up to the final hidden rows, to the builder. Parameters have
+  /// Hugging Face's names without the prefix. Throws Error(kUsage) if the numbers do not fit
+  /// together or to the length.
   Trunk (*trunk)(graph::GraphBuilder&, const Architecture&, const ForwardOptions&);
-  /// Adds the family's own head behind its trunk, with the loss.
+  /// Adds the family's own head, with the loss, to the builder, behind its trunk.
   void (*head)(graph::GraphBuilder&, const Architecture&, const Trunk&, const ForwardOptions&);
-  /// Returns the graph for a chunk's rows: tokens of texts to continue, or of their sources for an
-  /// encoder. Has forward's parameters in their order, with caches and logits after rows of texts.
-  /// Throws as forward. nullptr: the family writes no texts.
+  /// Returns a model's graph in dtype `compute` for a chunk's rows: tokens of texts to continue, or
+  /// of their sources for an encoder. Has forward's parameters in their order, with caches and
+  /// logits after rows of texts. Throws as forward. nullptr: the family writes no texts.
   graph::Graph (*decode)(const Architecture&, const graph::Chunk&, Dtype compute);
   /// See the functions of the same names below and in recipe.hpp.
   int64_t (*parameter_count)(const Architecture&);
@@ -222,13 +231,15 @@ struct Family {
   /// Returns the numbers in a config.json. Throws Error(kInput) by HubConfig::fail() for a network
   /// that forward() does not build.
   ModelNumbers (*from_hub)(const HubConfig&);
-  /// Adds lists that the numbers lack, as for a model that keys define. nullptr: the family has
+  /// Adds lists that a model's numbers lack, because no key sets them. nullptr: the family has
   /// none.
   void (*complete)(Architecture&) = nullptr;
-  /// Decides by a folder's tensors where config.json is ambiguous. nullptr: it never is.
+  /// Sets numbers of which config.json is ambiguous, by a folder's tensors. nullptr: it never is.
   void (*settle)(ModelNumbers&, const Stores&) = nullptr;
-  /// Returns the entries in the order of the file, with `dtype` as torch_dtype among them.
+  /// Returns the entries of the model's config.json in their order, with `dtype` as torch_dtype
+  /// among them.
   std::vector<HubEntry> (*to_hub)(const Architecture&, std::string_view dtype);
+  /// Returns the family's small model and micro-batch of this size.
   Probe (*probe)(ProbeSize size);
 };
 
@@ -237,8 +248,9 @@ std::vector<const AlterationKind*> alteration_kinds();
 
 /// The families, objectives and kinds of alterations of the program, which main hands in.
 struct Catalogue {
-  /// Gives each family its objectives: first those whose heads fit, then those that it names.
-  /// Throws Error(kInternal) if one that it names is not in `objectives`.
+  /// Lists the families `rows`, and gives each its objectives: first those whose heads fit, then
+  /// those that it names. Throws Error(kInternal) if one that it names is not in `objectives`. All
+  /// have `alterations`.
   Catalogue(std::vector<const Family*> rows, const std::vector<const Objective*>& objectives,
             const std::vector<const AlterationKind*>& alterations = alteration_kinds());
 
@@ -252,19 +264,21 @@ struct Catalogue {
 /// Returns all families with all objectives().
 Catalogue catalogue();
 
-/// Returns the form in files of a parameter of the family. `parameter` is its name in forward().
+/// Returns the form in files of a model's parameter. `parameter` is its name in forward().
 StoredForm stored_form(const Architecture& model, std::string_view parameter);
 
+/// Returns the limits of a model's data.
 DataForm data_form(const Architecture& model);
 
 /// Returns the model that a checked configuration asks for.
 Architecture architecture_of(const RunConfig& config);
 
-/// Returns the model in a config.json. Throws Error(kInput) if no family matches.
+/// Returns the model in a config.json. Throws Error(kInput) if no family of the catalogue has its
+/// model_type.
 Architecture architecture_in(const Catalogue& catalogue, HubConfig& config);
 
-/// Returns the dropout rates of a config.json, "embd_pdrop 0.1, attn_pdrop 0", or "" if one
-/// model.dropout expresses them.
+/// Returns the dropout rates in the config.json of a family's model, "embd_pdrop 0.1, attn_pdrop
+/// 0", or "" if one model.dropout expresses them.
 std::string mixed_dropout(const Family& family, const HubConfig& config);
 
 }  // namespace zero::model

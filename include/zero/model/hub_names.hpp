@@ -10,15 +10,15 @@
 
 namespace zero::model {
 
-/// Returns the prefix that wrappers around a model, such as DataParallel, put before all names of
-/// its tensors. Some must be `known` without it. Returns "" if some are known with it, or no
-/// wrapper explains them.
+/// Returns the prefix that wrappers around a model, such as DataParallel, put before all `names` of
+/// its tensors. `known` must be true for some of them without it. Returns "" if some are known with
+/// it, or no wrapper explains them.
 std::string wrapper_of(std::span<const std::string_view> names,
                        const std::function<bool(std::string_view name)>& known);
 
 /// True for keys of GenerationConfig that this program does not implement.
 bool is_unmet_key(std::string_view key);
-/// True if a key that is_unmet_key() has its neutral value.
+/// True if `value` is the neutral value of `key`, for which is_unmet_key() is true.
 bool asks_for_nothing(std::string_view key, const TomlValue& value);
 
 }  // namespace zero::model

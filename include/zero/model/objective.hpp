@@ -22,11 +22,12 @@ struct Objective {
   bool answers_users = true;  ///< the model's texts go on as a user would have them
   /// True if head() fits the trunk of a family that does not name the objective. nullptr: never.
   bool (*fits)(const Family&) = nullptr;
-  /// Adds the loss behind the trunk. nullptr: the family's own head.
+  /// Adds a head with the loss to the builder, behind a model's trunk. nullptr: the family's own
+  /// head.
   void (*head)(graph::GraphBuilder&, const Architecture&, const Trunk&,
                const ForwardOptions&) = nullptr;
 
-  /// True if it has metrics of the source.
+  /// True if the objective has metrics of this source.
   bool measures(MetricSource source) const;
 };
 

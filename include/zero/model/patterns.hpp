@@ -18,8 +18,9 @@ struct Patterns {
   const char* whole;  ///< for the refusal of a part of a parameter: "trained or frozen"
 };
 
-/// Returns for each parameter of `graph` if a pattern matches it. Throws Error(kUsage) if a pattern
-/// matches no parameter, or only some of a parameter's tensors in Hugging Face's files.
+/// Returns for each parameter of `graph`, a graph of the model, if a pattern matches it. Throws
+/// Error(kUsage) if a pattern matches no parameter, or only some of a parameter's tensors in
+/// Hugging Face's files.
 std::vector<bool> matched(const Architecture& model, const graph::Graph& graph,
                           const Patterns& patterns);
 

@@ -29,8 +29,8 @@ enum class Purpose : uint8_t {
 struct Alteration {
   std::string name;  ///< for messages: the key that asks for it
   std::vector<Purpose> purposes;
-  /// Returns the altered graph for one of the purposes. Throws Error(kUsage) if the alteration does
-  /// not fit the model.
+  /// Returns a model's graph, made for one of the purposes, with the alteration. Throws
+  /// Error(kUsage) if the alteration does not fit the model.
   std::function<graph::Graph(const Architecture&, graph::Graph)> apply;
   std::string fact = {};  ///< words of another network, "adapters of rank 4"; "": the same network
 };
@@ -58,28 +58,31 @@ struct GraphSizes {
   bool scores_tokens = false;  ///< evaluate: see graph::score_tokens()
 };
 
-/// Returns the graph of a recipe. Throws Error(kUsage) if the model's numbers do not fit together
-/// or to the sizes. Throws as require_decode() and the alterations.
+/// Returns the graph of a recipe for `purpose`, of `sizes`. Throws Error(kUsage) if the model's
+/// numbers do not fit together or to the sizes. Throws as require_decode() and the alterations.
 graph::Graph graph_of(const Recipe& recipe, Purpose purpose, const GraphSizes& sizes = {});
 
 /// Returns the recipe that a checked configuration asks for.
 Recipe recipe_of(const RunConfig& config);
 
-/// Throws Error(kUsage), naming a command that works, if the family or the head writes no texts.
+/// Throws Error(kUsage), naming a command that works, if the recipe's family or head writes no
+/// texts.
 void require_decode(const Recipe& recipe);
 
-/// Returns the number of parameters without padding.
+/// Returns the number of parameters of a recipe's model, with its head and alterations, without
+/// padding.
 int64_t parameter_count(const Recipe& recipe);
 
-/// Returns the floating-point operations of one of `micro.length` tokens, forward and backward,
-/// with its share of a source and without recompute. Omits those of added parameters.
+/// Returns the floating-point operations of a recipe's model for one of `micro.length` tokens,
+/// forward and backward, with its share of a source and without recompute. Omits those of added
+/// parameters.
 double flops_per_token(const Recipe& recipe, const graph::MicroBatch& micro);
 
-/// Returns a checkpoint's description: "gpt2 of 2 layers of 64 with 2 heads, 256 tokens, 32
-/// positions". It omits rates that only affect training.
+/// Returns a recipe's model as checkpoints describe it: "gpt2 of 2 layers of 64 with 2 heads, 256
+/// tokens, 32 positions". It omits rates that only affect training.
 std::string fact(const Recipe& recipe);
 
-/// Returns a model's description for sentences, which includes constants such as epsilon.
+/// Returns a recipe's model in words for sentences, which include constants such as epsilon.
 std::string words(const Recipe& recipe);
 
 /// Returns the alteration that freezes parameters matching the patterns (ModelConfig::freeze) by

@@ -23,11 +23,13 @@ enum class LaunchEnd { finished, paused };
 class Monitor {
  public:
   virtual ~Monitor() = default;
+  /// Takes the record of each attempt, in the context of the launch.
   virtual void step(const StepRecord& record, const LogContext& context) = 0;
   virtual void evaluation(const state::Evaluation& evaluation) = 0;
-  /// Takes the compute times of all ranks, in ms, in a step that is shown.
+  /// Takes the number of a step that is shown, and in it the compute time of each rank, in ms.
   virtual void ranks(int64_t, std::span<const double>) {}
-  /// Without this call, the launch has failed. A process that is killed marks nothing.
+  /// Takes the end of the launch. Without this call, the launch has failed. A process that is
+  /// killed marks nothing.
   virtual void end(LaunchEnd end) = 0;
 };
 
@@ -38,8 +40,8 @@ struct LaunchFacts {
   std::vector<std::pair<std::string, TomlValue>> written;  ///< settings of the input
 };
 
-/// Returns the monitor of [tensorboard]: every `interval`-th step, the first and the last one, and
-/// each evaluation, as event files.
+/// Returns the monitor of [tensorboard] for a launch: every `interval`-th step, the first and the
+/// last one, and each evaluation, as event files.
 std::unique_ptr<Monitor> make_tensorboard(const TensorboardConfig& config,
                                           const LogContext& context, const LaunchFacts& facts);
 
@@ -49,12 +51,13 @@ std::unique_ptr<Monitor> make_tensorboard(const TensorboardConfig& config,
 std::unique_ptr<Monitor> make_csv_monitor(const CsvMonitorConfig& config, const LogContext& context,
                                           const std::string& output);
 
-/// Returns a number as Python prints it: "2.5", "1e-05", "3.0", "nan". `is_single`: in as few
-/// digits as say a float.
+/// Returns `value` as Python prints it: "2.5", "1e-05", "3.0", "nan". `is_single` is true for as
+/// few digits as tell an fp32 number from others, false for those of a double.
 std::string python_number(double value, bool is_single = false);
 
-/// Makes and returns the folder of a monitor: `output_path`, or `name` in the run's folder, and in
-/// it the job's. Throws Error(kIo), also if the one in the run's folder is a link.
+/// Makes the folder of a monitor and returns its path. It is `output_path` or, if that is "", the
+/// folder `name` in `output`, the run's. In it lies the folder `job_name`, unless that is "".
+/// Throws Error(kIo), also if the one in the run's folder is a link.
 std::string make_monitor_folder(const std::string& output_path, const std::string& job_name,
                                 const std::string& output, std::string_view name);
 

@@ -21,10 +21,11 @@ inline constexpr double kLeastLagMs = 5;
 /// The middle time of a rank is that of so many steps.
 inline constexpr size_t kLagSteps = 20;
 
-/// Returns the lower middle value. Reorders the values. REQUIRES: there is one.
+/// Returns the median of `values`, the lower of two. Reorders the values. REQUIRES: there is one.
 double middle(std::span<double> values);
 
-/// True if a rank of this middle time begins to lag behind that of all ranks.
+/// True if a rank whose middle time is `rank_ms` begins to lag behind all ranks, whose middle time
+/// is `all_ms`.
 bool begins_to_lag(double rank_ms, double all_ms);
 
 /// A watch over the compute times of ranks. Steps allocate nothing.
@@ -32,7 +33,7 @@ class RankWatch {
  public:
   explicit RankWatch(RankPlaces places);
 
-  /// Takes the times of one step.
+  /// Takes the times of one step, a ballot of each rank.
   void add(std::span<const launch::Ballot> ranks);
   /// Returns the compute time of each rank in the last step.
   std::span<const double> compute_ms() const { return last_; }
@@ -40,9 +41,10 @@ class RankWatch {
   /// there are many, later calls tell the rest.
   const std::string& news() const { return news_; }
 
-  /// Appends a JSON object: step, hosts, devices, compute_ms and waited_ms, the last four by rank.
+  /// Appends a step and its ballots to `line` as a JSON object: step, hosts, devices, compute_ms
+  /// and waited_ms, the last four by rank.
   void append_line(std::string& line, int64_t step, std::span<const launch::Ballot> ranks) const;
-  /// Returns the most bytes of a line.
+  /// Returns the most bytes of a line of append_line() for ranks at these places.
   static size_t line_bytes(const RankPlaces& places);
 
  private:

@@ -52,9 +52,9 @@ struct LogContext {
   }
 };
 
-/// Returns the tokens a second of a step, or of another unit.
+/// Returns the tokens, or other counted units, of a step a second.
 double units_per_second(const StepRecord& record);
-/// Returns a step's share of the ranks' peak; 0 if no peak is known.
+/// Returns a step's share of context.peak_flops; 0 if no peak is known.
 double share_of_peak(const StepRecord& record, const LogContext& context);
 
 }  // namespace zero::monitor

@@ -14,12 +14,11 @@ struct TableOptions {
   std::vector<std::string> columns = {};  ///< empty: all
 };
 
-/// Prints metrics.jsonl and evaluations.jsonl of a run as one table with a row for each step. A
-/// repeated step stands there once, with its latest values. "nan" is a number that is not finite.
-/// A file has at most 64 columns; later ones bring a warning. The aligned form is plain text for a
-/// terminal, the others keep the bytes of the file.
-/// Throws Error(kInput) for a folder of no run. Throws Error(kUsage), which lists the columns, for
-/// an unknown one.
+/// Prints metrics.jsonl and evaluations.jsonl in the folder `run` to `out`, as one table with a row
+/// for each step. A repeated step stands there once, with its latest values. "nan" is a number that
+/// is not finite. A file has at most 64 columns; later ones bring a warning. The aligned form is
+/// plain text for a terminal, the others keep the bytes of the file. Throws Error(kInput) for a
+/// folder of no run. Throws Error(kUsage), which lists the columns, for an unknown one.
 void print_metrics(const std::string& run, const TableOptions& options, std::FILE* out);
 
 }  // namespace zero::report

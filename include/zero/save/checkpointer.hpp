@@ -35,23 +35,25 @@ struct FactParts {
 /// optimizer, tokenizer, data, arithmetic, configuration, build.
 Facts launch_facts(const FactParts& parts);
 
-/// The place of a user's checkpoints: `folder`, checkpoints/ of a run, or the step that `folder`
-/// is. find_checkpoints() throws Error(exit) if it may not look there.
+/// The folder of a user's checkpoints, and the step if the user means one of them.
 struct CheckpointFolder {
   std::string root = {};
   std::optional<int64_t> step = {};
 };
+/// Returns the checkpoints that a user means by `folder`: those in it, those of a run, or the step
+/// that it is. Throws Error(exit) if it may not look there.
 CheckpointFolder find_checkpoints(const std::string& folder, Exit exit = Exit::kInput);
 
-/// Returns the folder of a run's own checkpoints.
+/// Returns the folder of the own checkpoints of a run of `config`.
 std::string checkpoint_root(const RunConfig& config);
 
 /// Returns the setting to write so that a run begins anew and keeps its checkpoints. resume =
 /// "never" works only if the run's folder makes way, with the checkpoints in it.
 std::string to_begin_anew(const RunConfig& config);
 
-/// Returns the progress of a checkpoint's training. A checkpoint without a count of samples has its
-/// configuration's batch in each step. Throws Error(kInput) naming `folder`.
+/// Returns the steps and samples that a checkpoint's training has taken, from its manifest. A
+/// checkpoint without a count of samples has its configuration's batch in each step. Throws
+/// Error(kInput) naming `folder`, the checkpoint's.
 DataCursor cursor_of(const checkpoint::Manifest& manifest, const std::string& folder);
 
 /// A checkpoint to go on from.
@@ -62,7 +64,7 @@ struct Start {
   /// True in a skipped streak that new settings may end. The first step decides.
   bool on_trial = false;
 
-  /// Returns "runs/x/checkpoints/step00001200".
+  /// Returns the checkpoint's folder: "runs/x/checkpoints/step00001200".
   std::string folder() const;
 };
 
@@ -72,8 +74,8 @@ struct Patience {
   int64_t evaluations = -1;  ///< evaluations after the best; -1 before the first
   int64_t step = 0;          ///< step of the last one
 
-  /// Counts a step's evaluation. A repeated one, from a launch whose end is made good, counts once.
-  /// A score of NaN is no better than any.
+  /// Counts the evaluation after step `of_step`, with the score `other`. A repeated one, from a
+  /// launch whose end is made good, counts once. A score of NaN is no better than any.
   void hear(int64_t of_step, double other);
 };
 
@@ -88,10 +90,11 @@ struct StreakRecord;
 /// they say otherwise.
 class Checkpointer {
  public:
-  /// Makes the folder and locks it (rank 0), tests that every rank can write into it, and warns if
-  /// its disk lacks room for checkpoint.keep. Throws Ended: kInUse naming the holder; kIo naming
-  /// the rank; kUsage if checkpoint.resume is "never" and checkpoints exist, or if manifests would
-  /// be too long to read. REQUIRES: `session` and `plan` outlive it.
+  /// Makes the folder checkpoint_root(config) and locks it (rank 0). Tests that every rank can
+  /// write into it, and warns if its disk lacks room for checkpoint.keep. Throws Ended: kInUse
+  /// naming the holder; kIo naming the rank; kUsage if checkpoint.resume is "never" and checkpoints
+  /// exist, or if manifests would be too long to read. `facts` go into all checkpoints. REQUIRES:
+  /// `session` and `plan` outlive it.
   Checkpointer(launch::Session& session, const RunConfig& config, const plan::Plan& plan,
                Facts facts);
   /// A reader alone, which makes no folder and no lock. REQUIRES: checkpoint.resume_from names a
@@ -123,22 +126,23 @@ class Checkpointer {
   /// kIo if it could not be read, which says nothing of its content.
   bool verify(const Start& start) { return verify(start, nullptr); }
 
-  /// Returns the result of verify() and fills this rank's state by the same reads. After false, the
-  /// state is undefined. Newer folders that do not verify make way.
+  /// Returns the result of verify(start) and fills this rank's state, the engine's, by the same
+  /// reads. After false, the state is undefined. Newer folders that do not verify make way.
   bool load(const Start& start, state::Engine& engine);
 
   /// Records that a trial failed: the first step after `start` is skipped, too.
   void give_up(const Start& start);
 
-  /// Replaces the settings, and the facts of checkpoints to come, if a start has changed them.
+  /// Replaces the settings by `config`, and the facts of checkpoints to come, if a start has
+  /// changed them.
   void set_run(const RunConfig& config, Facts facts) {
     config_ = config;
     facts_ = std::move(facts);
   }
 
-  /// Returns the settings that changed since the checkpoint and change computed numbers.
+  /// Returns the settings that changed since the checkpoint of `start` and change computed numbers.
   std::vector<std::string> changes(const Start& start) const;
-  /// Returns a note if going on from there gives other bytes each time; else "".
+  /// Returns a note if going on from `start` gives other bytes each time; else "".
   std::string bytes_note(const Start& start) const;
 
   /// Ends all ranks with Exit::kDoesNotFit if the system would refuse a rank the memory that
@@ -153,20 +157,22 @@ class Checkpointer {
   /// launches. Not collective.
   bool is_out_of_patience() const;
 
-  /// Saves the state after `done`. Returns when it is committed or has failed. With
-  /// checkpoint.async, returns when the last save has ended and the state is copied, its part on
-  /// disk frozen there. Throws as committed(). REQUIRES: no body runs, and all updates are applied.
+  /// Saves the engine's state after the steps of `done`. Returns when it is committed or has
+  /// failed. With checkpoint.async, returns when the last save has ended and the state is copied,
+  /// its part on disk frozen there. Throws as committed(). REQUIRES: no body runs, and all updates
+  /// are applied.
   void save(const DataCursor& done, state::Engine& engine);
 
-  /// Returns the last step that this launch has committed; 0: none. With checkpoint.async, learns
-  /// of a save when it has ended on every rank, or waits for it. A failed save causes one warning
-  /// if checkpoint.max_failures allows it; else throws Ended, kIo. REQUIRES: no body runs.
+  /// Returns the last step that this launch has committed; 0: none. With checkpoint.async, waits
+  /// for the save under way if `waits`; else learns of it only if it has ended on every rank. A
+  /// failed save causes one warning if checkpoint.max_failures allows it; else throws Ended, kIo.
+  /// REQUIRES: no body runs.
   int64_t committed(bool waits);
   /// Returns the last failure, "the checkpoint of step 6 failed: ...", or "". Not collective.
   const std::string& last_failure() const { return problem_; }
 
-  /// Fills the engine with a better checkpoint than the last step's, if one is known, and returns
-  /// its evaluation. Throws Ended, kNoCheckpoint, if it verifies no more.
+  /// Fills the engine with a better checkpoint than that of `last_step`, if one is known, and
+  /// returns its evaluation. Throws Ended, kNoCheckpoint, if it verifies no more.
   std::optional<state::Evaluation> load_best(int64_t last_step, state::Engine& engine);
 
  private:

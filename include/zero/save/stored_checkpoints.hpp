@@ -12,7 +12,7 @@
 
 namespace zero::save {
 
-/// Warns of a step in whose place an older one is taken.
+/// Warns that the checkpoint of `step` has a problem and an older one is taken in its place.
 void warn_passed_over(int64_t step, const std::string& problem);
 
 /// True if `folder` is a run with checkpoints, a folder of checkpoints, or one of them.
@@ -27,10 +27,10 @@ class StoredCheckpoint {
   /// Error(kNoCheckpoint) for a newer format, and Error(kIo) if a checkpoint could not be read.
   explicit StoredCheckpoint(const std::string& folder);
 
-  /// Returns "runs/x/checkpoints/step00001200".
+  /// Returns the folder of this checkpoint: "runs/x/checkpoints/step00001200".
   const std::string& folder() const { return folder_; }
   const checkpoint::Manifest& manifest() const { return manifest_; }
-  /// Returns a fact of the checkpoint in words, or "" if it is absent.
+  /// Returns the checkpoint's fact called `name` in words, or "" if it is absent.
   const std::string& fact(const std::string& name) const;
   checkpoint::TensorReader& tensors() const { return *tensors_; }
 
@@ -87,9 +87,9 @@ enum class SurveyDepth {
   structures  ///< also HDF5's view of files that this program has written
 };
 
-/// Examines the checkpoints of a run or a folder, or the one that `folder` is, and calls `on_step`
-/// with each. Throws Error(kInput) if the folder does not exist, and Error(kIo) if something could
-/// not be read, which says nothing of its content.
+/// Examines, as far as `depth`, the checkpoints of a run or a folder, or the one that `folder` is.
+/// Calls `on_step` with each. Throws Error(kInput) if the folder does not exist, and Error(kIo) if
+/// something could not be read, which says nothing of its content.
 Survey survey_checkpoints(const std::string& folder, SurveyDepth depth,
                           const std::function<void(const StepSurvey&)>& on_step);
 

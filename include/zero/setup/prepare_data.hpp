@@ -10,9 +10,9 @@
 
 namespace zero::setup {
 
-/// Makes a prepared set on all ranks, a share each. Returns what was done on the first rank, and
-/// counts of nothing on others. None if a signal has asked any rank to end. If a rank fails, it
-/// ends all of them at once. Collective.
+/// Makes the prepared set of `maker` on all ranks, a share each. Returns what was done on the first
+/// rank, and counts of nothing on others. None if a signal has asked any rank to end. If a rank
+/// fails, it ends all of them at once. Collective.
 std::optional<Preparation> make_set(launch::Session& session, SetMaker& maker);
 
 /// The settings of a run, and a printer of its lines.
@@ -25,9 +25,9 @@ struct DataOrder {
   std::function<void()> hold;
 };
 
-/// Makes prepared sets of raw files above 64 MiB in the run's folder, unless they are there, and
-/// says so. Returns options by which the run reads them. Returns early if a signal has asked a rank
-/// to end. Collective.
+/// Makes prepared sets of the order's raw files above 64 MiB in the run's folder, unless they are
+/// there, and says so. Returns options by which the run reads them. Returns early if a signal has
+/// asked a rank to end. Collective.
 DataOptions prepare_data(launch::Session& session, const DataOrder& order);
 
 /// Opens a run's data as it reads them: its prepared sets if all are whole, else the files.

@@ -16,8 +16,8 @@ namespace zero::state {
 int64_t first_position(const BatchSizes& batch, int ranks, int64_t consumed, int64_t micro_batch,
                        int rank);
 
-/// Loads the samples at positions [first, first + samples) into the inputs of the same names of a
-/// graph of the engine's plan.
+/// Loads the samples at positions [first, first + samples) of `data` into the engine. They go to
+/// the inputs of the same names of `graph`, the index of a graph in its plan.
 void load_samples(Engine& engine, int32_t graph, const Dataset& data, int64_t first,
                   int64_t samples);
 
@@ -29,9 +29,12 @@ struct BatchLoader {
   uint64_t seed;
   DataCursor done = {};
 
+  /// Returns the position in the data before `step`.
   DataCursor before(int64_t step) const { return cursor_before(step, done, batch.train); }
 
+  /// Returns the inputs of `step` beside its samples, such as seed and counted tokens.
   kernels::StepInputs inputs(int64_t step) const;
+  /// Loads the samples of `rank` in `step` into the engine's training graph.
   void load(Engine& engine, int rank, int64_t step) const;
 };
 
@@ -39,7 +42,7 @@ struct BatchLoader {
 /// of a step's rows once. A step allocates nothing.
 class StepLoader {
  public:
-  /// REQUIRES: `loader` and `engine` outlive it.
+  /// Loads into `engine` the rows of `rank`. REQUIRES: `loader` and `engine` outlive it.
   StepLoader(const BatchLoader& loader, Engine& engine, int rank);
   ~StepLoader();
 

@@ -29,18 +29,21 @@ struct HeldSlice {
   int64_t numel() const { return range.end - range.begin; }
 };
 
-/// Returns the slices that `rank` writes: its shard of every unit, at every stage, so each element
-/// is written once and ranks share the work. Without padding; at most one slice a parameter.
+/// Returns the slices of a plan's parameters that `rank` writes. They are its shard of every unit,
+/// at every stage, so each element is written once and ranks share the work. Without padding; at
+/// most one slice a parameter.
 std::vector<HeldSlice> slices_to_save(const plan::Plan& plan, int rank);
 
-/// Returns the slices that `rank` must read: those whose optimizer state it holds, and frozen
-/// weights that it holds. The first gather completes whole weights at stages 1 and 2.
+/// Returns the slices of a plan's parameters that `rank` must read: those whose optimizer state it
+/// holds, and frozen weights that it holds. The first gather completes whole weights at stages 1
+/// and 2.
 std::vector<HeldSlice> slices_to_load(const plan::Plan& plan, int rank);
 
-/// Returns a parameter's extents without the rows that pad the vocabulary.
+/// Returns the extents of a graph's parameter without the rows that pad the vocabulary.
 std::vector<int64_t> stored_shape(const graph::Graph& graph, int32_t parameter);
 
-/// Returns a part's tensor, "optimizer/momentum/transformer.wte.weight", with its extents.
+/// Returns the tensor of a part of a plan's parameter: its name,
+/// "optimizer/momentum/transformer.wte.weight", its type and its extents.
 checkpoint::Tensor saved_tensor(const plan::Plan& plan, int32_t parameter, setup::SavedPart part);
 
 /// A dataset of a rank's file.
@@ -48,58 +51,65 @@ struct SavedSlice {
   HeldSlice held;
   setup::SavedPart part;
 };
-/// Returns the slices of these parts in the order of the file.
+/// Returns the slices of these parts of a plan's parameters that `rank` writes, in the order of its
+/// file.
 std::vector<SavedSlice> saved_slices(const plan::Plan& plan, int rank,
                                      std::span<const setup::SavedPart> parts);
-/// Returns the slices of masters and states, and of frozen units' weights unless borrowed.
+/// Returns the slices of a plan's parameters that `rank` reads: of masters and states, and of
+/// frozen units' weights unless borrowed.
 std::vector<SavedSlice> loaded_slices(const plan::Plan& plan, int rank);
+/// Returns saved_slices() of the same arguments with their tensors, for a writer of the rank's
+/// file.
 std::vector<checkpoint::SlicePlan> slice_plans(const plan::Plan& plan, int rank,
                                                std::span<const setup::SavedPart> parts);
 
-/// Returns the slices in pieces of at most `numel` elements, in the slices' order.
+/// Returns `slices` in pieces of at most `numel` elements, in the slices' order.
 std::vector<SavedSlice> pieces_of(const std::vector<SavedSlice>& slices,
                                   int64_t numel = setup::kPieceNumel);
 
-/// Returns the bytes of a piece in the file.
+/// Returns the bytes of a piece of a plan's state in a file.
 int64_t bytes_of_piece(const plan::Plan& plan, const SavedSlice& piece);
 
 /// Returns the view's memory of a piece in a file's form; none if it must be made or read.
 std::span<const std::byte> piece_in_memory(const StateView& view, const SavedSlice& piece);
 
-/// Copies a piece. REQUIRES: `out` has the piece's bytes and is aligned for floats.
+/// Copies a piece from the view's buffers to `out`, in a file's form. REQUIRES: `out` has the
+/// piece's bytes and is aligned for floats.
 void copy_piece(const StateView& view, const SavedSlice& piece, std::span<std::byte> out);
 
-/// Adds all tensors of a plan. Returns the index of each parameter's first tensor. REQUIRES:
-/// `parts` begins as saved_parts().
+/// Adds all tensors of a plan to a manifest. Returns the index in it of each parameter's first
+/// tensor. REQUIRES: `parts` begins as saved_parts().
 std::vector<int32_t> describe_tensors(const plan::Plan& plan,
                                       std::span<const setup::SavedPart> parts,
                                       checkpoint::Manifest& manifest);
 
-/// Adds all tensors of a plan and the slices of `ranks` ranks, without places. Rank r's file is
-/// number r. REQUIRES: `parts` begins as saved_parts().
+/// Adds all tensors of a plan and the slices of `ranks` ranks to a manifest, without places. Rank
+/// r's file is number r. REQUIRES: `parts` begins as saved_parts().
 void describe_slices(const plan::Plan& plan, int ranks, std::span<const setup::SavedPart> parts,
                      checkpoint::Manifest& manifest);
 
-/// Checks before training that a manifest of this plan and these facts can be read. Throws
-/// Error(kUsage), with the numbers and a setting that works, if it is too long.
+/// Checks before training that a manifest of this plan and these facts can be read. `weights_only`
+/// is that of [checkpoint]. Throws Error(kUsage), with the numbers and a setting that works, if it
+/// is too long.
 void require_readable_manifest(const plan::Plan& plan, bool weights_only,
                                const std::map<std::string, std::string>& facts);
 
-/// Throws Error(kInput) if the checkpoint lacks a tensor that this plan loads, or has it with other
-/// extents. The text names `folder` and the tensor.
+/// Throws Error(kInput) if the checkpoint of this manifest lacks a tensor that the plan loads, or
+/// has it with other extents. The text names `folder` and the tensor.
 void require_loadable(const plan::Plan& plan, const checkpoint::Manifest& manifest,
                       const std::string& folder);
 
-/// Returns the reason that a run with this plan cannot continue a checkpoint's states: its
-/// optimizer keeps others, or updates them otherwise. Returns "" if it can.
+/// Returns the reason that a run with this plan cannot continue the states of a manifest's
+/// checkpoint: its optimizer keeps others, or updates them otherwise. Returns "" if it can.
 std::string other_optimizer(const plan::Plan& plan, const checkpoint::Manifest& manifest);
 
-/// Returns the reason that a run with this plan cannot continue a checkpoint: a parameter is frozen
-/// in one of them alone, and would lack or lose its states. Returns "" if it can.
+/// Returns the reason that a run with this plan cannot continue a manifest's checkpoint. It is a
+/// parameter that is frozen in one of them alone, and would lack or lose its states. Returns "" if
+/// it can.
 std::string other_freeze(const plan::Plan& plan, const checkpoint::Manifest& manifest);
 
-/// Sets the places of described slices. `offsets` [ranks][slices of the rank] are their first bytes
-/// in the rank's file, from ShardWriter.
+/// Sets the places of the slices that describe_slices() put into a manifest. `offsets`
+/// [ranks][slices of the rank] are their first bytes in the rank's file, from ShardWriter.
 void place_slices(const std::vector<std::vector<int64_t>>& offsets, checkpoint::Manifest& manifest);
 
 }  // namespace zero::state

@@ -18,14 +18,16 @@ struct Communicators {
   int64_t device_bytes = 0;
   std::string one_level = {};  ///< as why_one_level() returns it
 
+  /// Returns the communicators by lane.
   run::LaneComms lanes() const;
 };
 
 /// Runs every verb of each lane once. `all` is as in Communicators. Collective.
 void warm_up(const std::vector<std::unique_ptr<comm::Communicator>>& all);
 
-/// Makes the communicators and warms them up. A limit that is read afterwards counts their memory,
-/// so a plan within it fits in every step. An error on this rank ends all. Collective.
+/// Makes the communicators of the session's ranks and warms them up. A limit that is read
+/// afterwards counts their memory, so a plan within it fits in every step. An error on this rank
+/// ends all. Collective.
 Communicators ready_communicators(launch::Session& session);
 
 }  // namespace zero::state

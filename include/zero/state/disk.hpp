@@ -32,17 +32,18 @@ struct DiskHomes {
   AioConfig aio = {};
 };
 
-/// True if the folders of all homes nvme exist on this host.
+/// True if the folders of all homes nvme of `config` exist on this host.
 bool has_disk_folders(const RunConfig& config);
 
-/// Returns the homes. Throws Error(kUsage) with the key of a folder that does not exist.
+/// Returns the folders and settings of a run's homes nvme. Throws Error(kUsage) with the key of a
+/// folder that does not exist.
 DiskHomes disk_homes(const RunConfig& config);
 
 /// The bytes that a rank keeps on disk, and the queues of the two lanes that move them.
 class Disk {
  public:
   /// Allocates at once `bytes`, and after them the second slots of `saved`, in nameless files in
-  /// the folders. Throws as DiskFiles. Throws Error(kUsage) if this machine lacks what
+  /// the folders of `homes`. Throws as DiskFiles. Throws Error(kUsage) if this machine lacks what
   /// aio.require_uring asks for.
   Disk(const DiskHomes& homes, int64_t bytes, std::span<const tiers::DiskExtent> saved = {});
 
@@ -54,7 +55,8 @@ class Disk {
   void thaw() { slots_.thaw(); }
   /// Returns the content of freeze(), with a queue of its own for a thread beside the lanes.
   tiers::DiskTier& frozen() { return *frozen_; }
-  /// Registers the memory of both lanes with the kernel, if its limits allow; else sets warning().
+  /// Registers `memory`, which both lanes read and write, with the kernel, if its limits allow;
+  /// else sets warning().
   void register_memory(std::span<std::byte> memory);
   int64_t bytes() const { return files_.bytes(); }
   /// True if second slots take their room only when written.
@@ -66,7 +68,7 @@ class Disk {
   /// Returns the bytes that both lanes moved so far, block by block. Any thread may call this and
   /// is_moving() at any time.
   DiskBytes moved() const;
-  /// Returns the bytes that frozen() moved so far.
+  /// Returns the bytes that frozen() has read so far.
   DiskBytes moved_frozen() const { return {.read = frozen_ ? frozen_->moved_bytes() : 0}; }
   bool is_moving() const { return read_.is_moving() || write_.is_moving(); }
 
@@ -88,13 +90,13 @@ struct DiskRates {
   double slack = 4;            ///< times slower that cause a warning
   std::string source = {};     ///< origin of the numbers
 
-  /// Returns the duration of transfers if both directions share the disk.
+  /// Returns the seconds that transfers of `bytes` take if both directions share the disk.
   double seconds_of(const DiskBytes& bytes) const {
     return double(bytes.read) / read + double(bytes.written) / write;
   }
 };
 
-/// Returns "2.04 GiB/s".
+/// Returns a rate of a disk as text: "2.04 GiB/s".
 std::string rate_text(double bytes_per_second);
 
 /// A comparison of a disk's rates with the expected ones. Thread-safe.
@@ -110,7 +112,8 @@ class DiskPace {
   void expect(const DiskRates& rates);
 
   /// Judges the transfers at regular calls, with the clock in seconds and the bytes moved so far.
-  /// Returns the warning once, with measured and expected rate; else "".
+  /// `is_moving` is true while a transfer is under way. Returns the warning once, with measured and
+  /// expected rate; else "".
   std::string look(double now_seconds, bool is_moving, const DiskBytes& moved);
 
  private:

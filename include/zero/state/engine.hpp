@@ -38,25 +38,26 @@ using LaneUses = std::array<LaneUse, plan::kLanes>;
 /// Returns the bytes that each lane of a body copies between device and host.
 std::array<int64_t, plan::kLanes> copied_bytes(const plan::Body& body);
 
-/// Returns a text with a line for each lane that moved bytes, and compute's waiting time; "" if
-/// none did.
+/// Returns the use of lanes as text: a line for each lane that moved bytes, and compute's waiting
+/// time; "" if none did.
 std::string lane_table(const LaneUses& lanes);
 
-/// Returns the back end by which the ranks of this run exchange data.
+/// Returns the back end by which the session's ranks exchange data.
 comm::Backend backend_of(const launch::Session& session);
 
 /// Returns the reason for which ranks on several nodes exchange in one level, as
 /// comm::why_one_level() or as the environment has it. Returns "" if they do not, or by NCCL.
 std::string why_one_level(const launch::Session& session, const comm::Nodes& nodes);
 
-/// Makes a communicator for each lane that communicates. On the host the back end is the rank's
-/// memory (one rank), shared memory (one node), two levels (several nodes) or MPI. In the
-/// environment, ZERO_COMM=mpi forces MPI, also on one node, and ZERO_COMM=flat one level
-/// over several nodes. With devices it is NCCL, or the host's, staged, if ranks share a device.
-/// ZERO_COMM=nccl forces NCCL. Only lane reduce's communicator makes sums. Collective.
+/// Returns a communicator of the session's ranks on these nodes for each lane that communicates. On
+/// the host the back end is the rank's memory (one rank), shared memory (one node), two levels
+/// (several nodes) or MPI. In the environment, ZERO_COMM=mpi forces MPI, also on one node, and
+/// ZERO_COMM=flat one level over several nodes. With devices it is NCCL, or the host's, staged, if
+/// ranks share a device. ZERO_COMM=nccl forces NCCL. Only lane reduce's communicator makes sums.
+/// Collective.
 std::vector<std::unique_ptr<comm::Communicator>> make_communicators(const launch::Session& session,
                                                                     const comm::Nodes& nodes);
-/// Returns the communicators by lane.
+/// Returns the communicators of make_communicators() by lane.
 run::LaneComms lane_comms(const std::vector<std::unique_ptr<comm::Communicator>>& comms);
 
 /// The memory and lanes of a rank, which run the bodies of a plan. While the engine lives, a
@@ -72,16 +73,17 @@ class Engine {
     bool fast_attention = false;   ///< numerics.attention of this process
     SpikeRule spikes = {};         ///< rule of numerics.spike_factor
   };
-  /// Takes the memory and the disk, and fills the step state and the initial weights, or zeros if
-  /// these are not drawn. Throws Ended if a rank lacks the memory. Collective. REQUIRES: `session`,
-  /// `comms`, `build` and the views of `rules` outlive the engine.
+  /// Takes the memory and the disk of the build's plan, and fills the step state and the initial
+  /// weights, or zeros if these are not drawn. Throws Ended if a rank lacks the memory. Collective.
+  /// REQUIRES: `session`, `comms`, `build` and the views of `rules` outlive the engine.
   Engine(launch::Session& session, const Communicators& comms, const setup::Build& build,
          const run::Rules& rules, const Options& options);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  /// Runs a body. An error on any lane ends all ranks from inside.
+  /// Runs a body of the plan as the step inputs say. An error on any lane ends all ranks from
+  /// inside.
   void run(plan::BodyId body, const kernels::StepInputs& inputs);
 
   const plan::Plan& plan() const { return build_.plan; }
@@ -106,12 +108,13 @@ class Engine {
   /// disk.
   void expect_of_disk(const DiskRates& rates) { pace_->expect(rates); }
 
+  /// Returns the number of runs of a body so far.
   int64_t runs(plan::BodyId body) const {
     return body == plan::kReadAhead ? executor_->reads_ahead() : runs_[body];
   }
   double last_seconds() const { return last_seconds_; }
   /// Returns a watchdog, with this engine's patience, for other work in which ranks wait for each
-  /// other.
+  /// other. `finished` counts what is done, and `running` describes what is not.
   std::unique_ptr<launch::Watchdog> make_watchdog(std::function<int64_t()> finished,
                                                   std::function<std::string()> running) const;
 

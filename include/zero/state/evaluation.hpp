@@ -18,7 +18,7 @@ struct Evaluation {
   /// A list of at most 16 metrics. Evaluations between steps allocate nothing.
   class List {
    public:
-    /// Throws Error(kInternal) for a 17th metric.
+    /// Appends a metric. Throws Error(kInternal) for a 17th.
     void push_back(const Measured& one);
     const Measured* begin() const { return all_.data(); }
     const Measured* end() const { return all_.data() + size_; }
@@ -39,13 +39,14 @@ struct Evaluation {
   int64_t texts = 0;                  ///< texts generated for the set; 0: none
   double texts_seconds = 0;
 
-  /// Adds the objective's metrics of a source, by its counts.
+  /// Adds the metrics of the objective, `of_objective`, that have this source, by its counts.
   void measure(std::span<const Metric> of_objective, MetricSource source,
                std::span<const int64_t> counts = {});
-  /// Adds them by another loss than the evaluation's.
+  /// Adds the metrics by their source's counts and the loss `of_source`, not the evaluation's.
   void measure(std::span<const Metric> of_objective, MetricSource source,
                std::span<const int64_t> counts, double of_source);
-  /// Adds the objective's metrics of MetricSource::scores that fit the number of labels.
+  /// Adds the objective's metrics of MetricSource::scores that fit the number of labels, by
+  /// `scores`.
   void measure(std::span<const Metric> of_objective, const model::LabelScores& scores);
   /// Returns a metric by its name, or null if it was not measured.
   const Measured* measured(std::string_view name) const;

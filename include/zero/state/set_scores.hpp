@@ -18,8 +18,9 @@ class SetScores {
   /// Maximum scores of a set.
   static constexpr int64_t kMost = int64_t(1) << 21;
 
-  /// Reads all labels. REQUIRES: `validation` outlives the scores. Throws Error(kInput), naming the
-  /// key that shortens the set, for more than kMost scores.
+  /// Reads the labels of all samples, and takes memory for `labels` scores of each. REQUIRES:
+  /// `validation` outlives the scores. Throws Error(kInput), naming the key that shortens the set,
+  /// for more than kMost scores.
   SetScores(const Dataset& validation, int64_t labels);
 
   /// Forgets the scores of an earlier evaluation.
@@ -27,11 +28,11 @@ class SetScores {
   /// Takes the scores of samples from position `first` on, [samples, labels]. Leaves out those past
   /// the end of the set.
   void take(int64_t first, std::span<const float> scores);
-  /// Gives every rank all scores, bit for bit. REQUIRES: one rank has taken each sample.
-  /// Collective.
+  /// Gives every rank of `peers` the scores that any has taken, bit for bit. REQUIRES: one rank has
+  /// taken each sample. Collective.
   void share(const launch::Peers& peers);
 
-  /// Returns the samples in the order of the file.
+  /// Returns the scores and labels of all samples, in the order of the file.
   model::LabelScores view();
 
  private:

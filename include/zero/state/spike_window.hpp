@@ -31,11 +31,12 @@ class SpikeWindow {
     int64_t spikes = 0;            ///< attempts of the training skipped as spikes
   };
 
-  /// Takes the memory of all steps, so hear() allocates nothing.
+  /// Makes an empty window for a rule. Takes the memory of all steps, so hear() allocates nothing.
   explicit SpikeWindow(const SpikeRule& rule);
 
   bool is_on() const { return rule_.factor > 0; }
-  /// Adds the next attempt. Skipped ones change no limit. Does nothing unless is_on().
+  /// Adds the report of the next attempt. Skipped ones change no limit. Does nothing unless
+  /// is_on().
   void hear(const kernels::StepReport& report);
   /// Returns the limits of the next attempt: mean + factor x standard deviation, both over the
   /// window (Welford 1962). Infinite until the window is full, and after most_in_row skipped

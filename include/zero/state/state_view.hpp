@@ -34,6 +34,7 @@ struct StateView {
     return tier == plan::Tier::nvme || (device_apart && tier == plan::Tier::device);
   }
 
+  /// Returns the elements of a buffer that is not far.
   template <class T>
   std::span<T> values(int32_t buffer) const {
     const std::span<std::byte> raw = bytes(buffer);
@@ -41,7 +42,8 @@ struct StateView {
   }
 };
 
-/// Returns a view of an executor's buffers. REQUIRES: `buffers` outlives the view.
+/// Returns the view of `rank`: a plan and its executor's buffers. REQUIRES: `buffers` outlives the
+/// view.
 StateView view_of(const plan::Plan& plan, int rank, run::Buffers& buffers);
 
 /// A range of elements [begin, end) of a unit.
@@ -54,8 +56,8 @@ UnitRange held_range(const plan::Unit& unit, bool sharded, int rank);
 
 /// A state: the master, which weight and low make, or the optimizer's with this index.
 enum class StateKind : int { master = -1 };
-/// Returns the master and optimizer states of a unit, in the order of hashes and checkpoints. A
-/// frozen unit has only the master, which is its weight.
+/// Returns the master and optimizer states of a plan's unit, in the order of hashes and
+/// checkpoints. A frozen unit has only the master, which is its weight.
 std::vector<StateKind> state_kinds(const plan::Plan& plan, const plan::Unit& unit);
 
 /// Reads a range of a state of `unit` in fp32. REQUIRES: the view's rank holds all of it.
@@ -69,7 +71,8 @@ void read_state(const StateView& view, const plan::Unit& unit, StateKind kind, U
 void read_weights(const StateView& view, const plan::Unit& unit, UnitRange range,
                   std::span<std::byte> out);
 
-/// Reads the low halves that complete bf16 weights to masters, from element range.begin on.
+/// Reads the low halves that complete bf16 weights of `unit` to masters, from element range.begin
+/// on.
 ///   out [end - begin] int16_t
 void read_lows(const StateView& view, const plan::Unit& unit, UnitRange range,
                std::span<std::byte> out);
@@ -78,25 +81,27 @@ void read_lows(const StateView& view, const plan::Unit& unit, UnitRange range,
 void join_masters(std::span<const bf16> weight, std::span<const int16_t> low,
                   std::span<float> master);
 
-/// Writes a state from element `begin` of the unit on. REQUIRES: the view's rank holds all of it.
+/// Writes `values` to a state, from element `begin` of the unit on. REQUIRES: the view's rank holds
+/// all of it.
 void write_state(const StateView& view, const plan::Unit& unit, StateKind kind, int64_t begin,
                  std::span<const float> values);
 
-/// Returns the memory of a range of a state, which read_state() copies and write_state() changes.
-/// Returns none if it is far, or a master that is not an fp32 weight. REQUIRES: the view's rank
-/// holds all of it.
+/// Returns the view's memory of a range of a state of `unit`, which read_state() copies and
+/// write_state() changes. Returns none if it is far, or a master that is not an fp32 weight.
+/// REQUIRES: the view's rank holds all of it.
 std::span<float> state_in_memory(const StateView& view, const plan::Unit& unit, StateKind kind,
                                  UnitRange range);
 
-/// Returns the memory of weights as state_in_memory(); none if they are far.
+/// Returns the memory of a range of weights of `unit` as state_in_memory(); none if they are far.
 std::span<const std::byte> weights_in_memory(const StateView& view, const plan::Unit& unit,
                                              UnitRange range);
-/// Returns the memory of the low halves of bf16 masters; none if they are far.
+/// Returns the view's memory of the low halves of a range of bf16 masters of `unit`; none if they
+/// are far.
 std::span<const std::byte> lows_in_memory(const StateView& view, const plan::Unit& unit,
                                           UnitRange range);
 
-/// Writes fp32 masters as weights and lows, from element `begin` of the unit on, as far as this
-/// rank holds them.
+/// Writes fp32 masters to the view as weights and lows, from element `begin` of the unit on, as far
+/// as this rank holds them.
 void write_master(const StateView& view, const plan::Unit& unit, int64_t begin,
                   std::span<const float> master);
 
@@ -111,7 +116,7 @@ void fill_initial_weights(const StateView& view, uint64_t seed, int threads);
 /// content of a new arena. Gaps stay unchanged.
 void fill_initial_states(const StateView& view);
 
-/// Returns parameter indices in the order of their names.
+/// Returns the indices of a graph's parameters in the order of their names.
 std::vector<int32_t> parameters_by_name(const graph::Graph& graph);
 
 /// The place of a parameter, without padding.
@@ -119,6 +124,7 @@ struct Located {
   const plan::Unit* unit;
   UnitRange range;
 };
+/// Returns the place in a plan of the parameter of this index.
 Located locate(const plan::Plan& plan, int32_t parameter);
 
 /// Joins a state of a parameter, without padding, on rank 0. `visit` receives it there in order, in
@@ -142,10 +148,10 @@ std::string state_sha256(const StateView& view, const launch::Peers& peers);
 /// Ranks that hold copies of one state share its blocks, so a differing copy shows.
 std::string state_xxh3(const StateView& view, const launch::Peers& peers, int threads);
 
-/// Calls `set` with all fp32 master weights of a model in training, on each of the first `holders`
-/// ranks: the index of a parameter, the first element of a piece, and its elements without padding.
-/// With one holder a piece has at most 4 MiB, else it is the whole parameter. Collective. REQUIRES:
-/// nothing else uses `peers` meanwhile.
+/// Joins the views of all ranks. Calls `set` with all fp32 master weights, on each of the first
+/// `holders` ranks: the index of a parameter, the first element of a piece, and its elements
+/// without padding. With one holder a piece has at most 4 MiB, else it is the whole parameter.
+/// Collective. REQUIRES: nothing else uses `peers` meanwhile.
 void join_weights(const StateView& view, const launch::Peers& peers, int holders,
                   const std::function<void(int32_t, int64_t, std::span<const float>)>& set);
 

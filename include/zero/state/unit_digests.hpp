@@ -21,7 +21,8 @@ inline constexpr const char* kDigestForm =
 /// ranks hold, without padding behind the last parameter.
 UnitRange own_range(const plan::Unit& unit, int rank, int ranks);
 
-/// Returns the name of a state as digests call it: "weights" of the masters, else the optimizer's.
+/// Returns the name of a plan's state as digests call it: "weights" of the masters, else the
+/// optimizer's.
 std::string_view state_name(const plan::Plan& plan, StateKind kind);
 
 /// A digest of each state of each unit of a plan. It is the sum of numbers that the blocks of the
@@ -39,7 +40,8 @@ class UnitDigests {
   /// Takes the memory for digests by `threads` threads. REQUIRES: `plan` outlives the digests.
   UnitDigests(const plan::Plan& plan, int threads);
 
-  /// Adds up the blocks that this rank holds, or its share of those that all ranks hold.
+  /// Adds up the blocks that this rank, one of `ranks`, holds in its view, or its share of those
+  /// that all ranks hold.
   void add_own(const StateView& view, int ranks);
   /// Adds up the digests of all ranks, on every rank. Collective.
   void join(const launch::Peers& peers);
@@ -64,8 +66,8 @@ class UnitDigests {
   std::vector<Room> rooms_;     ///< one a thread
 };
 
-/// Takes the digests of an engine's state, as a rank's disk and watchdog allow. Collective.
-/// REQUIRES: no body runs, and all updates are applied.
+/// Computes the digests of an engine's state into `digests`, as a rank's disk and watchdog allow.
+/// Collective. REQUIRES: no body runs, and all updates are applied.
 void take_digests(launch::Session& session, Engine& engine, UnitDigests& digests);
 
 }  // namespace zero::state

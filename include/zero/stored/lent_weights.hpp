@@ -18,8 +18,8 @@ std::string lent_share(const StoredModel& model, const graph::Graph& graph, int 
 /// hexadecimal digits, which do not depend on the number of ranks.
 std::string lent_digest(std::span<const std::string> shares);
 
-/// Throws Error(kInput), naming both, if the digest of the model's weights is not that of a
-/// checkpoint in `folder`.
+/// Throws Error(kInput), naming both, if `digest`, of the model's weights, is not the one in the
+/// facts of the checkpoint in `folder`.
 void require_lent(const StoredModel& model, const std::string& digest, const save::Facts& facts,
                   const std::string& folder);
 

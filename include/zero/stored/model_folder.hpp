@@ -20,11 +20,11 @@
 
 namespace zero::stored {
 
-/// Returns a graph with the parameters of a model.
+/// Returns a graph with the parameters of a recipe's model that files hold.
 graph::Graph stored_graph(const model::Recipe& recipe);
 
-/// Returns names and extents of a model's parameters as files store them, in order and without the
-/// rows that pad the vocabulary.
+/// Returns names and extents of the parameters of stored_graph() as files store them, in order and
+/// without the rows that pad the vocabulary.
 std::vector<SafetensorsWriter::Tensor> stored_tensors(const graph::Graph& graph);
 
 /// A parameter and its tensors in a model folder.
@@ -33,14 +33,14 @@ struct StoredParameter {
   std::vector<int64_t> shape;  ///< as stored_shape()
   graph::StoredForm form;
 };
-/// Returns all parameters in the model's order, except borrowed ones.
+/// Returns all parameters of a recipe in the model's order, except borrowed ones.
 std::vector<StoredParameter> stored_parameters(const model::Recipe& recipe);
 
 /// Returns the prefix of weights' names in checkpoints: "model/transformer.".
 std::string saved_weights_prefix(const model::Architecture& model);
 
-/// Returns advice on tokenizer files that an exported model's folder lacks: "copy a/vocab.json,
-/// a/merges.txt to b". Returns "" if none is missing.
+/// Returns advice on files of the folder `tokenizer` that an exported model's `folder` lacks: "copy
+/// a/vocab.json, a/merges.txt to b". Returns "" if none is missing.
 std::string tokenizer_left_out(const std::string& tokenizer, const std::string& folder);
 
 /// A trained model in Hugging Face's format: config.json, and model.safetensors or, without that,
@@ -50,9 +50,10 @@ std::string tokenizer_left_out(const std::string& tokenizer, const std::string& 
 /// with a warning.
 class ModelFolder : public StoredModel {
  public:
-  /// Reads the description and all headers. Throws Error(kInput) with the first five tensors that
-  /// do not match the description, as expected and as found. Tensors that `training` draws anew may
-  /// be missing or have other extents. Heads of other tasks are passed over.
+  /// Reads the description, of a model of the catalogue, and all headers in the folder `path`.
+  /// Throws Error(kInput) with the first five tensors that do not match the description, as
+  /// expected and as found. Tensors that `training` draws anew may be missing or have other
+  /// extents. Heads of other tasks are passed over.
   ModelFolder(const model::Catalogue& catalogue, const std::string& path,
               const RunConfig* training = nullptr);
 
@@ -117,7 +118,7 @@ class ModelWriter {
     /// Maximum bytes of a file of weights. A larger tensor has a file of its own. HDF5 is one file.
     int64_t file_bytes = kModelFileBytesMax;
   };
-  /// Throws Error(kIo) if the folder exists or the disk is full.
+  /// Begins the folder of `options`. Throws Error(kIo) if it exists or the disk is full.
   explicit ModelWriter(const Options& options);
   ~ModelWriter();
   ModelWriter(const ModelWriter&) = delete;
@@ -135,21 +136,22 @@ class ModelWriter {
   std::unique_ptr<Parts> parts_;
 };
 
-/// Returns the description of a run's model.
+/// Returns the description of the model that a run of `config`, compiled to `build`, trains on
+/// `data`.
 ModelDescription describe_model(const RunConfig& config, const setup::Build& build,
                                 const DataSets& data);
 
-/// Writes the weights that training multiplied with, bit for bit, to a new model folder, as
-/// ModelWriter. Rank 0 writes, in pieces of 4 MiB. `description.compute` is the plan's. Throws
-/// Error(kIo) on rank 0 alone, in the middle of communication, if the folder exists or the disk is
-/// full. Collective.
+/// Writes the weights of the views of all ranks to the new model folder `folder`, as ModelWriter.
+/// They are those that training multiplied with, bit for bit. Rank 0 writes, in pieces of 4 MiB.
+/// `description.compute` is the plan's. Throws Error(kIo) on rank 0 alone, in the middle of
+/// communication, if the folder exists or the disk is full. Collective.
 void export_model(const state::StateView& view, const launch::Peers& peers,
                   const std::string& folder, const ModelDescription& description);
 
-/// Writes a model as the checkpoint of step 0 to a new folder of checkpoints, by the commit
-/// protocol and in pieces of 4 MiB. The checkpoint holds weights alone, each in its stored type,
-/// and `program` as the program's version. Throws Error(kIo) if the folder exists. Leaves nothing
-/// after any error.
+/// Writes a model as the checkpoint of step 0 to a new folder of checkpoints, `root`. It goes by
+/// the commit protocol and in pieces of 4 MiB. The checkpoint holds weights alone, each in its
+/// stored type, and `program` as the program's version. Throws Error(kIo) if the folder exists.
+/// Leaves nothing after any error.
 void import_model(const StoredModel& model, const std::string& root, const std::string& program);
 
 }  // namespace zero::stored

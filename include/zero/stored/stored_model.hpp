@@ -48,8 +48,8 @@ struct ModelDescription {
   }
 };
 
-/// Parses a config.json; `name` is for messages. Throws Error(kInput) with `name`, the key and a
-/// value that works, for a model that no family builds.
+/// Parses `content`, a config.json; `name` is for messages. Throws Error(kInput) with `name`, the
+/// key and a value that works, for a model that no family of the catalogue builds.
 ModelDescription parse_description(const model::Catalogue& catalogue, std::string_view content,
                                    const std::string& name);
 
@@ -58,25 +58,27 @@ ModelDescription parse_description(const model::Catalogue& catalogue, std::strin
 /// folder itself if it holds a tokenizer's files.
 ModelDescription read_description(const model::Catalogue& catalogue, const std::string& folder);
 
-/// Returns the origin for a model from the text of a config.json; none for "" and for a family that
-/// keeps none.
+/// Returns the origin for a model from the text of a config.json; none for "" and for a family of
+/// the catalogue that keeps none.
 ModelDescription::Origin origin_of(const model::Catalogue& catalogue, const std::string& text);
 
-/// Returns the text of a config.json: that of the origin, with what has changed since.
+/// Returns a description as the text of a config.json: that of the origin, with what has changed
+/// since.
 std::string description_json(const ModelDescription& description);
 
-/// Returns the text of an adapter_config.json, for weights that stand on a lender's.
+/// Returns a description as the text of an adapter_config.json, for weights that stand on a
+/// lender's.
 std::string adapter_json(const ModelDescription& description);
 
 /// Returns the text of a generation_config.json: the family's ids and `description.generation`.
 /// Returns "" if both are empty, or the family writes no texts.
 std::string generation_json(const ModelDescription& description);
 
-/// Parses a generation_config.json; "" has no settings. `name` is for messages. Ignores keys that
-/// are not implemented. The first process warns once of those that have an effect. Ignores values
-/// that [generation] would refuse, because a model may serve for more than texts, and ids beyond
-/// the vocabulary that no text would have. Throws Error(kInput) if the family's ids differ from
-/// those of `model`.
+/// Parses `content`, a generation_config.json; "" has no settings. `name` is for messages. Ignores
+/// keys that are not implemented. The first process warns once of those that have an effect.
+/// Ignores values that [generation] would refuse, because a model may serve for more than texts,
+/// and ids beyond the vocabulary that no text would have. Throws Error(kInput) if the family's ids
+/// differ from those of `model`.
 GenerationConfig parse_generation(const model::Architecture& model, std::string_view content,
                                   const std::string& name);
 
@@ -85,7 +87,7 @@ class StoredModel {
  public:
   virtual ~StoredModel() = default;
 
-  /// Returns the path of the folder.
+  /// Returns the path of the model's folder or checkpoint.
   virtual const std::string& path() const = 0;
   /// Returns the path of the file of all weights or of their index, or of a checkpoint's folder.
   virtual const std::string& weights() const = 0;
@@ -101,18 +103,21 @@ class StoredModel {
 
   /// Returns the stored type of a parameter, named as in model::graph_of().
   virtual Dtype dtype_of(std::string_view parameter) const = 0;
-  /// Reads elements of a parameter from `first` on, as fp32. The table of tokens ends with the real
-  /// vocabulary. REQUIRES: one thread reads at a time. Throws Error(kInput) for a damaged file.
+  /// Reads elements of a parameter from `first` on into `out`, as fp32. The table of tokens ends
+  /// with the real vocabulary. REQUIRES: one thread reads at a time. Throws Error(kInput) for a
+  /// damaged file.
   virtual void read(std::string_view parameter, int64_t first, std::span<float> out) const = 0;
-  /// False for a parameter that an alteration adds and this model lacks.
+  /// True if the model has this parameter. False for one that an alteration adds and the model
+  /// lacks.
   virtual bool holds(std::string_view parameter) const = 0;
 
-  /// Returns the parameters that a training draws anew and nobody reads here, in the model's order.
+  /// Returns the names of parameters that a training draws anew and nobody reads here, in the
+  /// model's order.
   const std::vector<std::string>& anew() const { return anew_; }
   bool is_anew(std::string_view parameter) const {
     return std::ranges::find(anew_, parameter) != anew_.end();
   }
-  /// Returns the tensors of other tasks' heads that the model holds and nobody reads.
+  /// Returns the names of tensors of other tasks' heads, which the model holds and nobody reads.
   const std::vector<std::string>& other_heads() const { return other_heads_; }
 
  protected:
@@ -124,17 +129,20 @@ class StoredModel {
 /// folder of checkpoints, or the step `folder`. Throws Error(kInput) with the way to make one.
 std::string find_model(const model::Catalogue& catalogue, const std::string& folder);
 
-/// Opens a result of find_model(). `training` are the settings of a training that begins with it,
-/// or null. Throws as ModelFolder and CheckpointModel.
+/// Opens the model at `found`, a result of find_model(), by a family of the catalogue. `training`
+/// are the settings of a training that begins with it, or null. Throws as ModelFolder and
+/// CheckpointModel.
 std::unique_ptr<StoredModel> open_model(const model::Catalogue& catalogue, const std::string& found,
                                         const RunConfig* training = nullptr);
 
-/// Opens on every rank the model that rank 0 finds in a folder. Throws Ended. Collective.
+/// Opens on every rank the model that rank 0 finds in `folder`, as the other open_model(). Throws
+/// Ended. Collective.
 std::unique_ptr<StoredModel> open_model(launch::Session& session, const model::Catalogue& catalogue,
                                         const std::string& folder,
                                         const RunConfig* training = nullptr);
 
-/// Calls `visit` with elements [begin, end) of a parameter, in order, at most 4 MiB at a time.
+/// Reads elements [begin, end) of a model's parameter, and calls `visit` with them, in order, at
+/// most 4 MiB at a time.
 void read_pieces(const StoredModel& model, std::string_view parameter, int64_t begin, int64_t end,
                  const std::function<void(int64_t first, std::span<const float>)>& visit);
 
@@ -153,25 +161,29 @@ void load_weights(const StoredModel& model, Reader& reader) {
                });
 }
 
-/// Fills this rank's weights, and their low parts, in a plan of the same model.
+/// Copies a stored model's parameters to this rank's weights, and their low parts, in the view of a
+/// plan of the same model.
 void load_weights(const StoredModel& model, const state::StateView& view);
-/// Fills the states of a new training, except weights that it draws anew. If weights are gathered
-/// before their first use, fills only this rank's shard of the optimizer's state.
+/// Copies a stored model's parameters to the masters in the view of a new training, except weights
+/// that it draws anew. Fills its initial states. If weights are gathered before their first use,
+/// fills only this rank's shard of the optimizer's state.
 void begin_with_weights(const StoredModel& model, const state::StateView& view);
-/// Fills the borrowed weights that this rank holds.
+/// Copies the borrowed weights that this rank holds to the view, from the stored model that lends
+/// them.
 void load_lent_weights(const StoredModel& model, const state::StateView& view);
 
 /// Throws Error(kInput), naming both, if the model's numbers differ from those of `wanted`. Rates
 /// of dropout may differ.
 void require_same_model(const StoredModel& model, const model::Architecture& wanted);
 
-/// True if the classes of data may stand for those of a model, `there`: the same, or names that the
-/// user wrote for them and that are no other order of the same. Any may if `there` has no names.
+/// True if `classes`, of data, may stand for those of a model, `there`. They may if they are the
+/// same, or names that the user wrote (`are_written`) and that are no other order of the same. Any
+/// may if `there` has no names.
 bool may_stand_for(const std::vector<std::string>& classes, const std::vector<std::string>& there,
                    bool are_written);
 
-/// Throws Error(kInput), naming both, if a training keeps the classifier of the model and classes
-/// of its data may not stand for the model's.
+/// Throws Error(kInput), naming both, if a training keeps the classifier of the model and
+/// `classes`, of its data, may not stand for the model's. `are_written` is as in may_stand_for().
 void require_same_classes(const StoredModel& model, const std::vector<std::string>& classes,
                           bool are_written);
 
@@ -179,9 +191,10 @@ void require_same_classes(const StoredModel& model, const std::vector<std::strin
 /// they were saved. Borrowed weights are read from the model that lent them.
 class CheckpointModel : public StoredModel {
  public:
-  /// Opens `folder` as StoredCheckpoint. Throws Error(kInput) as StoredCheckpoint, if the tensors
-  /// do not match the model that the checkpoint names, and if the lent weights have changed.
-  /// Tensors that `training` draws anew may be missing or have other extents.
+  /// Opens `folder` as StoredCheckpoint, with a model of the catalogue. Throws Error(kInput) as
+  /// StoredCheckpoint, if the tensors do not match the model that the checkpoint names, and if the
+  /// lent weights have changed. Tensors that `training` draws anew may be missing or have other
+  /// extents.
   CheckpointModel(const model::Catalogue& catalogue, const std::string& folder,
                   const RunConfig* training = nullptr);
 

@@ -24,8 +24,8 @@ class TensorSource {
   virtual const std::vector<checkpoint::Tensor>& tensors() const = 0;
   /// Returns the facts of the checkpoint or folder.
   virtual std::map<std::string, std::string> facts() const = 0;
-  /// Reads elements of one of tensors(), from `begin` on, as fp32. Throws Error(kInput) for a
-  /// damaged file.
+  /// Reads elements of one of tensors(), from `begin` on, into `out` as fp32. Throws Error(kInput)
+  /// for a damaged file.
   virtual void read(const checkpoint::Tensor& tensor, int64_t begin,
                     std::span<float> out) const = 0;
 };
@@ -41,6 +41,7 @@ struct TensorStatistics {
   double deviation = 0;                     ///< standard deviation, with divisor n
   int64_t non_finite = 0;
 };
+/// Reads one of the source's tensors and returns its statistics.
 TensorStatistics statistics_of(const TensorSource& source, const checkpoint::Tensor& tensor);
 
 /// The difference of two tensors of equal extents, by the bits of their fp32 values.
@@ -50,6 +51,7 @@ struct TensorDifference {
   float one = 0, other = 0;    ///< values there
   double largest = 0;  ///< largest magnitude of a difference; infinite if a value is not finite
 };
+/// Compares `in_one`, a tensor of `one`, with `in_other`, a tensor of `other`.
 TensorDifference difference_of(const TensorSource& one, const TensorSource& other,
                                const checkpoint::Tensor& in_one,
                                const checkpoint::Tensor& in_other);

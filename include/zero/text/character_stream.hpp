@@ -11,9 +11,9 @@ namespace zero::writing {
 /// and replaces invalid ones by U+FFFD.
 class CharacterStream {
  public:
-  /// Returns the characters that these bytes complete.
+  /// Appends bytes of the text and returns the characters that they complete.
   std::string add(std::string_view bytes);
-  /// Returns the rest at the end of the text.
+  /// Ends the text. Returns U+FFFD if an incomplete character is held back, else "".
   std::string finish();
 
  private:

@@ -11,13 +11,13 @@ namespace zero::writing {
 /// Returns the index that a uniform number in [0, 1) selects under softmax(scores).
 int64_t draw(std::span<const float> scores, double uniform);
 
-/// Returns the token that comes `number` after the prompt. Depends on seed, text, number and scores
-/// alone.
+/// Returns the token that `choice` takes by the scores [vocabulary], as token `number` after the
+/// prompt. Depends on seed, text, number and scores alone.
 int32_t choose_token(std::span<const float> scores, const TokenChoice& choice, uint32_t number);
 
 /// A model that continues tokens, such as a Decoder.
 struct Language {
-  /// Appends to the context and returns the logits after it.
+  /// Appends tokens to the context and returns the logits after it.
   std::function<std::span<const float>(std::span<const int32_t>)> feed;
   /// Empties the context.
   std::function<void()> clear;

@@ -24,8 +24,10 @@ class Decoder {
     std::optional<WeightsTogether> together = {};  ///< none: this process holds the whole model
     LentMemory lent = {};
   };
+  /// Returns the bytes of a decoder of the recipe's model with these options, by tier.
   static plan::TierBytes bytes(const model::Recipe& recipe, const Options& options);
 
+  /// Compiles the decode plan of the recipe's model and takes its memory.
   Decoder(const model::Recipe& recipe, const Options& options);
   ~Decoder();
   Decoder(const Decoder&) = delete;

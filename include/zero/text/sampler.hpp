@@ -29,20 +29,21 @@ struct SampleOptions {
   LentMemory lent = {};
 };
 
-/// Opens the tokenizer for the output of a model of these data. Throws SettingsError if
+/// Opens config's tokenizer for the output of a model of these data. Throws SettingsError if
 /// data.tokenizer does not know the tokens, or knows more than the model.
 std::unique_ptr<Tokenizer> open_sample_tokenizer(const RunConfig& config, const DataSets& data,
                                                  const model::Architecture& model);
 
-/// Returns the bytes of sample_text() beside the training's plan: fp32 weights and caches. Only
-/// rank 0 takes them if it joins the whole model.
+/// Returns the bytes of sample_text() with this recipe, tokenizer and options beside the training's
+/// plan: fp32 weights and caches. `sequence_length` is the tokens of a training sample. Only rank 0
+/// takes them if it joins the whole model.
 plan::TierBytes sample_bytes(const model::Recipe& recipe, int64_t sequence_length,
                              const Tokenizer& tokenizer, const SampleOptions& options);
 
-/// Returns texts of a model without an encoder from its fp32 master weights, on rank 0; ""
-/// elsewhere. With rules, texts are those of generate_texts(). Without rules, each is drawn token
-/// by token after a newline, or after eos if the tokenizer has no newline. Blank lines separate
-/// samples. The first is what `zeroapp generate` draws with the seed from a model without
+/// Returns texts of a recipe's model without an encoder from the fp32 master weights in the views,
+/// on rank 0; "" elsewhere. With rules, texts are those of generate_texts(). Without rules, each is
+/// drawn token by token after a newline, or after eos if the tokenizer has no newline. Blank lines
+/// separate samples. The first is what `zeroapp generate` draws with the seed from a model without
 /// generation settings. Rank 0 feeds a Decoder, whose context is at most a training sample. If it
 /// joins the weights, the other ranks, on all nodes, receive signs of life. Collective. REQUIRES:
 /// nothing else uses `peers` meanwhile.

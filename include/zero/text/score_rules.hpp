@@ -37,11 +37,11 @@ struct WrittenText {
   int64_t beginning = 1;                 ///< tokens that were given
 };
 
-/// Applies the rules to the scores [vocabulary] of the next token: logits, or log softmax for
-/// beams. Gives forbidden tokens minus infinity. Returns false if the rules leave none. Throws
-/// Error(kNumerics) if no score that is left is a number.
+/// Applies the rules to the scores [vocabulary] of the token that follows `text`: logits, or log
+/// softmax for beams. Gives forbidden tokens minus infinity. Returns false if the rules leave none.
+/// Throws Error(kNumerics) if no score that is left is a number.
 bool try_rules(const ScoreRules& rules, const WrittenText& text, std::span<float> scores);
-/// Applies the rules as try_rules(). Throws Error(kUsage) if they leave no token.
+/// Applies the rules to the scores as try_rules(). Throws Error(kUsage) if they leave no token.
 void apply_rules(const ScoreRules& rules, const WrittenText& text, std::span<float> scores);
 
 /// The parameters of drawing a token.
@@ -51,7 +51,7 @@ struct DrawRules {
   double top_p = 1;   ///< draws among the likeliest that together have this probability
 };
 
-/// Changes scores to those whose softmax is drawn from.
+/// Changes scores by the rules to those whose softmax is drawn from.
 void narrow(const DrawRules& rules, std::span<float> scores);
 
 /// The choice of the next token from scores.
@@ -83,10 +83,11 @@ struct SearchRules {
 SearchRules search_rules(const GenerationConfig& generation, const model::Architecture& model,
                          int64_t new_tokens, uint64_t seed);
 
-/// Suppresses ids of a model that `tokenizer` does not know, except those that end a text.
+/// Adds to rules.suppress_tokens the ids of a model that `tokenizer` does not know, except those
+/// that end a text. `form` is the model's.
 void suppress_unknown(const Tokenizer& tokenizer, const model::DataForm& form, ScoreRules& rules);
 
-/// Returns the softmax in fp64.
+/// Returns the softmax of scores in fp64.
 std::vector<double> probabilities(std::span<const float> scores);
 
 /// Replaces scores by their log softmax.

@@ -10,17 +10,17 @@
 
 namespace zero::writing {
 
-/// Returns texts for all `sources`, on every rank and in their order, from a model in training.
-/// Each rank takes all fp32 master weights or, if they are held together, its part. Rank r writes
-/// the texts of sources r, r + ranks, ... Texts do not depend on the number of ranks or on how
-/// weights are held. Collective. REQUIRES: all ranks give the same sources, and nothing else uses
-/// `peers` meanwhile.
+/// Returns texts for all `sources`, on every rank and in their order, from a recipe's model in
+/// training, whose weights the views hold. Each rank takes all fp32 master weights or, if they are
+/// held together, its part. Rank r writes the texts of sources r, r + ranks, ... Texts do not
+/// depend on the number of ranks or on how weights are held. Collective. REQUIRES: all ranks give
+/// the same sources, and nothing else uses `peers` meanwhile.
 std::vector<TokenList> generate_texts(const state::StateView& view, const launch::Peers& peers,
                                       const model::Recipe& recipe, const GenerationOptions& options,
                                       std::span<const TokenList> sources);
 
-/// Returns texts as generate_texts(), by a generator that has its weights, on each rank or held
-/// together. The first source is number `first` of a seed's draws. Collective.
+/// Returns texts for all `sources` as generate_texts(), by a generator that has its weights, on
+/// each rank or held together. The first source is number `first` of a seed's draws. Collective.
 std::vector<TokenList> write_by_ranks(TextGenerator& generator, const launch::Peers& peers,
                                       std::span<const TokenList> sources, int64_t first = 0);
 

@@ -37,9 +37,11 @@ struct GenerationOptions {
 /// the source begins the text.
 class TextGenerator {
  public:
+  /// Returns the bytes of a generator of the recipe's model with these options, by tier.
   static plan::TierBytes bytes(const model::Recipe& recipe, const GenerationOptions& options);
 
-  /// Throws Error(kUsage) if the lengths exceed the model's positions.
+  /// Compiles the plans and takes their memory. Throws Error(kUsage) if the options' lengths exceed
+  /// the positions of the recipe's model.
   TextGenerator(const model::Recipe& recipe, const GenerationOptions& options);
   ~TextGenerator();
   TextGenerator(const TextGenerator&) = delete;
@@ -59,7 +61,7 @@ class TextGenerator {
                                std::span<const int64_t> numbers = {}, const TextVisitor& visit = {},
                                const std::function<void()>& moved = {});
 
-  /// True if ranks hold the weights together.
+  /// True if ranks hold the generator's weights together.
   bool is_shared() const;
 
  private:
@@ -67,8 +69,8 @@ class TextGenerator {
   std::unique_ptr<Parts> parts_;
 };
 
-/// Returns an answer's text without its start and end, which are ordinary ids among bytes, and
-/// without special and unknown ids.
+/// Decodes the ids of an answer to text by `tokenizer`. Leaves out the ids `start` and `end`, which
+/// are ordinary ones among bytes, and special and unknown ids.
 std::string answer_text(TokenList ids, int64_t start, int64_t end, const Tokenizer& tokenizer);
 
 }  // namespace zero::writing

@@ -33,7 +33,7 @@ struct WeightsTogether {
   plan::CollectiveForecasts* planned = nullptr;
   /// Returns the largest value of all ranks. Collective.
   std::function<int64_t(int64_t)> largest = {};
-  /// Watches an executor in which ranks wait for each other; may be empty.
+  /// Returns a watchdog over a plan's executor in which ranks wait for each other; may be empty.
   std::function<std::unique_ptr<launch::Watchdog>(const plan::Plan&, run::Executor&)> watch = {};
 };
 /// Returns the settings of a training's request for plans that write texts. Returns none unless

@@ -27,13 +27,14 @@ struct ExchangeText {
   std::string one_level;  ///< as state::why_one_level() returns it
 };
 
-/// Returns the first lines that a run prints: program, ranks, processor, devices, libraries, model
-/// and batch. Collective.
+/// Returns the first lines that a run prints: version of the program, ranks and their exchange,
+/// processor, devices, libraries, and the build's model and batch. Collective.
 std::string banner(const std::string& version, launch::Session& session, const setup::Build& build,
                    const ExchangeText& exchange);
 
-/// Returns a line about samples grouped by length: the share of samples of each form, and the share
-/// of tokens that is padding. Returns "" if samples are not grouped.
+/// Returns a line about samples of the sets, grouped by length. It has the share of samples of each
+/// form, and the share of padding. A micro-batch has `micro` samples. Returns "" if samples are not
+/// grouped.
 std::string lengths_text(const DataSets& sets, int64_t micro);
 
 }  // namespace zero::train

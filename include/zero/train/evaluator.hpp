@@ -36,10 +36,10 @@ class Evaluator {
   /// Throws Ended as SetScores. Collective. REQUIRES: the parts outlive the evaluator.
   explicit Evaluator(const EvaluationParts& parts);
 
-  /// Returns the loss on the whole set. Rank r of N runs micro-batches j N + r; samples past the
-  /// end count nothing. Sums are exact, and metrics are computed from all samples in the file's
-  /// order, so rank count and order change no digit. REQUIRES: the engine has no update pending.
-  /// Collective.
+  /// Runs evaluation bodies with `inputs`, and returns the loss and metrics on the whole set. Rank
+  /// r of N runs micro-batches j N + r; samples past the end count nothing. Sums are exact, and
+  /// metrics are computed from all samples in the file's order, so rank count and order change no
+  /// digit. REQUIRES: the engine has no update pending. Collective.
   state::Evaluation evaluate(const kernels::StepInputs& inputs);
 
   /// True if the objective measures scores.
@@ -60,21 +60,23 @@ class Evaluator {
   std::vector<float> rows_;                 ///< scores of a micro-batch
 };
 
-/// Returns options to answer a validation set's sources by the completed [generation], without ids
-/// that the tokenizer does not know. Throws as writing::search_rules().
+/// Returns options by which a build answers a validation set's sources on `threads` threads. They
+/// follow the completed [generation] of `config`, without ids that the tokenizer does not know.
+/// Throws as writing::search_rules().
 writing::GenerationOptions answer_options(const RunConfig& config, const setup::Build& build,
                                           const Tokenizer& tokenizer, int threads);
 
 /// Returns the device memory that the engine's plan leaves free until its next body.
 writing::LentMemory memory_between_bodies(state::Engine& engine);
 
-/// Returns options for samples that answer no source. The completed [generation] of `config` acts
-/// if `written`, the [generation] of the input file, has any key.
+/// Returns options by which a build writes samples that answer no source, on `threads` threads. The
+/// completed [generation] of `config` acts if `written`, the [generation] of the input file, has
+/// any key.
 writing::SampleOptions sample_options(const RunConfig& config, const GenerationConfig& written,
                                       const setup::Build& build, int threads);
 
-/// Returns [generation] as a first launch completes it: by the settings of `start`, the model of
-/// model.init_from, unless null. Throws as require_generation().
+/// Returns config's [generation] as a first launch completes it: by the settings of `start`, the
+/// model of model.init_from, unless null. Throws as require_generation().
 GenerationConfig first_generation(const RunConfig& config, const stored::StoredModel* start);
 
 /// Returns the texts that a training of this build writes: answers of evaluation.generate, samples
@@ -102,10 +104,10 @@ struct Answers {
   void add_to(state::Evaluation& evaluation, const model::Objective& objective) const;
 };
 
-/// Answers the first `samples` of the set in its file's order; 0 = all. Texts leave out special
-/// ids, such as start and end, and ids that the tokenizer does not know. Every rank counts all
-/// texts, so counts are the same at any number of ranks. Throws as Dataset::target_text().
-/// Collective if `writes` is.
+/// Returns the answers that `writes` gives to the first `samples` of `validation` in its file's
+/// order; 0 = all. Texts leave out special ids, such as start and end, and ids that the tokenizer
+/// does not know. Every rank counts all texts, so counts are the same at any number of ranks.
+/// Throws as Dataset::target_text(). Collective if `writes` is.
 Answers answer(const Dataset& validation, int64_t samples, const Tokenizer& tokenizer,
                const TextWriter& writes);
 
@@ -119,7 +121,8 @@ struct AnswerParts {
   const Tokenizer& tokenizer;
   int64_t samples = 0;  ///< first samples of the set; 0 = all
 };
-/// Answers with the engine's weights, as the other answer(). REQUIRES: no body runs. Collective.
+/// Returns the answers of the engine's weights, as the other answer(). REQUIRES: no body runs.
+/// Collective.
 Answers answer(const AnswerParts& parts);
 
 }  // namespace zero::train

@@ -22,8 +22,8 @@ struct RerunOf {
 /// memory alone: it writes nothing into the run's folder, evaluates nothing and saves nothing.
 class Rerun {
  public:
-  /// Reads the settings order.input, plans, opens the data and loads the checkpoint. Throws Ended
-  /// as train::run(); kNoCheckpoint if the checkpoint does not verify; kInput if the run's prepared
+  /// Reads the settings order.input, plans, opens the data and loads of.checkpoint. Throws Ended as
+  /// train::run(); kNoCheckpoint if the checkpoint does not verify; kInput if the run's prepared
   /// data are gone. Collective. REQUIRES: `session` and `order` outlive it.
   Rerun(launch::Session& session, const Order& order, const RerunOf& of);
   ~Rerun();
@@ -44,7 +44,7 @@ class Rerun {
   /// Returns the settings that changed since a checkpoint with these facts, as
   /// Checkpointer::changes().
   std::vector<std::string> changes(const save::Facts& saved) const;
-  /// Returns a note if no two runs from there have the same bytes; else "".
+  /// Returns a note if no two runs from the checkpoint have the same bytes; else "".
   std::string bytes_note() const;
 
  private:

@@ -20,10 +20,11 @@ struct Order {
   launch::TimeLimit::Clock::time_point start;  ///< start of the program
 };
 
-/// Runs the program on one rank, from the input file to the summary. Returns kRequeue if something
-/// else than the run or its user ended it, and a launch can go on: from a checkpoint, or because no
-/// step was taken. Returns kFinished otherwise. Throws Ended with the status of the failure, alike
-/// on every rank. Any other error is this rank's alone. Collective.
+/// Runs the typed command `order` on this rank of the session, from the input file to the summary.
+/// Returns kRequeue if something else than the run or its user ended it, and a launch can go on:
+/// from a checkpoint, or because no step was taken. Returns kFinished otherwise. Throws Ended with
+/// the status of the failure, alike on every rank. Any other error is this rank's alone.
+/// Collective.
 Exit run(launch::Session& session, const Order& order);
 
 }  // namespace zero::train

@@ -17,8 +17,9 @@ struct StartModel {
   std::unique_ptr<stored::StoredModel> opened = {};  ///< opened from `other`
 };
 
-/// Returns the numbers of the start model. Finds the model unless start.is_found. Returns none if
-/// the settings name no model, or if none is there. Throws as open_model().
+/// Returns the numbers of the model that a run of `config` begins with. Finds it in `start` unless
+/// start.is_found. Returns none if the settings name no model, or if none is there. Throws as
+/// open_model().
 std::optional<StartNumbers> start_numbers(const model::Catalogue& catalogue,
                                           const RunConfig& config, StartModel& start);
 
