@@ -243,7 +243,8 @@ struct Family {
   Probe (*probe)(ProbeSize size);
 };
 
-/// Returns the kinds of alterations that keys ask for, in the order of their application.
+/// Returns the table of all kinds of alterations of a model that a key of the input file can ask
+/// for, in the order of their application.
 std::vector<const AlterationKind*> alteration_kinds();
 
 /// The families, objectives and kinds of alterations of the program, which main hands in.

@@ -40,10 +40,10 @@ std::unique_ptr<Tokenizer> open_sample_tokenizer(const RunConfig& config, const 
 plan::TierBytes sample_bytes(const model::Recipe& recipe, int64_t sequence_length,
                              const Tokenizer& tokenizer, const SampleOptions& options);
 
-/// Returns texts of a recipe's model without an encoder from the fp32 master weights in the views,
-/// on rank 0; "" elsewhere. With rules, texts are those of generate_texts(). Without rules, each is
-/// drawn token by token after a newline, or after eos if the tokenizer has no newline. Blank lines
-/// separate samples. The first is what `zeroapp generate` draws with the seed from a model without
+/// Returns the texts that `options` ask for, from the fp32 master weights of the ranks' views, on
+/// rank 0; "" elsewhere. The recipe's model has no encoder. With rules, texts are those of
+/// generate_texts(). Without rules, each is drawn token by token after a newline, or after eos if
+/// the tokenizer has no newline. Blank lines separate samples. The first is what `zeroapp generate` draws with the seed from a model without
 /// generation settings. Rank 0 feeds a Decoder, whose context is at most a training sample. If it
 /// joins the weights, the other ranks, on all nodes, receive signs of life. Collective. REQUIRES:
 /// nothing else uses `peers` meanwhile.

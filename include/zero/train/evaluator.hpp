@@ -66,7 +66,8 @@ class Evaluator {
 writing::GenerationOptions answer_options(const RunConfig& config, const setup::Build& build,
                                           const Tokenizer& tokenizer, int threads);
 
-/// Returns the device memory that the engine's plan leaves free until its next body.
+/// Returns the place and size of the device memory of `engine` that its plan leaves free until its
+/// next body, for texts to borrow.
 writing::LentMemory memory_between_bodies(state::Engine& engine);
 
 /// Returns options by which a build writes samples that answer no source, on `threads` threads. The
