@@ -64,6 +64,17 @@ def names_in(header):
             for name in names_declared(line)}
 
 
+def aliases_among(lines):
+    """What each alias stands for, by its name."""
+    found = ((ALIAS.match(line), line) for line in lines)
+    return {alias[1] or alias[2]: line.replace("using ::", "using ") for alias, line in found if alias}
+
+
+@functools.cache
+def aliases_in(header):
+    return aliases_among(code_of(header).splitlines())
+
+
 @functools.cache
 def namespaces_in(header):
     found = re.findall(r"^namespace (?:\w+::)*(\w+) \{", code_of(header), re.M)
@@ -89,13 +100,16 @@ class Source:
         code = re.sub(r"//[^\n]*|#include[^\n]*", "", code)
         self.headers = headers_of(path)
         self.namespaces = set().union(*map(namespaces_in, self.headers))
+        self.aliases = aliases_among(self.local.values())
+        for header in self.headers:
+            self.aliases = aliases_in(header) | self.aliases
         self.named_namespaces = set(re.findall(r"(?<![:\w])(\w+)::", code))
         self.words, self.bare_words = set(WORD.findall(code)), set(BARE_WORD.findall(code))
 
     def may_see(self, other):
-        """The same alias may stand in both, and does nothing to a name with its namespace. The
-        same namespace may be opened in both, and one of std's literals in either, as no name is
-        looked up there."""
+        """The same alias may stand in both, in a header of either too, and does nothing to a name
+        with its namespace. The same namespace may be opened in both, and one of std's literals in
+        either, as no name is looked up there."""
         if not other.opened <= self.opened:
             return False
         if (self.namespaces - other.namespaces) & other.named_namespaces:
@@ -103,7 +117,7 @@ class Source:
         brought = set().union(*(names_in(header) for header in self.headers - other.headers))
         for name, line in other.local.items():
             alias = ALIAS.match(line)
-            if alias and self.local.get(name) == line:
+            if alias and self.aliases.get(name) == other.aliases[name]:
                 continue
             if name in brought or name in (self.bare_words if alias else self.words):
                 return False
