@@ -2,7 +2,7 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "src/usage/columns.hpp"
+#include "src/usage/help_columns.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/path.hpp"
 #include "zero/base/shared_files.hpp"

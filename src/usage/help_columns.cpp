@@ -1,4 +1,4 @@
-#include "src/usage/columns.hpp"
+#include "src/usage/help_columns.hpp"
 
 #include <algorithm>
 
