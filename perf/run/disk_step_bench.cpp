@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "perf/support/timing.hpp"
-#include "src/machine/timed_steps.hpp"
+#include "src/machine/measured_steps.hpp"
 #include "src/model/gpt2.hpp"
 #include "tests/support/forward_of.hpp"
 #include "zero/base/error.hpp"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "src/machine/timed_steps.hpp"
+#include "src/machine/measured_steps.hpp"
 #include "zero/comm/communicator.hpp"
 #include "zero/model/family.hpp"
 #include "zero/plan/forecast.hpp"

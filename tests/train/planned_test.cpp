@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "src/machine/timed_steps.hpp"
+#include "src/machine/measured_steps.hpp"
 #include "tests/support/lazy_communicator.hpp"
 #include "tests/support/models.hpp"
 #include "tests/support/rank_groups.hpp"

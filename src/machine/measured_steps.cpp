@@ -1,4 +1,4 @@
-#include "src/machine/timed_steps.hpp"
+#include "src/machine/measured_steps.hpp"
 
 #include <algorithm>
 #include <chrono>

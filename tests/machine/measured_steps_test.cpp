@@ -1,6 +1,6 @@
 // Ranks: 1
 
-#include "src/machine/timed_steps.hpp"
+#include "src/machine/measured_steps.hpp"
 
 #include <gtest/gtest.h>
 
