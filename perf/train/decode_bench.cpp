@@ -20,7 +20,7 @@
 #include "zero/config/read_config.hpp"
 #include "zero/launch/process.hpp"
 #include "zero/model/recipe.hpp"
-#include "zero/text/decoder.hpp"
+#include "zero/text/text_decoder.hpp"
 
 namespace zero::perf {
 namespace {

@@ -21,10 +21,10 @@
 #include "zero/stored/stored_model.hpp"
 #include "zero/text/character_stream.hpp"
 #include "zero/text/continuation.hpp"
-#include "zero/text/decoder.hpp"
+#include "zero/text/decoding_ranks.hpp"
 #include "zero/text/score_rules.hpp"
+#include "zero/text/text_decoder.hpp"
 #include "zero/text/text_generator.hpp"
-#include "zero/text/weights_together.hpp"
 
 namespace zero::commands {
 namespace {

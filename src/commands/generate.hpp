@@ -12,9 +12,9 @@
 #include "src/commands/commands.hpp"
 #include "zero/io/text/tokenizer.hpp"
 #include "zero/stored/stored_model.hpp"
+#include "zero/text/decoding_ranks.hpp"
 #include "zero/text/score_rules.hpp"
 #include "zero/text/text_generator.hpp"
-#include "zero/text/weights_together.hpp"
 
 namespace zero::commands {
 

@@ -17,7 +17,7 @@
 #include "zero/plan/plan.hpp"
 #include "zero/run/executor.hpp"
 #include "zero/state/state_view.hpp"
-#include "zero/text/weights_together.hpp"
+#include "zero/text/decoding_ranks.hpp"
 
 namespace zero::writing {
 

@@ -12,10 +12,10 @@
 #include "zero/state/batch_loader.hpp"
 #include "zero/stored/stored_model.hpp"
 #include "zero/text/character_stream.hpp"
-#include "zero/text/sampler.hpp"
+#include "zero/text/decoding_ranks.hpp"
 #include "zero/text/shared_texts.hpp"
 #include "zero/text/text_generator.hpp"
-#include "zero/text/weights_together.hpp"
+#include "zero/text/text_sampler.hpp"
 
 namespace zero::train {
 

@@ -12,8 +12,8 @@
 #include "zero/base/text.hpp"
 #include "zero/comm/backends.hpp"
 #include "zero/state/state_view.hpp"
+#include "zero/text/decoding_ranks.hpp"
 #include "zero/text/text_generator.hpp"
-#include "zero/text/weights_together.hpp"
 
 namespace zero::writing {
 namespace {

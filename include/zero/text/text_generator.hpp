@@ -11,8 +11,8 @@
 #include "zero/io/text/tokenizer.hpp"
 #include "zero/model/recipe.hpp"
 #include "zero/plan/forecast.hpp"
+#include "zero/text/decoding_ranks.hpp"
 #include "zero/text/score_rules.hpp"
-#include "zero/text/weights_together.hpp"
 
 namespace zero::writing {
 

@@ -1,5 +1,5 @@
 // Ranks: 1 2
-#include "zero/text/sampler.hpp"
+#include "zero/text/text_sampler.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 #include "tests/support/refusal.hpp"
 #include "tests/support/temp_file.hpp"
 #include "zero/state/state_view.hpp"
-#include "zero/text/decoder.hpp"
+#include "zero/text/text_decoder.hpp"
 
 namespace zero::writing {
 namespace {

@@ -1,4 +1,4 @@
-#include "zero/text/sampler.hpp"
+#include "zero/text/text_sampler.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -9,8 +9,8 @@
 #include "zero/base/text.hpp"
 #include "zero/launch/sign_of_life.hpp"
 #include "zero/text/continuation.hpp"
-#include "zero/text/decoder.hpp"
 #include "zero/text/shared_texts.hpp"
+#include "zero/text/text_decoder.hpp"
 #include "zero/text/text_generator.hpp"
 
 namespace zero::writing {

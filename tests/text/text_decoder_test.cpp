@@ -1,6 +1,6 @@
 // Ranks: 1
 
-#include "zero/text/decoder.hpp"
+#include "zero/text/text_decoder.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

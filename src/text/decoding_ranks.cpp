@@ -1,4 +1,4 @@
-#include "zero/text/weights_together.hpp"
+#include "zero/text/decoding_ranks.hpp"
 
 #include <exception>
 

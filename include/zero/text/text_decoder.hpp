@@ -8,7 +8,7 @@
 #include "zero/model/recipe.hpp"
 #include "zero/plan/forecast.hpp"
 #include "zero/text/continuation.hpp"
-#include "zero/text/weights_together.hpp"
+#include "zero/text/decoding_ranks.hpp"
 
 namespace zero::writing {
 

@@ -1,4 +1,4 @@
-#include "zero/text/decoder.hpp"
+#include "zero/text/text_decoder.hpp"
 
 #include <algorithm>
 #include <cmath>
