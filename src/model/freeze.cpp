@@ -5,7 +5,7 @@
 
 #include "zero/base/error.hpp"
 #include "zero/graph/passes.hpp"
-#include "zero/model/patterns.hpp"
+#include "zero/model/parameter_patterns.hpp"
 #include "zero/model/recipe.hpp"
 
 namespace zero::model {

@@ -1,4 +1,4 @@
-#include "zero/model/patterns.hpp"
+#include "zero/model/parameter_patterns.hpp"
 
 #include <fnmatch.h>
 

@@ -1,4 +1,4 @@
-#include "src/model/rope.hpp"
+#include "src/model/decoder_rope.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
 // Ranks: 1
-#include "zero/model/patterns.hpp"
+#include "zero/model/parameter_patterns.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
