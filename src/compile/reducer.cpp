@@ -1,7 +1,7 @@
 #include <bit>
 #include <span>
 
-#include "src/compile/step_bodies.hpp"
+#include "src/compile/body_builder.hpp"
 #include "zero/kernels/tree_sum.hpp"
 
 namespace zero::plan {

@@ -1,4 +1,4 @@
-#include "src/compile/step_writer.hpp"
+#include "src/compile/body_writer.hpp"
 
 #include <algorithm>
 

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "src/compile/step_writer.hpp"
+#include "src/compile/body_writer.hpp"
 #include "zero/plan/plan.hpp"
 
 namespace zero::plan {

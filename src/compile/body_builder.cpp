@@ -1,9 +1,9 @@
-#include "src/compile/step_bodies.hpp"
+#include "src/compile/body_builder.hpp"
 
 #include <algorithm>
 
+#include "src/compile/body_writer.hpp"
 #include "src/compile/passes.hpp"
-#include "src/compile/step_writer.hpp"
 
 namespace zero::plan {
 namespace {
