@@ -17,7 +17,7 @@
 #include "zero/model/objective.hpp"
 #include "zero/save/checkpoint_facts.hpp"
 #include "zero/save/checkpointer.hpp"
-#include "zero/save/missing_folder.hpp"
+#include "zero/save/missing_checkpoint.hpp"
 #include "zero/save/stored_checkpoints.hpp"
 #include "zero/state/checkpoint_layout.hpp"
 

@@ -1,7 +1,7 @@
 /// The part of Checkpointer that handles streaks: the checkpoint that leads out of one, and those
 /// that stay for it.
 
-#include "src/save/skipped_streaks.hpp"
+#include "src/save/checkpoint_streaks.hpp"
 
 #include <algorithm>
 #include <filesystem>

@@ -1,5 +1,5 @@
 // Ranks: 1
-#include "src/save/skipped_streaks.hpp"
+#include "src/save/checkpoint_streaks.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "zero/save/missing_folder.hpp"
+#include "zero/save/missing_checkpoint.hpp"
 
 #include <filesystem>
 #include <set>

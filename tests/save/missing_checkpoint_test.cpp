@@ -1,5 +1,5 @@
 // Ranks: 1
-#include "zero/save/missing_folder.hpp"
+#include "zero/save/missing_checkpoint.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
