@@ -8,7 +8,7 @@
 #include "zero/launch/console.hpp"
 #include "zero/launch/failure.hpp"
 #include "zero/launch/launch.hpp"
-#include "zero/launch/process.hpp"
+#include "zero/launch/process_environment.hpp"
 #include "zero/launch/thread_room.hpp"
 
 namespace zero::commands {

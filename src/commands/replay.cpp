@@ -3,7 +3,7 @@
 #include "src/commands/commands.hpp"
 #include "zero/base/error.hpp"
 #include "zero/launch/launch.hpp"
-#include "zero/launch/process.hpp"
+#include "zero/launch/process_environment.hpp"
 #include "zero/launch/session.hpp"
 
 namespace zero::commands {

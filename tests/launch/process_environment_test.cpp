@@ -1,5 +1,5 @@
 // Ranks: 1
-#include "zero/launch/process.hpp"
+#include "zero/launch/process_environment.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>

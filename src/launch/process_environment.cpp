@@ -1,4 +1,4 @@
-#include "zero/launch/process.hpp"
+#include "zero/launch/process_environment.hpp"
 
 #include <mpi.h>
 #include <sys/resource.h>
