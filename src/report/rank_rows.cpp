@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "src/report/metrics_reader.hpp"
 #include "src/report/run_state.hpp"
-#include "src/report/step_lines.hpp"
 #include "zero/monitor/rank_watch.hpp"
 
 namespace zero::report {

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "src/report/file_text.hpp"
-#include "src/report/step_lines.hpp"
+#include "src/report/metrics_reader.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/path.hpp"
 #include "zero/base/text.hpp"

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "src/report/file_text.hpp"
+#include "src/report/metrics_reader.hpp"
 #include "src/report/run_path.hpp"
-#include "src/report/step_lines.hpp"
 #include "zero/base/path.hpp"
 #include "zero/config/objective_keys.hpp"
 #include "zero/io/files/input_file.hpp"

@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "src/report/step_lines.hpp"
+#include "src/report/metrics_reader.hpp"
 #include "zero/base/text.hpp"
 #include "zero/config/toml.hpp"
 #include "zero/io/checkpoint/store.hpp"

@@ -1,4 +1,4 @@
-#include "src/report/step_lines.hpp"
+#include "src/report/metrics_reader.hpp"
 
 #include <algorithm>
 #include <charconv>
