@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "src/report/metrics_reader.hpp"
-#include "src/report/run_state.hpp"
+#include "src/report/run_files.hpp"
 #include "zero/monitor/rank_watch.hpp"
 
 namespace zero::report {

@@ -1,4 +1,4 @@
-#include "src/report/run_end.hpp"
+#include "src/report/why_paragraph.hpp"
 
 #include <algorithm>
 #include <filesystem>

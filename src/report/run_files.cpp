@@ -1,4 +1,4 @@
-#include "src/report/run_state.hpp"
+#include "src/report/run_files.hpp"
 
 #include <sys/stat.h>
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "src/report/rank_rows.hpp"
-#include "src/report/run_end.hpp"
-#include "src/report/run_state.hpp"
+#include "src/report/run_files.hpp"
+#include "src/report/why_paragraph.hpp"
 
 namespace zero::report {
 

@@ -1,4 +1,4 @@
-#include "src/report/run_facts.hpp"
+#include "src/report/page_facts.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "src/report/run_state.hpp"
+#include "src/report/run_files.hpp"
 
 namespace zero::report {
 

@@ -1,5 +1,5 @@
 // Ranks: 1
-#include "src/report/run_end.hpp"
+#include "src/report/why_paragraph.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
