@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "zero/base/text.hpp"
-#include "zero/config/optimizer.hpp"
+#include "zero/config/optimizer_keys.hpp"
 #include "zero/model/recipe.hpp"
 
 namespace zero::advise {

@@ -15,7 +15,7 @@
 #include "zero/config/data_keys.hpp"
 #include "zero/config/generation_keys.hpp"
 #include "zero/config/monitor_keys.hpp"
-#include "zero/config/optimizer.hpp"
+#include "zero/config/optimizer_keys.hpp"
 
 namespace zero {
 

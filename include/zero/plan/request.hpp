@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "zero/base/dtype.hpp"
-#include "zero/config/optimizer.hpp"
+#include "zero/config/optimizer_keys.hpp"
 #include "zero/graph/passes.hpp"
 
 namespace zero::plan {

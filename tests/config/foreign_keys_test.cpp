@@ -1,6 +1,6 @@
 // Ranks: 1
 
-#include "src/config/deepspeed_keys.hpp"
+#include "src/config/foreign_keys.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "zero/config/optimizer.hpp"
+#include "zero/config/optimizer_keys.hpp"
 
 #include <algorithm>
 #include <iterator>

@@ -1,6 +1,6 @@
 #pragma once
 /// Optimizers as data: their settings, and their names and states for plans and checkpoints.
-/// src/config/optimizer.cpp has a row for every type. The formulas are kernels, listed in
+/// src/config/optimizer_keys.cpp has a row for every type. The formulas are kernels, listed in
 /// kernels/support/optimizers.hpp.
 
 #include <array>

@@ -1,6 +1,6 @@
 // Ranks: 1
 
-#include "zero/config/batch.hpp"
+#include "zero/config/batch_keys.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "zero/config/batch.hpp"
+#include "zero/config/batch_keys.hpp"
 
 #include <charconv>
 

@@ -1,4 +1,4 @@
-#include "src/config/deepspeed_keys.hpp"
+#include "src/config/foreign_keys.hpp"
 
 #include "src/config/import/rules.hpp"
 #include "zero/base/error.hpp"

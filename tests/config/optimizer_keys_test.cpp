@@ -1,6 +1,6 @@
 // Ranks: 1
 
-#include "zero/config/optimizer.hpp"
+#include "zero/config/optimizer_keys.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
