@@ -1,5 +1,5 @@
 #pragma once
-/// The parts of verify(): verify.cpp, turns.cpp, live_buffers.cpp, forms.cpp.
+/// The parts of verify(): verify.cpp, turn_clocks.cpp, live_buffers.cpp, forms.cpp.
 
 #include <array>
 #include <cstdint>
