@@ -1,4 +1,4 @@
-#include "src/replay/recorded.hpp"
+#include "src/replay/replay_records.hpp"
 
 #include <algorithm>
 #include <bit>

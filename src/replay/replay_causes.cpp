@@ -1,4 +1,4 @@
-#include "src/replay/causes.hpp"
+#include "src/replay/replay_causes.hpp"
 
 #include <algorithm>
 #include <string_view>

@@ -1,5 +1,5 @@
 // Ranks: 1
-#include "src/replay/recorded.hpp"
+#include "src/replay/replay_records.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

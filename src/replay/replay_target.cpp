@@ -1,10 +1,10 @@
-#include "src/replay/target.hpp"
+#include "src/replay/replay_target.hpp"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "src/replay/recorded.hpp"
+#include "src/replay/replay_records.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/path.hpp"
 #include "zero/base/text.hpp"

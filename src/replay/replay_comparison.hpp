@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-#include "src/replay/recorded.hpp"
+#include "src/replay/replay_records.hpp"
 #include "zero/kernels/step_state.hpp"
 #include "zero/launch/session.hpp"
 #include "zero/state/unit_digests.hpp"

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "src/replay/recorded.hpp"
-#include "src/replay/target.hpp"
+#include "src/replay/replay_records.hpp"
+#include "src/replay/replay_target.hpp"
 #include "zero/config/run_config.hpp"
 #include "zero/train/rerun.hpp"
 

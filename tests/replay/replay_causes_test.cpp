@@ -1,5 +1,5 @@
 // Ranks: 1
-#include "src/replay/causes.hpp"
+#include "src/replay/replay_causes.hpp"
 
 #include <gtest/gtest.h>
 

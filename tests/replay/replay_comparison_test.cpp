@@ -1,5 +1,5 @@
 // Ranks: 1
-#include "src/replay/comparison.hpp"
+#include "src/replay/replay_comparison.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <bit>
 #include <limits>
 
-#include "src/replay/target.hpp"
+#include "src/replay/replay_target.hpp"
 #include "tests/support/refusal.hpp"
 
 namespace zero::replay {

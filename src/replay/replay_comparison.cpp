@@ -1,4 +1,4 @@
-#include "src/replay/comparison.hpp"
+#include "src/replay/replay_comparison.hpp"
 
 #include <algorithm>
 #include <bit>
