@@ -6,7 +6,7 @@
 #include "src/save/checkpoint_save.hpp"
 #include "src/save/checkpoint_streaks.hpp"
 #include "zero/base/error.hpp"
-#include "zero/base/process.hpp"
+#include "zero/base/process_limits.hpp"
 #include "zero/base/text.hpp"
 #include "zero/save/checkpoint_facts.hpp"
 

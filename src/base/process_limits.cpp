@@ -1,14 +1,10 @@
-#include "zero/base/process.hpp"
+#include "zero/base/process_limits.hpp"
 
 #include <sys/mman.h>
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <exception>
 #include <fstream>
-#include <mutex>
-#include <thread>
-#include <vector>
 
 namespace zero {
 
@@ -53,24 +49,5 @@ bool would_take(int64_t bytes, int protection) {
 
 bool would_get(int64_t bytes) { return would_take(bytes, PROT_READ | PROT_WRITE); }
 bool would_map(int64_t bytes) { return would_take(bytes, PROT_NONE); }
-
-void in_team(int threads, const std::function<void(int member)>& work) {
-  std::mutex mutex;
-  std::exception_ptr first;
-  const auto member = [&](int number) {
-    try {
-      work(number);
-    } catch (...) {
-      const std::lock_guard lock(mutex);
-      if (!first) first = std::current_exception();
-    }
-  };
-  {
-    std::vector<std::jthread> others;
-    for (int number = 1; number < threads; ++number) others.emplace_back(member, number);
-    member(0);
-  }
-  if (first) std::rethrow_exception(first);
-}
 
 }  // namespace zero

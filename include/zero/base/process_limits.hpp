@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
 
 namespace zero {
@@ -23,9 +22,5 @@ int64_t group_memory_limit();
 bool would_get(int64_t bytes);
 /// True if the system would give `bytes` more addresses, without memory behind them.
 bool would_map(int64_t bytes);
-
-/// Calls work(0) to work(threads - 1) in parallel, work(0) on the calling thread. Blocks until all
-/// have ended. Throws the first exception of any member.
-void in_team(int threads, const std::function<void(int member)>& work);
 
 }  // namespace zero
