@@ -11,8 +11,8 @@
 #include "zero/io/interop/json.hpp"
 #include "zero/io/text/tokenizer.hpp"
 #include "zero/launch/launch.hpp"
-#include "zero/model/hub_names.hpp"
 #include "zero/model/objective.hpp"
+#include "zero/model/unmet_keys.hpp"
 #include "zero/stored/stored_model.hpp"
 
 namespace zero::stored {

@@ -4,7 +4,7 @@
 #include "zero/base/error.hpp"
 #include "zero/io/interop/json.hpp"
 #include "zero/launch/launch.hpp"
-#include "zero/model/hub_names.hpp"
+#include "zero/model/hub_wrappers.hpp"
 #include "zero/stored/model_folder.hpp"
 
 namespace zero::stored {

@@ -1,17 +1,13 @@
-#include "zero/model/hub_names.hpp"
+#include "zero/model/unmet_keys.hpp"
 
-#include <algorithm>
+#include <cstdint>
+#include <functional>
 #include <map>
-
-#include "zero/base/text.hpp"
+#include <string>
+#include <variant>
 
 namespace zero::model {
 namespace {
-
-/// Prefixes by DataParallel, torch.compile, PEFT and a member that holds the model.
-constexpr std::string_view kWrappers[] = {"module.", "_orig_mod.", "base_model.model.", "model.",
-                                          "transformer."};
-constexpr int kMostWrappers = 3;  // maximum nesting
 
 /// Keys of GenerationConfig (Transformers 4.57) that this program does not implement, with their
 /// neutral values. "" stands for null alone.
@@ -59,27 +55,7 @@ const std::map<std::string, TomlValue, std::less<>> kUnmet = {
     {"typical_p", 1.0},
     {"watermarking_config", ""}};
 
-using Known = std::function<bool(std::string_view)>;
-
-std::string wrapper_from(std::span<const std::string_view> names, const Known& known,
-                         const std::string& front, int depth) {
-  const auto is_wrapped = [&](std::string_view name) { return name.starts_with(front); };
-  const auto is_known = [&](std::string_view name) { return known(name.substr(front.size())); };
-  if (names.empty() || !std::ranges::all_of(names, is_wrapped)) return "";
-  if (std::ranges::any_of(names, is_known)) return front;
-  for (const std::string_view wrapper : kWrappers) {
-    if (depth == kMostWrappers) break;
-    const std::string found = wrapper_from(names, known, text(front, wrapper), depth + 1);
-    if (!found.empty()) return found;
-  }
-  return "";
-}
-
 }  // namespace
-
-std::string wrapper_of(std::span<const std::string_view> names, const Known& known) {
-  return wrapper_from(names, known, "", 0);
-}
 
 bool is_unmet_key(std::string_view key) { return kUnmet.contains(key); }
 

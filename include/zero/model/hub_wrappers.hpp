@@ -1,12 +1,9 @@
 #pragma once
-/// Names in Hugging Face's files that match no parameter and no setting here.
 
 #include <functional>
 #include <span>
 #include <string>
 #include <string_view>
-
-#include "zero/config/toml.hpp"
 
 namespace zero::model {
 
@@ -15,10 +12,5 @@ namespace zero::model {
 /// wrapper explains them.
 std::string wrapper_of(std::span<const std::string_view> names,
                        const std::function<bool(std::string_view name)>& known);
-
-/// True for keys of GenerationConfig that this program does not implement.
-bool is_unmet_key(std::string_view key);
-/// True if a key that is_unmet_key() has its neutral value.
-bool asks_for_nothing(std::string_view key, const TomlValue& value);
 
 }  // namespace zero::model
