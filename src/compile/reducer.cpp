@@ -238,8 +238,9 @@ void Reducer::make_slots(int32_t u) {
   }
 }
 
-// Computes the same sums with slots chosen per round (SlotSchedule in src/plan/verify.hpp). A pair
-// of leaves is summed in the slot of the group that it completes. Then the older slots are added.
+// Computes the same sums with slots chosen per round (SlotSchedule in src/plan/verify_parts.hpp). A
+// pair of leaves is summed in the slot of the group that it completes. Then the older slots are
+// added.
 void Reducer::count_in_slots(int32_t u, int32_t micro) {
   if (micro == 0) make_slots(u);
   const std::vector<int32_t>& slots = writer_.plan().counters[size_t(u)];

@@ -7,7 +7,7 @@
 
 #include "src/compile/body_builder.hpp"
 #include "src/compile/passes.hpp"
-#include "src/plan/verify.hpp"
+#include "src/plan/verify_parts.hpp"
 #include "tests/support/tiny_plans.hpp"
 #include "zero/plan/forecast.hpp"
 
