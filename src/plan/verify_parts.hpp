@@ -1,5 +1,6 @@
 #pragma once
-/// The parts of verify(): verify.cpp, turn_clocks.cpp, live_buffers.cpp, forms.cpp.
+/// The parts of verify(), which verify.cpp has: turn_clocks.cpp, slot_schedule.cpp,
+/// live_buffers.cpp, forms.cpp.
 
 #include <array>
 #include <cstdint>
