@@ -1,5 +1,5 @@
 // Ranks: 1
-#include "zero/run/read_ahead.hpp"
+#include "zero/io/data/sample_thread.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,13 +7,13 @@
 #include <stdexcept>
 #include <vector>
 
-namespace zero::run {
+namespace zero {
 namespace {
 
-TEST(ReadAhead, ReadsForAStepOnAThreadOfItsOwn) {
+TEST(SampleThread, ReadsForAStepOnAThreadOfItsOwn) {
   std::vector<int64_t> steps;
   std::thread::id reader;
-  ReadAhead ahead([&](int64_t step) {
+  SampleThread ahead([&](int64_t step) {
     steps.push_back(step);
     reader = std::this_thread::get_id();
   });
@@ -30,9 +30,9 @@ TEST(ReadAhead, ReadsForAStepOnAThreadOfItsOwn) {
   EXPECT_EQ(steps.size(), 49u);
 }
 
-TEST(ReadAhead, WorksWhileItsOwnerDoes) {
+TEST(SampleThread, WorksWhileItsOwnerDoes) {
   std::atomic<bool> may_end = false, has_ended = false;
-  ReadAhead ahead([&](int64_t) {
+  SampleThread ahead([&](int64_t) {
     while (!may_end) std::this_thread::yield();
     has_ended = true;
   });
@@ -43,8 +43,8 @@ TEST(ReadAhead, WorksWhileItsOwnerDoes) {
   EXPECT_TRUE(has_ended);
 }
 
-TEST(ReadAhead, ThrowsAsReadingDoesWhereTheStepIsUsed) {
-  ReadAhead ahead([](int64_t step) {
+TEST(SampleThread, ThrowsAsReadingDoesWhereTheStepIsUsed) {
+  SampleThread ahead([](int64_t step) {
     if (step == 2) throw std::runtime_error("the file is damaged");
   });
   ahead.begin(2);
@@ -57,4 +57,4 @@ TEST(ReadAhead, ThrowsAsReadingDoesWhereTheStepIsUsed) {
 }
 
 }  // namespace
-}  // namespace zero::run
+}  // namespace zero

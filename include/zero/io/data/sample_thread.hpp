@@ -8,17 +8,17 @@
 #include <thread>
 #include <utility>
 
-namespace zero::run {
+namespace zero {
 
-/// A thread that reads for the next step while this one computes.
-class ReadAhead {
+/// A thread that reads the samples of the next step while this one computes.
+class SampleThread {
  public:
-  /// `read` reads for a step, on the thread.
-  explicit ReadAhead(std::function<void(int64_t step)> read) : read_(std::move(read)) {}
+  /// `read` reads the samples of a step, on the thread.
+  explicit SampleThread(std::function<void(int64_t step)> read) : read_(std::move(read)) {}
   /// Blocks until a read that has begun ends. Drops its error.
-  ~ReadAhead();
-  ReadAhead(const ReadAhead&) = delete;
-  ReadAhead& operator=(const ReadAhead&) = delete;
+  ~SampleThread();
+  SampleThread(const SampleThread&) = delete;
+  SampleThread& operator=(const SampleThread&) = delete;
 
   /// Begins to read for a step. Returns at once. REQUIRES: no read has begun, or finish() has
   /// returned since.
@@ -39,4 +39,4 @@ class ReadAhead {
   std::thread thread_;
 };
 
-}  // namespace zero::run
+}  // namespace zero

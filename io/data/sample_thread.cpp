@@ -1,10 +1,10 @@
-#include "zero/run/read_ahead.hpp"
+#include "zero/io/data/sample_thread.hpp"
 
 #include <utility>
 
-namespace zero::run {
+namespace zero {
 
-ReadAhead::~ReadAhead() {
+SampleThread::~SampleThread() {
   if (!thread_.joinable()) return;
   {
     const std::lock_guard lock(mutex_);
@@ -14,7 +14,7 @@ ReadAhead::~ReadAhead() {
   thread_.join();
 }
 
-void ReadAhead::begin(int64_t step) {
+void SampleThread::begin(int64_t step) {
   {
     const std::lock_guard lock(mutex_);
     step_ = step;
@@ -24,7 +24,7 @@ void ReadAhead::begin(int64_t step) {
   changed_.notify_all();
 }
 
-bool ReadAhead::finish(int64_t step) {
+bool SampleThread::finish(int64_t step) {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return is_read_; });
   const bool is_same = std::exchange(step_, 0) == step;
@@ -33,7 +33,7 @@ bool ReadAhead::finish(int64_t step) {
   return is_same;
 }
 
-void ReadAhead::work() {
+void SampleThread::work() {
   std::unique_lock lock(mutex_);
   for (;;) {
     changed_.wait(lock, [&] { return is_over_ || !is_read_; });
@@ -53,4 +53,4 @@ void ReadAhead::work() {
   }
 }
 
-}  // namespace zero::run
+}  // namespace zero
