@@ -75,7 +75,7 @@ class Training {
       disk_ = std::make_unique<state::Disk>(place, bytes);
       disks = disk_->lanes();
     }
-    steps_ = std::make_unique<machine::TimedSteps>(plan_, 0, lanes, disks);
+    steps_ = std::make_unique<machine::MeasuredSteps>(plan_, 0, lanes, disks);
   }
 
   double step() { return steps_->step(); }
@@ -85,7 +85,7 @@ class Training {
   plan::Plan plan_;
   std::unique_ptr<comm::Communicator> comm_;
   std::unique_ptr<state::Disk> disk_;
-  std::unique_ptr<machine::TimedSteps> steps_;
+  std::unique_ptr<machine::MeasuredSteps> steps_;
 };
 
 /// The transfers of one kind of a step, from memory of their own.

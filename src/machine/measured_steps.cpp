@@ -31,8 +31,8 @@ void fill_input(run::Buffers& buffers, const plan::Plan& plan, const plan::Input
 
 }  // namespace
 
-TimedSteps::TimedSteps(const plan::Plan& plan, int rank, const run::LaneComms& comms,
-                       const run::LaneDisks& disks)
+MeasuredSteps::MeasuredSteps(const plan::Plan& plan, int rank, const run::LaneComms& comms,
+                             const run::LaneDisks& disks)
     : plan_(plan), rules_(rules_of(rate_)), executor_(plan, rules_, comms, disks) {
   state::fill_initial_weights(state::view_of(plan, rank, executor_.buffers()), 1,
                               plan.request.threads);
@@ -46,17 +46,17 @@ TimedSteps::TimedSteps(const plan::Plan& plan, int rank, const run::LaneComms& c
   }
 }
 
-double TimedSteps::step() {
+double MeasuredSteps::step() {
   ++step_;
   return run(plan::kStep);
 }
 
-double TimedSteps::finish() {
+double MeasuredSteps::finish() {
   ++step_;
   return run(plan::kFinish);
 }
 
-double TimedSteps::run(plan::BodyId body) {
+double MeasuredSteps::run(plan::BodyId body) {
   const graph::Graph& graph = plan_.graphs[0];
   kernels::StepInputs inputs{};
   inputs.seed = 1;

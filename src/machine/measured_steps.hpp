@@ -9,11 +9,11 @@ namespace zero::machine {
 
 /// A rank of a training without data, for times alone. Initial weights have seed 1, tokens count
 /// up, and no sample is padded.
-class TimedSteps {
+class MeasuredSteps {
  public:
   /// REQUIRES: `plan` and the objects behind `comms` and `disks` outlive it.
-  TimedSteps(const plan::Plan& plan, int rank, const run::LaneComms& comms,
-             const run::LaneDisks& disks = {});
+  MeasuredSteps(const plan::Plan& plan, int rank, const run::LaneComms& comms,
+                const run::LaneDisks& disks = {});
 
   /// Runs the update of the last attempt and a new attempt. Returns the seconds. Collective.
   double step();

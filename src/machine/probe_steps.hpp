@@ -46,7 +46,7 @@ class ProbeSteps {
   const plan::Plan plan_;
   const double expected_;
   const std::map<std::string, plan::KindForecast, std::less<>> kinds_;
-  std::optional<TimedSteps> training_;
+  std::optional<MeasuredSteps> training_;
   std::map<std::string, std::vector<double>> seconds_;  ///< [steps] by op kind
 };
 

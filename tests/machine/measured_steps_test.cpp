@@ -22,7 +22,7 @@ std::vector<double> losses(const plan::Request& request) {
   const bool on_disk = plan.arena_bytes[size_t(plan::Tier::nvme)] > 0;
   std::optional<testing::RankDisk> disk;
   if (on_disk) disk.emplace(plan);
-  TimedSteps steps(plan, 0, lanes, on_disk ? disk->lanes() : run::LaneDisks{});
+  MeasuredSteps steps(plan, 0, lanes, on_disk ? disk->lanes() : run::LaneDisks{});
   std::vector<double> losses;
   for (int step = 0; step < 4; ++step) {
     EXPECT_GT(steps.step(), 0);
@@ -34,7 +34,7 @@ std::vector<double> losses(const plan::Request& request) {
   return losses;
 }
 
-TEST(TimedSteps, LearnTheNextTokenAndTheSameWithStatesOnDisk) {
+TEST(MeasuredSteps, LearnTheNextTokenAndTheSameWithStatesOnDisk) {
   const std::vector<double> in_memory = losses({.stage = 1});
   EXPECT_LT(in_memory.back(), in_memory.front());
   EXPECT_EQ(losses({.stage = 1, .optimizer_home = plan::Tier::nvme}), in_memory);

@@ -57,7 +57,7 @@ class Start {
     device_.take(build.plan.arena_bytes[size_t(plan::Tier::device)]);
   }
   void step(const setup::Build& build) {
-    machine::TimedSteps steps(build.plan, comms_.all[0]->rank(), comms_.lanes());
+    machine::MeasuredSteps steps(build.plan, comms_.all[0]->rank(), comms_.lanes());
     steps.step();
     steps.finish();
   }
