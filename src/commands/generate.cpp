@@ -291,7 +291,7 @@ int generate_on_ranks(const CommandLine& line, int& argc, char**& argv, Clock::t
     session.lookout().enter(launch::Milestone::steps);
     comms = state::ready_communicators(session);
     const auto together =
-        writing::weights_together(session, request_for(session.ranks()), comms.lanes());
+        writing::decoding_ranks(session, request_for(session.ranks()), comms.lanes());
     const WritingRanks ranks{.session = session, .together = *together};
     write_what_is_asked(line, opened.writer(session.threads(), &ranks), start);
   });

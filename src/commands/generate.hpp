@@ -35,7 +35,7 @@ writing::SearchRules asked_rules(const CommandLine& line, const stored::StoredMo
 /// The ranks that hold the model together. The first reads requests and shows texts.
 struct WritingRanks {
   launch::Session& session;
-  writing::WeightsTogether together;
+  writing::DecodingRanks together;
 };
 
 /// A model that writes, with its options.
@@ -51,7 +51,7 @@ struct Writer {
   bool answers() const { return form().ids.start >= 0; }
   Dtype compute() const { return model.description().compute; }
   bool is_first() const { return ranks == nullptr || ranks->session.is_first(); }
-  std::optional<writing::WeightsTogether> together() const {
+  std::optional<writing::DecodingRanks> together() const {
     return ranks ? std::optional(ranks->together) : std::nullopt;
   }
   /// Returns on every rank the sources that `of_first` returns on the first. If it throws, all

@@ -6,7 +6,7 @@
 
 namespace zero::writing {
 
-std::optional<WeightsTogether> weights_together(const plan::Request& training) {
+std::optional<DecodingRanks> decoding_ranks(const plan::Request& training) {
   const bool is_apart = training.ranks > 1 || training.weight_home != plan::Tier::device;
   if (training.stage != 3 || !is_apart) return std::nullopt;
   plan::Request request;
@@ -22,13 +22,12 @@ std::optional<WeightsTogether> weights_together(const plan::Request& training) {
   // A second file on the disk for the time of an evaluation is not worth its waits.
   const bool leaves = training.weight_home != plan::Tier::device;
   request.weight_home = leaves ? plan::Tier::host : plan::Tier::device;
-  return WeightsTogether{.request = request};
+  return DecodingRanks{.request = request};
 }
 
-std::optional<WeightsTogether> weights_together(launch::Session& session,
-                                                const plan::Request& training,
-                                                const run::LaneComms& comms) {
-  std::optional<WeightsTogether> made = weights_together(training);
+std::optional<DecodingRanks> decoding_ranks(launch::Session& session, const plan::Request& training,
+                                            const run::LaneComms& comms) {
+  std::optional<DecodingRanks> made = decoding_ranks(training);
   if (!made) return made;
   made->rank = session.rank();
   made->comms = comms;

@@ -23,7 +23,7 @@ struct LentMemory {
 
 /// The ranks that hold a model's weights together, as at stage 3. They run every body of plans that
 /// write texts together, each with rows of its own, or none.
-struct WeightsTogether {
+struct DecodingRanks {
   /// A training's ranks, buckets and home of weights at stage 3.
   plan::Request request;
   int rank = 0;
@@ -38,12 +38,11 @@ struct WeightsTogether {
 };
 /// Returns the settings of a training's request for plans that write texts. Returns none unless
 /// stage 3 shards weights over ranks or keeps them off the device.
-std::optional<WeightsTogether> weights_together(const plan::Request& training);
+std::optional<DecodingRanks> decoding_ranks(const plan::Request& training);
 /// Returns a training's settings for plans that write texts, with all that ranks need to run them.
 /// A failed rank ends all, and a hang is found. REQUIRES: `session` and communicators outlive the
 /// result.
-std::optional<WeightsTogether> weights_together(launch::Session& session,
-                                                const plan::Request& training,
-                                                const run::LaneComms& comms);
+std::optional<DecodingRanks> decoding_ranks(launch::Session& session, const plan::Request& training,
+                                            const run::LaneComms& comms);
 
 }  // namespace zero::writing

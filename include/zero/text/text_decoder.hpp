@@ -21,7 +21,7 @@ class Decoder {
     Dtype compute = Dtype::f32;
     int64_t context = 0;  ///< tokens in the cache, at most the model's positions; 0 = all
     int threads = 1;
-    std::optional<WeightsTogether> together = {};  ///< none: this process holds the whole model
+    std::optional<DecodingRanks> together = {};  ///< none: this process holds the whole model
     LentMemory lent = {};
   };
   static plan::TierBytes bytes(const model::Recipe& recipe, const Options& options);

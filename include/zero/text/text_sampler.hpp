@@ -25,7 +25,7 @@ struct SampleOptions {
   double temperature = 0.8;
   uint64_t seed = 0;
   int threads = 1;
-  std::optional<WeightsTogether> together = {};  ///< none: rank 0 joins the whole model
+  std::optional<DecodingRanks> together = {};  ///< none: rank 0 joins the whole model
   LentMemory lent = {};
 };
 
