@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "src/stored/config_json.hpp"
+#include "src/stored/model_config_json.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/path.hpp"
 #include "zero/config/generation_keys.hpp"

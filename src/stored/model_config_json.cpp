@@ -1,4 +1,4 @@
-#include "src/stored/config_json.hpp"
+#include "src/stored/model_config_json.hpp"
 
 namespace zero::stored {
 namespace {

@@ -1,6 +1,6 @@
 // Ranks: 1
 
-#include "src/stored/config_json.hpp"
+#include "src/stored/model_config_json.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
