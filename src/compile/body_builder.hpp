@@ -32,9 +32,9 @@ struct Gather {
 };
 
 /// Returns the stretches of use over `micro_batches` runs of the graph's ops, in order of `first`.
-/// A unit stays gathered between two uses if few elements are used in between (keep_distance_numel)
-/// or if it is small (keep_below_numel). It does so only while at most live_numel elements are
-/// gathered.
+/// A unit stays gathered between two uses if at most keep_distance_numel elements are used in
+/// between, or if it has at most keep_below_numel. It does so only while at most live_numel
+/// elements are gathered. A gather on demand is never refused.
 std::vector<Gather> find_gathers(const Request& request, const std::vector<Unit>& units,
                                  const UnitUses& uses, int micro_batches);
 

@@ -55,11 +55,11 @@ int64_t device_room(const MemoryLimit& limit, int64_t ranks);
 MemoryLimit machine_limit(const RunConfig& config, const plan::Machine& machine, int node_ranks = 1,
                           int64_t ranks = 1);
 
-/// Returns the limits of this host. If memory.device_limit is set, returns it with
-/// memory.host_limit, divided by the ranks of the node, for host memory. Otherwise returns one
-/// limit for both, because devices share the host's memory. This is the least of memory.host_limit,
-/// the cgroup limit and available memory, divided likewise. process_limits() bound both together,
-/// or host memory alone if this build drives devices with their own memory.
+/// Returns the limits of a rank on this host. If memory.device_limit is set, `bytes` is that limit
+/// of the device, and `host_bytes` is memory.host_limit divided by the ranks of the node. Otherwise
+/// `bytes` is one limit for both, because devices share the host's memory. It is the least of
+/// memory.host_limit, the cgroup limit and available memory, divided likewise. process_limits()
+/// bound both together, or host memory alone if this build drives devices with their own memory.
 MemoryLimit host_limit(const RunConfig& config, int node_ranks);
 
 /// Returns a rank's share of the free bytes for nvme homes. If a home is "auto", it is 15/16 of

@@ -20,7 +20,7 @@
 namespace zero {
 
 struct ModelFamily;
-/// All families, the default first: see model_table.hpp.
+/// All families, the default first: see model_keys.hpp.
 using ModelTable = std::vector<ModelFamily>;
 
 /// The numbers of a model, by the names of its keys in [model].

@@ -69,7 +69,7 @@ struct OptimizerSegment {
 
 struct OptimizerRule {
   OptimizerConfig settings = {};  ///< learning rate and decay come from StepState and segments
-  /// True: an fp32 gradient sum is rounded to T before use (architecture: numerics).
+  /// True: an fp32 gradient sum is rounded to T before use (doc/numerics.md).
   bool round_gradient = true;
 };
 
