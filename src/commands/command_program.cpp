@@ -4,7 +4,7 @@
 #include <cstdio>
 
 #include "src/commands/commands.hpp"
-#include "src/commands/prepare.hpp"
+#include "src/commands/prepare_command.hpp"
 #include "zero/launch/console.hpp"
 #include "zero/launch/failure.hpp"
 #include "zero/launch/launch.hpp"

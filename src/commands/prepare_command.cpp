@@ -1,4 +1,4 @@
-#include "src/commands/prepare.hpp"
+#include "src/commands/prepare_command.hpp"
 
 #include <cstdio>
 #include <nlohmann/json.hpp>

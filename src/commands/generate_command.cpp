@@ -1,4 +1,4 @@
-#include "src/commands/generate.hpp"
+#include "src/commands/generate_command.hpp"
 
 #include <algorithm>
 #include <chrono>
