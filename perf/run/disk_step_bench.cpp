@@ -22,7 +22,7 @@
 #include "tests/support/forward_of.hpp"
 #include "zero/base/error.hpp"
 #include "zero/compile/compile.hpp"
-#include "zero/graph/passes.hpp"
+#include "zero/graph/graph_passes.hpp"
 #include "zero/plan/forecast.hpp"
 #include "zero/state/disk.hpp"
 

@@ -6,7 +6,7 @@
 
 #include "zero/base/dtype.hpp"
 #include "zero/config/optimizer_keys.hpp"
-#include "zero/graph/passes.hpp"
+#include "zero/graph/graph_passes.hpp"
 
 namespace zero::plan {
 

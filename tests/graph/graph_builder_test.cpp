@@ -1,6 +1,6 @@
 // Ranks: 1
 
-#include "zero/graph/builder.hpp"
+#include "zero/graph/graph_builder.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

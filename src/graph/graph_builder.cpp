@@ -1,4 +1,4 @@
-#include "zero/graph/builder.hpp"
+#include "zero/graph/graph_builder.hpp"
 
 #include <algorithm>
 #include <utility>
