@@ -7,7 +7,7 @@
 #include "zero/advise/cheapest_change.hpp"
 #include "zero/advise/machine_file.hpp"
 #include "zero/advise/placement.hpp"
-#include "zero/advise/slurm_lines.hpp"
+#include "zero/advise/slurm_advice.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
 #include "zero/comm/communicator.hpp"

@@ -1,4 +1,4 @@
-#include "zero/advise/slurm_lines.hpp"
+#include "zero/advise/slurm_advice.hpp"
 
 #include <cmath>
 
