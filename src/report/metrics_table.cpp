@@ -4,7 +4,7 @@
 #include <map>
 #include <optional>
 
-#include "src/report/file_text.hpp"
+#include "src/report/escaped_text.hpp"
 #include "src/report/metrics_reader.hpp"
 #include "src/report/run_path.hpp"
 #include "zero/base/error.hpp"

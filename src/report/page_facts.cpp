@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "src/report/file_text.hpp"
+#include "src/report/escaped_text.hpp"
 #include "src/report/metrics_reader.hpp"
 #include "src/report/run_path.hpp"
 #include "zero/base/path.hpp"

@@ -3,7 +3,7 @@
 #include <ctime>
 #include <set>
 
-#include "src/report/file_text.hpp"
+#include "src/report/escaped_text.hpp"
 #include "src/report/sections.hpp"
 #include "zero/base/text.hpp"
 

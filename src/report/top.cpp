@@ -5,7 +5,7 @@
 #include <ctime>
 #include <optional>
 
-#include "src/report/file_text.hpp"
+#include "src/report/escaped_text.hpp"
 #include "src/report/metrics_reader.hpp"
 #include "src/report/rank_rows.hpp"
 #include "src/report/run_files.hpp"

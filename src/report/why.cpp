@@ -2,7 +2,7 @@
 
 #include <chrono>
 
-#include "src/report/file_text.hpp"
+#include "src/report/escaped_text.hpp"
 #include "src/report/run_path.hpp"
 #include "src/report/why_paragraph.hpp"
 #include "zero/launch/stop.hpp"

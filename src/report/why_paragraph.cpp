@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "src/report/file_text.hpp"
+#include "src/report/escaped_text.hpp"
 #include "src/report/metrics_reader.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/path.hpp"

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "src/report/file_text.hpp"
+#include "src/report/escaped_text.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/written_run.hpp"
 #include "zero/base/error.hpp"

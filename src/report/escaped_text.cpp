@@ -1,4 +1,4 @@
-#include "src/report/file_text.hpp"
+#include "src/report/escaped_text.hpp"
 
 #include <algorithm>
 #include <cstdint>
