@@ -22,7 +22,7 @@
 #include "zero/text/character_stream.hpp"
 #include "zero/text/continuation.hpp"
 #include "zero/text/decoding_ranks.hpp"
-#include "zero/text/score_rules.hpp"
+#include "zero/text/search_rules.hpp"
 #include "zero/text/text_decoder.hpp"
 #include "zero/text/text_generator.hpp"
 

@@ -13,7 +13,7 @@
 #include "zero/io/text/tokenizer.hpp"
 #include "zero/stored/stored_model.hpp"
 #include "zero/text/decoding_ranks.hpp"
-#include "zero/text/score_rules.hpp"
+#include "zero/text/search_rules.hpp"
 #include "zero/text/text_generator.hpp"
 
 namespace zero::commands {

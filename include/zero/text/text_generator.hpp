@@ -12,7 +12,7 @@
 #include "zero/model/recipe.hpp"
 #include "zero/plan/forecast.hpp"
 #include "zero/text/decoding_ranks.hpp"
-#include "zero/text/score_rules.hpp"
+#include "zero/text/search_rules.hpp"
 
 namespace zero::writing {
 

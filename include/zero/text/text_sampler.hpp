@@ -13,7 +13,7 @@
 #include "zero/plan/forecast.hpp"
 #include "zero/state/state_view.hpp"
 #include "zero/text/decoding_ranks.hpp"
-#include "zero/text/score_rules.hpp"
+#include "zero/text/search_rules.hpp"
 
 namespace zero::writing {
 

@@ -1,5 +1,5 @@
 // Ranks: 1
-#include "zero/text/score_rules.hpp"
+#include "zero/text/search_rules.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "zero/text/score_rules.hpp"
+#include "zero/text/search_rules.hpp"
 
 #include <algorithm>
 #include <bit>
