@@ -32,7 +32,7 @@
 #include "zero/launch/process_environment.hpp"
 #include "zero/model/family.hpp"
 #include "zero/save/checkpointer.hpp"
-#include "zero/state/checkpoint_layout.hpp"
+#include "zero/state/state_layout.hpp"
 
 namespace zero::perf {
 namespace {

@@ -19,7 +19,7 @@
 #include "zero/save/checkpointer.hpp"
 #include "zero/save/missing_checkpoint.hpp"
 #include "zero/save/stored_checkpoints.hpp"
-#include "zero/state/checkpoint_layout.hpp"
+#include "zero/state/state_layout.hpp"
 
 namespace zero::save {
 namespace {

@@ -1,4 +1,4 @@
-#include "zero/state/checkpoint_layout.hpp"
+#include "zero/state/state_layout.hpp"
 
 #include <algorithm>
 #include <array>
