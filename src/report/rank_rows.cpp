@@ -5,7 +5,7 @@
 
 #include "src/report/metrics_reader.hpp"
 #include "src/report/run_files.hpp"
-#include "zero/monitor/rank_watch.hpp"
+#include "zero/monitor/rank_times.hpp"
 
 namespace zero::report {
 namespace {

@@ -5,7 +5,7 @@
 #include "src/report/sections.hpp"
 #include "src/report/trace_lanes.hpp"
 #include "zero/base/text.hpp"
-#include "zero/monitor/rank_watch.hpp"
+#include "zero/monitor/rank_times.hpp"
 
 namespace zero::report {
 namespace {

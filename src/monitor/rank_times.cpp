@@ -1,4 +1,4 @@
-#include "zero/monitor/rank_watch.hpp"
+#include "zero/monitor/rank_times.hpp"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

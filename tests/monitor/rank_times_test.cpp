@@ -1,5 +1,5 @@
 // Ranks: 1
-#include "zero/monitor/rank_watch.hpp"
+#include "zero/monitor/rank_times.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
