@@ -1,5 +1,3 @@
-#include "zero/config/import_deepspeed.hpp"
-
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -8,6 +6,7 @@
 
 #include "src/commands/commands.hpp"
 #include "zero/base/error.hpp"
+#include "zero/config/import_deepspeed.hpp"
 #include "zero/train/start_model.hpp"
 
 namespace zero::commands {

@@ -1,5 +1,3 @@
-#include "zero/machine/machine.hpp"
-
 #include <unistd.h>
 
 #include <cstdio>
@@ -13,6 +11,7 @@
 #include "zero/io/tiers/disk_tier.hpp"
 #include "zero/launch/launch.hpp"
 #include "zero/launch/session.hpp"
+#include "zero/machine/machine.hpp"
 
 namespace zero::commands {
 namespace {

@@ -1,10 +1,9 @@
-#include "zero/replay/replay.hpp"
-
 #include "src/commands/commands.hpp"
 #include "zero/base/error.hpp"
 #include "zero/launch/launch.hpp"
 #include "zero/launch/process_environment.hpp"
 #include "zero/launch/session.hpp"
+#include "zero/replay/replay.hpp"
 
 namespace zero::commands {
 
