@@ -50,7 +50,8 @@ Settings settings_of(const std::string& run);
 /// Returns a setting that is a whole number, or `otherwise`.
 int64_t whole_number(const Settings& settings, const std::string& key, int64_t otherwise);
 
-/// Returns the checkpoints by their folders' names, oldest step first.
+/// Returns the checkpoints with a manifest, by their folders' names, oldest step first. Reads none
+/// of them.
 std::vector<SaveRow> saves_of(const std::string& run, const Settings& settings);
 
 /// Returns the process that may live in the folder, if any.
