@@ -17,12 +17,12 @@
 #include <vector>
 
 #include "perf/support/timing.hpp"
-#include "src/machine/timed_steps.hpp"
+#include "src/machine/measured_steps.hpp"
 #include "src/model/gpt2.hpp"
 #include "tests/support/forward_of.hpp"
 #include "zero/base/error.hpp"
 #include "zero/compile/compile.hpp"
-#include "zero/graph/passes.hpp"
+#include "zero/graph/graph_passes.hpp"
 #include "zero/plan/forecast.hpp"
 #include "zero/state/disk.hpp"
 
@@ -75,7 +75,7 @@ class Training {
       disk_ = std::make_unique<state::Disk>(place, bytes);
       disks = disk_->lanes();
     }
-    steps_ = std::make_unique<machine::TimedSteps>(plan_, 0, lanes, disks);
+    steps_ = std::make_unique<machine::MeasuredSteps>(plan_, 0, lanes, disks);
   }
 
   double step() { return steps_->step(); }
@@ -85,7 +85,7 @@ class Training {
   plan::Plan plan_;
   std::unique_ptr<comm::Communicator> comm_;
   std::unique_ptr<state::Disk> disk_;
-  std::unique_ptr<machine::TimedSteps> steps_;
+  std::unique_ptr<machine::MeasuredSteps> steps_;
 };
 
 /// The transfers of one kind of a step, from memory of their own.

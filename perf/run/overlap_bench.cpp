@@ -17,12 +17,12 @@
 #include <vector>
 
 #include "perf/support/timing.hpp"
-#include "src/machine/timed_steps.hpp"
+#include "src/machine/measured_steps.hpp"
 #include "src/model/gpt2.hpp"
 #include "tests/support/forward_of.hpp"
 #include "tests/support/thread_group.hpp"
 #include "zero/compile/compile.hpp"
-#include "zero/graph/passes.hpp"
+#include "zero/graph/graph_passes.hpp"
 #include "zero/kernels/step_state.hpp"
 #include "zero/plan/forecast.hpp"
 #include "zero/state/disk.hpp"
@@ -77,13 +77,13 @@ class Training {
   double step(std::chrono::duration<double> sleep) {
     sleep_ = sleep;
     const auto begin = std::chrono::steady_clock::now();
-    together([](machine::TimedSteps& rank) { rank.step(); });
+    together([](machine::MeasuredSteps& rank) { rank.step(); });
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   }
 
   /// The update of the last step.
   void finish() {
-    together([](machine::TimedSteps& rank) { rank.finish(); });
+    together([](machine::MeasuredSteps& rank) { rank.finish(); });
   }
 
   double loss() {
@@ -133,7 +133,7 @@ class Training {
     const state::DiskHomes settings{.folders = {folder}, .aio = {}};
     disks_.push_back(on_disk > 0 ? std::make_unique<state::Disk>(settings, on_disk) : nullptr);
     const run::LaneDisks disks = on_disk > 0 ? disks_.back()->lanes() : run::LaneDisks{};
-    ranks_.push_back(std::make_unique<machine::TimedSteps>(plan_, rank, lanes, disks));
+    ranks_.push_back(std::make_unique<machine::MeasuredSteps>(plan_, rank, lanes, disks));
     const auto hook = [this, sleeps = one.sleeps](plan::Lane, const plan::PlanOp& op) {
       if (sleeps(op)) std::this_thread::sleep_for(sleep_.load());
     };
@@ -144,7 +144,7 @@ class Training {
   comm::ThreadGroup group_;
   std::vector<std::unique_ptr<comm::Communicator>> comms_;
   std::vector<std::unique_ptr<state::Disk>> disks_;
-  std::vector<std::unique_ptr<machine::TimedSteps>> ranks_;
+  std::vector<std::unique_ptr<machine::MeasuredSteps>> ranks_;
   std::atomic<std::chrono::duration<double>> sleep_{};
 };
 

@@ -29,10 +29,10 @@
 #include "zero/base/error.hpp"
 #include "zero/config/read_config.hpp"
 #include "zero/io/files/input_file.hpp"
-#include "zero/launch/process.hpp"
+#include "zero/launch/process_environment.hpp"
 #include "zero/model/family.hpp"
 #include "zero/save/checkpointer.hpp"
-#include "zero/state/checkpoint_layout.hpp"
+#include "zero/state/state_layout.hpp"
 
 namespace zero::perf {
 namespace {

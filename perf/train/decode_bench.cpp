@@ -18,9 +18,9 @@
 #include "perf/support/random_weights.hpp"
 #include "perf/support/timing.hpp"
 #include "zero/config/read_config.hpp"
-#include "zero/launch/process.hpp"
+#include "zero/launch/process_environment.hpp"
 #include "zero/model/recipe.hpp"
-#include "zero/text/decoder.hpp"
+#include "zero/text/text_decoder.hpp"
 
 namespace zero::perf {
 namespace {

@@ -15,7 +15,7 @@
 #include "perf/support/random_weights.hpp"
 #include "perf/support/timing.hpp"
 #include "src/model/t5.hpp"
-#include "zero/launch/process.hpp"
+#include "zero/launch/process_environment.hpp"
 #include "zero/text/text_generator.hpp"
 
 namespace zero::perf {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "zero/config/batch.hpp"
+#include "zero/config/batch_keys.hpp"
 #include "zero/config/run_config.hpp"
 
 namespace zero::advise {

@@ -9,7 +9,7 @@
 
 #include "zero/advise/placement.hpp"
 #include "zero/base/error.hpp"
-#include "zero/base/process.hpp"
+#include "zero/base/process_limits.hpp"
 #include "zero/base/text.hpp"
 #include "zero/device/arena.hpp"
 #include "zero/device/device.hpp"

@@ -4,11 +4,11 @@
 #include <cstdio>
 
 #include "src/commands/commands.hpp"
-#include "src/commands/prepare.hpp"
+#include "src/commands/prepare_command.hpp"
 #include "zero/launch/console.hpp"
 #include "zero/launch/failure.hpp"
 #include "zero/launch/launch.hpp"
-#include "zero/launch/process.hpp"
+#include "zero/launch/process_environment.hpp"
 #include "zero/launch/thread_room.hpp"
 
 namespace zero::commands {

@@ -2,7 +2,7 @@
 #include <functional>
 #include <utility>
 
-#include "src/commands/generate.hpp"
+#include "src/commands/generate_command.hpp"
 #include "zero/base/error.hpp"
 
 namespace zero::commands {

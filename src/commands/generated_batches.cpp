@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/commands/generate.hpp"
+#include "src/commands/generate_command.hpp"
 #include "src/commands/user_text.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"

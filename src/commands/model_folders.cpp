@@ -4,7 +4,7 @@
 #include "src/commands/commands.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/path.hpp"
-#include "zero/save/missing_folder.hpp"
+#include "zero/save/missing_checkpoint.hpp"
 #include "zero/save/stored_checkpoints.hpp"
 #include "zero/stored/model_folder.hpp"
 #include "zero/stored/stored_model.hpp"

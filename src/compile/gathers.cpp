@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "src/compile/step_bodies.hpp"
+#include "src/compile/body_builder.hpp"
 
 namespace zero::plan {
 namespace {

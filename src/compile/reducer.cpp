@@ -1,7 +1,7 @@
 #include <bit>
 #include <span>
 
-#include "src/compile/step_bodies.hpp"
+#include "src/compile/body_builder.hpp"
 #include "zero/kernels/tree_sum.hpp"
 
 namespace zero::plan {
@@ -201,8 +201,10 @@ int32_t Reducer::counter_slot(int32_t u, bool takes_all, int32_t number) {
                            bytes);
 }
 
-// Counts a micro-batch in binary: level l holds the sum of 2^l adjacent leaves. The older slot
-// receives, so slots never move.
+// Counts a micro-batch in binary. A leaf is the sum of one micro-batch of every rank, and level l
+// holds the sum of 2^l adjacent leaves. Micro-batch j of rank r is number j N + r of the step's, so
+// the levels continue the tree over N ranks. A carry adds full levels up. The older slot receives,
+// so slots never move.
 void Reducer::count(int32_t u, int32_t micro) {
   const bool alone = micro == writer_.request().micro_batches - 1 && micro % 2 == 0;
   if (loops_ && !alone) return count_in_slots(u, micro);
@@ -238,8 +240,9 @@ void Reducer::make_slots(int32_t u) {
   }
 }
 
-// Computes the same sums with slots chosen per round (SlotSchedule in src/plan/verify.hpp). A pair
-// of leaves is summed in the slot of the group that it completes. Then the older slots are added.
+// Computes the same sums as count(), with slots chosen per round (SlotSchedule in
+// src/plan/verify_parts.hpp). A pair of leaves is summed in the slot of the group that it
+// completes. Then the older slots are added.
 void Reducer::count_in_slots(int32_t u, int32_t micro) {
   if (micro == 0) make_slots(u);
   const std::vector<int32_t>& slots = writer_.plan().counters[size_t(u)];

@@ -1,7 +1,7 @@
 #include <algorithm>
 
+#include "src/compile/body_builder.hpp"
 #include "src/compile/passes.hpp"
-#include "src/compile/step_bodies.hpp"
 #include "zero/kernels/optimizer.hpp"
 
 namespace zero::plan {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "zero/config/optimizer.hpp"
+#include "zero/config/optimizer_keys.hpp"
 
 namespace zero {
 

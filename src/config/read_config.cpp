@@ -6,9 +6,9 @@
 #include <unordered_map>
 
 #include "src/config/config_errors.hpp"
-#include "src/config/deepspeed_keys.hpp"
 #include "src/config/field_text.hpp"
 #include "src/config/fields.hpp"
+#include "src/config/foreign_keys.hpp"
 #include "src/config/import/rules.hpp"
 #include "src/config/key_assignment.hpp"
 #include "src/config/key_rules.hpp"

@@ -14,7 +14,7 @@
 #include "src/device/memory.hpp"
 #include "zero/base/align.hpp"
 #include "zero/base/error.hpp"
-#include "zero/base/process.hpp"
+#include "zero/base/process_limits.hpp"
 
 namespace zero {
 namespace {

@@ -4,8 +4,8 @@
 
 #include "src/graph/ops/kinds.hpp"
 #include "zero/base/error.hpp"
+#include "zero/graph/graph_passes.hpp"
 #include "zero/graph/operation.hpp"
-#include "zero/graph/passes.hpp"
 
 namespace zero::graph {
 namespace {

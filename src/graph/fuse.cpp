@@ -1,5 +1,5 @@
+#include "zero/graph/graph_passes.hpp"
 #include "zero/graph/operation.hpp"
-#include "zero/graph/passes.hpp"
 
 namespace zero::graph {
 namespace {

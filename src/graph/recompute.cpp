@@ -1,7 +1,7 @@
 #include <utility>
 
+#include "zero/graph/graph_passes.hpp"
 #include "zero/graph/operation.hpp"
-#include "zero/graph/passes.hpp"
 
 namespace zero::graph {
 namespace {

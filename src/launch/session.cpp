@@ -20,7 +20,7 @@
 #include "zero/launch/launch.hpp"
 #include "zero/launch/launch_record.hpp"
 #include "zero/launch/lookout.hpp"
-#include "zero/launch/process.hpp"
+#include "zero/launch/process_environment.hpp"
 #include "zero/launch/thread_room.hpp"
 
 namespace zero::launch {

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "zero/base/error.hpp"
-#include "zero/base/process.hpp"
+#include "zero/base/process_limits.hpp"
 #include "zero/base/text.hpp"
 #include "zero/device/device.hpp"
 

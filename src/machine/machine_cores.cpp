@@ -8,7 +8,7 @@
 #include "zero/base/path.hpp"
 #include "zero/base/text.hpp"
 #include "zero/launch/cores.hpp"
-#include "zero/launch/process.hpp"
+#include "zero/launch/process_environment.hpp"
 #include "zero/train/banner.hpp"
 
 namespace zero::machine {

@@ -13,7 +13,7 @@
 #include "zero/base/text.hpp"
 #include "zero/comm/backends.hpp"
 #include "zero/launch/launch.hpp"
-#include "zero/launch/process.hpp"
+#include "zero/launch/process_environment.hpp"
 #include "zero/train/banner.hpp"
 
 namespace zero::machine {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "zero/compile/compile.hpp"
-#include "zero/graph/passes.hpp"
+#include "zero/graph/graph_passes.hpp"
 #include "zero/model/recipe.hpp"
 
 namespace zero::machine {

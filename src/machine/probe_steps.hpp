@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "src/machine/timed_steps.hpp"
+#include "src/machine/measured_steps.hpp"
 #include "zero/comm/communicator.hpp"
 #include "zero/model/family.hpp"
 #include "zero/plan/forecast.hpp"
@@ -46,7 +46,7 @@ class ProbeSteps {
   const plan::Plan plan_;
   const double expected_;
   const std::map<std::string, plan::KindForecast, std::less<>> kinds_;
-  std::optional<TimedSteps> training_;
+  std::optional<MeasuredSteps> training_;
   std::map<std::string, std::vector<double>> seconds_;  ///< [steps] by op kind
 };
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "src/model/rope.hpp"
+#include "src/model/decoder_rope.hpp"
 #include "zero/model/family.hpp"
 
 namespace zero::model {

@@ -5,7 +5,7 @@
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
 #include "zero/config/generation_keys.hpp"
-#include "zero/model/hub_names.hpp"
+#include "zero/model/unmet_keys.hpp"
 
 namespace zero::model {
 namespace {

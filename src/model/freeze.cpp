@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "zero/base/error.hpp"
-#include "zero/graph/passes.hpp"
-#include "zero/model/patterns.hpp"
+#include "zero/graph/graph_passes.hpp"
+#include "zero/model/parameter_patterns.hpp"
 #include "zero/model/recipe.hpp"
 
 namespace zero::model {

@@ -4,7 +4,7 @@
 
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
-#include "zero/graph/passes.hpp"
+#include "zero/graph/graph_passes.hpp"
 #include "zero/graph/token_scores.hpp"
 #include "zero/model/objective.hpp"
 

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "src/plan/verify.hpp"
+#include "src/plan/verify_parts.hpp"
 #include "zero/graph/operation.hpp"
 
 namespace zero::plan {

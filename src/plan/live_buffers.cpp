@@ -2,7 +2,7 @@
 #include <array>
 #include <map>
 
-#include "src/plan/verify.hpp"
+#include "src/plan/verify_parts.hpp"
 #include "zero/plan/rounds.hpp"
 
 namespace zero::plan {

@@ -1,7 +1,7 @@
-#include "src/plan/verify.hpp"
-
 #include <algorithm>
 #include <optional>
+
+#include "src/plan/verify_parts.hpp"
 
 namespace zero::plan {
 namespace {

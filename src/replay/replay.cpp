@@ -5,9 +5,9 @@
 #include <optional>
 #include <utility>
 
-#include "src/replay/causes.hpp"
-#include "src/replay/comparison.hpp"
-#include "src/replay/target.hpp"
+#include "src/replay/replay_causes.hpp"
+#include "src/replay/replay_comparison.hpp"
+#include "src/replay/replay_target.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
 #include "zero/launch/console.hpp"

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <iterator>
 
-#include "src/report/file_text.hpp"
+#include "src/report/escaped_text.hpp"
 #include "zero/base/text.hpp"
 
 namespace zero::report {

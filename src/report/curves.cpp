@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "src/report/file_text.hpp"
+#include "src/report/escaped_text.hpp"
 #include "src/report/sections.hpp"
 #include "zero/base/text.hpp"
 

@@ -4,9 +4,9 @@
 #include <map>
 #include <optional>
 
-#include "src/report/file_text.hpp"
+#include "src/report/escaped_text.hpp"
+#include "src/report/metrics_reader.hpp"
 #include "src/report/run_path.hpp"
-#include "src/report/step_lines.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
 #include "zero/io/files/input_file.hpp"

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "src/report/run_state.hpp"
-#include "src/report/step_lines.hpp"
-#include "zero/monitor/rank_watch.hpp"
+#include "src/report/metrics_reader.hpp"
+#include "src/report/run_files.hpp"
+#include "zero/monitor/rank_times.hpp"
 
 namespace zero::report {
 namespace {

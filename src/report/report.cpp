@@ -3,7 +3,7 @@
 #include <cstring>
 #include <vector>
 
-#include "src/report/file_text.hpp"
+#include "src/report/escaped_text.hpp"
 #include "src/report/sections.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/path.hpp"

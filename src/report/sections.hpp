@@ -5,7 +5,7 @@
 #include <string>
 
 #include "src/report/chart.hpp"
-#include "src/report/run_facts.hpp"
+#include "src/report/page_facts.hpp"
 
 namespace zero::report {
 

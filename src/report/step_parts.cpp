@@ -1,11 +1,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "src/report/file_text.hpp"
+#include "src/report/escaped_text.hpp"
 #include "src/report/sections.hpp"
 #include "src/report/trace_lanes.hpp"
 #include "zero/base/text.hpp"
-#include "zero/monitor/rank_watch.hpp"
+#include "zero/monitor/rank_times.hpp"
 
 namespace zero::report {
 namespace {

@@ -5,11 +5,11 @@
 #include <ctime>
 #include <optional>
 
-#include "src/report/file_text.hpp"
+#include "src/report/escaped_text.hpp"
+#include "src/report/metrics_reader.hpp"
 #include "src/report/rank_rows.hpp"
+#include "src/report/run_files.hpp"
 #include "src/report/run_path.hpp"
-#include "src/report/run_state.hpp"
-#include "src/report/step_lines.hpp"
 #include "zero/base/text.hpp"
 #include "zero/launch/stop.hpp"
 #include "zero/monitor/run_log.hpp"

@@ -5,7 +5,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "src/report/run_state.hpp"
+#include "src/report/run_files.hpp"
 #include "zero/base/path.hpp"
 
 namespace zero::report {

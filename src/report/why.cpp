@@ -2,9 +2,9 @@
 
 #include <chrono>
 
-#include "src/report/file_text.hpp"
-#include "src/report/run_end.hpp"
+#include "src/report/escaped_text.hpp"
 #include "src/report/run_path.hpp"
+#include "src/report/why_paragraph.hpp"
 #include "zero/launch/stop.hpp"
 
 namespace zero::report {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "zero/base/process.hpp"
+#include "zero/base/team.hpp"
 #include "zero/io/checkpoint/blocks.hpp"
 #include "zero/io/checkpoint/shard_file.hpp"
 

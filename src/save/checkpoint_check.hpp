@@ -4,7 +4,7 @@
 #include "zero/io/checkpoint/store.hpp"
 #include "zero/io/checkpoint/tensor_reader.hpp"
 #include "zero/launch/peers.hpp"
-#include "zero/state/checkpoint_layout.hpp"
+#include "zero/state/state_layout.hpp"
 #include "zero/state/state_view.hpp"
 
 namespace zero::save {

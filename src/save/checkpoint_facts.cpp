@@ -6,7 +6,7 @@
 
 #include "src/save/fact_numbers.hpp"
 #include "zero/base/text.hpp"
-#include "zero/config/batch.hpp"
+#include "zero/config/batch_keys.hpp"
 #include "zero/config/key_differences.hpp"
 #include "zero/config/schedule.hpp"
 #include "zero/config/toml.hpp"

@@ -9,7 +9,7 @@
 #include "src/save/slice_reader.hpp"
 #include "zero/base/align.hpp"
 #include "zero/base/error.hpp"
-#include "zero/base/process.hpp"
+#include "zero/base/team.hpp"
 #include "zero/device/copy.hpp"
 #include "zero/device/device.hpp"
 #include "zero/run/executor.hpp"

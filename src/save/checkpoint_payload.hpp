@@ -9,7 +9,7 @@
 #include "src/save/slice_reader.hpp"
 #include "zero/device/arena.hpp"
 #include "zero/io/checkpoint/shard_file.hpp"
-#include "zero/state/checkpoint_layout.hpp"
+#include "zero/state/state_layout.hpp"
 
 namespace zero::save {
 

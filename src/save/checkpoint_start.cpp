@@ -17,9 +17,9 @@
 #include "zero/model/objective.hpp"
 #include "zero/save/checkpoint_facts.hpp"
 #include "zero/save/checkpointer.hpp"
-#include "zero/save/missing_folder.hpp"
+#include "zero/save/missing_checkpoint.hpp"
 #include "zero/save/stored_checkpoints.hpp"
-#include "zero/state/checkpoint_layout.hpp"
+#include "zero/state/state_layout.hpp"
 
 namespace zero::save {
 namespace {

@@ -4,9 +4,9 @@
 #include <cmath>
 
 #include "src/save/checkpoint_save.hpp"
-#include "src/save/skipped_streaks.hpp"
+#include "src/save/checkpoint_streaks.hpp"
 #include "zero/base/error.hpp"
-#include "zero/base/process.hpp"
+#include "zero/base/process_limits.hpp"
 #include "zero/base/text.hpp"
 #include "zero/save/checkpoint_facts.hpp"
 

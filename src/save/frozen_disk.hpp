@@ -8,8 +8,8 @@
 
 #include "zero/device/arena.hpp"
 #include "zero/run/disk_window.hpp"
-#include "zero/state/checkpoint_layout.hpp"
 #include "zero/state/disk.hpp"
+#include "zero/state/state_layout.hpp"
 
 namespace zero::save {
 

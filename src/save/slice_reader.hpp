@@ -5,7 +5,7 @@
 #include <span>
 
 #include "zero/device/arena.hpp"
-#include "zero/state/checkpoint_layout.hpp"
+#include "zero/state/state_layout.hpp"
 
 namespace zero::save {
 

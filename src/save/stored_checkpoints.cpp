@@ -5,15 +5,15 @@
 #include <ctime>
 #include <vector>
 
+#include "src/save/checkpoint_streaks.hpp"
 #include "src/save/fact_rules.hpp"
-#include "src/save/skipped_streaks.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/path.hpp"
 #include "zero/base/text.hpp"
 #include "zero/io/checkpoint/shard_file.hpp"
 #include "zero/save/checkpoint_facts.hpp"
 #include "zero/save/checkpointer.hpp"
-#include "zero/save/missing_folder.hpp"
+#include "zero/save/missing_checkpoint.hpp"
 
 namespace zero::save {
 namespace {

@@ -6,7 +6,7 @@
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
 #include "zero/config/schedule.hpp"
-#include "zero/graph/passes.hpp"
+#include "zero/graph/graph_passes.hpp"
 #include "zero/kernels/attention.hpp"
 #include "zero/kernels/product.hpp"
 #include "zero/model/objective.hpp"

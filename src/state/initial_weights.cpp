@@ -3,7 +3,7 @@
 #include <span>
 #include <vector>
 
-#include "zero/base/process.hpp"
+#include "zero/base/team.hpp"
 #include "zero/kernels/initialise.hpp"
 #include "zero/state/state_view.hpp"
 

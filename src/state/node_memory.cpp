@@ -37,7 +37,8 @@ void require_node_memory(launch::Session& session, const setup::Build& build) {
     const size_t space = told.find(' ');
     ranks.push_back({told.substr(space + 1), std::atoll(told.c_str())});
   }
-  // Each rank may have a control group of its own, whose limit says nothing of the others.
+  // A control group may hold one rank alone. Each arena is therefore held against its limit, and
+  // the sum only against available memory.
   session.on_every_rank([&] { require_together(ranks, session.host(), host_available_bytes()); });
 }
 

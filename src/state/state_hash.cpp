@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "zero/base/digests.hpp"
-#include "zero/base/process.hpp"
+#include "zero/base/team.hpp"
 #include "zero/base/text.hpp"
 #include "zero/state/state_view.hpp"
 

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "zero/base/digests.hpp"
-#include "zero/base/process.hpp"
+#include "zero/base/team.hpp"
 
 namespace zero::state {
 namespace {

@@ -6,7 +6,7 @@
 #include "zero/base/text.hpp"
 #include "zero/config/toml.hpp"
 #include "zero/model/objective.hpp"
-#include "zero/model/patterns.hpp"
+#include "zero/model/parameter_patterns.hpp"
 #include "zero/stored/model_folder.hpp"
 
 namespace zero::stored {

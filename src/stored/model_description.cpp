@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "src/stored/config_json.hpp"
+#include "src/stored/model_config_json.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/path.hpp"
 #include "zero/config/generation_keys.hpp"
@@ -11,8 +11,8 @@
 #include "zero/io/interop/json.hpp"
 #include "zero/io/text/tokenizer.hpp"
 #include "zero/launch/launch.hpp"
-#include "zero/model/hub_names.hpp"
 #include "zero/model/objective.hpp"
+#include "zero/model/unmet_keys.hpp"
 #include "zero/stored/stored_model.hpp"
 
 namespace zero::stored {

@@ -12,7 +12,7 @@
 #include "zero/io/interop/json.hpp"
 #include "zero/io/interop/torch_file.hpp"
 #include "zero/model/recipe.hpp"
-#include "zero/state/checkpoint_layout.hpp"
+#include "zero/state/state_layout.hpp"
 
 namespace zero::stored {
 namespace {

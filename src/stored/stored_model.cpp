@@ -10,7 +10,7 @@
 #include "zero/config/read_config.hpp"
 #include "zero/config/toml.hpp"
 #include "zero/save/checkpoint_facts.hpp"
-#include "zero/save/missing_folder.hpp"
+#include "zero/save/missing_checkpoint.hpp"
 #include "zero/state/state_view.hpp"
 #include "zero/stored/model_folder.hpp"
 

@@ -17,7 +17,7 @@
 #include "zero/plan/plan.hpp"
 #include "zero/run/executor.hpp"
 #include "zero/state/state_view.hpp"
-#include "zero/text/weights_together.hpp"
+#include "zero/text/decoding_ranks.hpp"
 
 namespace zero::writing {
 
@@ -34,7 +34,7 @@ class RowDecoder {
     int threads = 1;
     graph::Chunk decode;   ///< rows that continue texts by a token each
     graph::Chunk prefill;  ///< rows of beginnings, or of sources for an encoder
-    std::optional<WeightsTogether> together = {};
+    std::optional<DecodingRanks> together = {};
     LentMemory lent = {};
   };
   /// Throws as model::graph_of().

@@ -9,8 +9,8 @@
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
 #include "zero/launch/sign_of_life.hpp"
+#include "zero/text/decoding_ranks.hpp"
 #include "zero/text/text_generator.hpp"
-#include "zero/text/weights_together.hpp"
 
 namespace zero::writing {
 namespace {

@@ -6,7 +6,7 @@
 #include "src/text/row_decoder.hpp"
 #include "src/text/text_search.hpp"
 #include "zero/base/error.hpp"
-#include "zero/base/process.hpp"
+#include "zero/base/team.hpp"
 
 namespace zero::writing {
 namespace {

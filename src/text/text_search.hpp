@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "src/text/row_decoder.hpp"
-#include "zero/text/score_rules.hpp"
+#include "zero/text/search_rules.hpp"
 
 namespace zero::writing {
 

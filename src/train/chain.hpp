@@ -25,7 +25,7 @@
 #include "zero/monitor/run_log.hpp"
 #include "zero/save/checkpointer.hpp"
 #include "zero/stored/stored_model.hpp"
-#include "zero/text/sampler.hpp"
+#include "zero/text/text_sampler.hpp"
 #include "zero/train/run.hpp"
 
 namespace zero::train {

@@ -12,10 +12,10 @@
 #include "zero/state/batch_loader.hpp"
 #include "zero/stored/stored_model.hpp"
 #include "zero/text/character_stream.hpp"
-#include "zero/text/sampler.hpp"
+#include "zero/text/decoding_ranks.hpp"
 #include "zero/text/shared_texts.hpp"
 #include "zero/text/text_generator.hpp"
-#include "zero/text/weights_together.hpp"
+#include "zero/text/text_sampler.hpp"
 
 namespace zero::train {
 
@@ -138,7 +138,7 @@ writing::GenerationOptions answer_options(const RunConfig& config, const setup::
           .threads = threads,
           .batch = build.evaluation_micro ? build.evaluation_micro : build.batch.micro,
           .longest_source = source > 0 ? source : config.data.sequence_length,
-          .together = writing::weights_together(build.plan.request)};
+          .together = writing::decoding_ranks(build.plan.request)};
 }
 
 writing::LentMemory memory_between_bodies(state::Engine& engine) {
@@ -159,7 +159,7 @@ writing::SampleOptions sample_options(const RunConfig& config, const GenerationC
           .samples = config.evaluation.show_samples,
           .seed = uint64_t(config.run.seed),
           .threads = threads,
-          .together = writing::weights_together(build.plan.request)};
+          .together = writing::decoding_ranks(build.plan.request)};
 }
 
 GenerationConfig first_generation(const RunConfig& config, const stored::StoredModel* start) {
@@ -238,8 +238,8 @@ Answers answer(const Dataset& validation, int64_t samples, const Tokenizer& toke
 Answers answer(const AnswerParts& parts) {
   writing::GenerationOptions options =
       answer_options(parts.config, parts.build, parts.tokenizer, parts.session.threads());
-  options.together = writing::weights_together(parts.session, parts.engine.plan().request,
-                                               parts.engine.lane_comms());
+  options.together = writing::decoding_ranks(parts.session, parts.engine.plan().request,
+                                             parts.engine.lane_comms());
   if (options.together) options.together->planned = &parts.engine.planned_of_texts();
   options.lent = memory_between_bodies(parts.engine);
   const launch::Lookout::Busy generating(parts.session.lookout());

@@ -55,8 +55,8 @@ std::string answered_samples(const Made& run) {
 std::string continued_samples(const Made& run) {
   const auto& [context, started, opened, live] = run;
   writing::SampleOptions options = started.sample_options(context.session.threads());
-  options.together = writing::weights_together(context.session, live.engine->plan().request,
-                                               live.engine->lane_comms());
+  options.together = writing::decoding_ranks(context.session, live.engine->plan().request,
+                                             live.engine->lane_comms());
   options.lent = memory_between_bodies(*live.engine);
   const launch::Lookout::Busy sampling(context.session.lookout());
   return writing::sample_text(live.engine->view(), context.session.peers(), started.build().recipe,

@@ -8,7 +8,7 @@
 #include "zero/config/read_config.hpp"
 #include "zero/device/device.hpp"
 #include "zero/launch/launch_record.hpp"
-#include "zero/model/patterns.hpp"
+#include "zero/model/parameter_patterns.hpp"
 #include "zero/state/batch_loader.hpp"
 
 namespace zero::train {

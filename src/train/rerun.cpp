@@ -4,7 +4,7 @@
 
 #include "src/train/chain.hpp"
 #include "zero/base/error.hpp"
-#include "zero/config/batch.hpp"
+#include "zero/config/batch_keys.hpp"
 #include "zero/setup/prepare_data.hpp"
 #include "zero/state/batch_loader.hpp"
 

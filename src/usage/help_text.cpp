@@ -4,7 +4,7 @@
 #include <cctype>
 #include <cstdint>
 
-#include "src/usage/columns.hpp"
+#include "src/usage/help_columns.hpp"
 #include "zero/base/shared_files.hpp"
 #include "zero/base/text.hpp"
 #include "zero/plan/forecast.hpp"

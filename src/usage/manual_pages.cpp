@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "src/usage/columns.hpp"
+#include "src/usage/help_columns.hpp"
 #include "src/usage/help_text.hpp"
 #include "zero/usage/help.hpp"
 

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "src/commands/generate.hpp"
+#include "src/commands/generate_command.hpp"
 #include "tests/support/refusal.hpp"
 #include "zero/base/error.hpp"
 

@@ -1,7 +1,7 @@
 // Ranks: 1
 #include <gtest/gtest.h>
 
-#include "src/commands/generate.hpp"
+#include "src/commands/generate_command.hpp"
 #include "src/model/blenderbot.hpp"
 #include "tests/support/tree_folder.hpp"
 

@@ -5,9 +5,9 @@
 
 #include <algorithm>
 
+#include "src/compile/body_builder.hpp"
 #include "src/compile/passes.hpp"
-#include "src/compile/step_bodies.hpp"
-#include "src/plan/verify.hpp"
+#include "src/plan/verify_parts.hpp"
 #include "tests/support/tiny_plans.hpp"
 #include "zero/plan/forecast.hpp"
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "src/compile/passes.hpp"
-#include "src/plan/verify.hpp"
+#include "src/plan/verify_parts.hpp"
 #include "tests/support/sums.hpp"
 #include "tests/support/tiny_plans.hpp"
 #include "zero/base/align.hpp"

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/compile/step_bodies.hpp"
+#include "src/compile/body_builder.hpp"
 
 namespace zero::plan {
 namespace {

@@ -9,7 +9,7 @@
 #include "tests/support/tiny_training.hpp"
 #include "zero/base/align.hpp"
 #include "zero/compile/compile.hpp"
-#include "zero/graph/passes.hpp"
+#include "zero/graph/graph_passes.hpp"
 #include "zero/plan/forecast.hpp"
 
 namespace zero::plan {

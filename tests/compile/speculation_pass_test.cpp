@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "src/compile/body_builder.hpp"
 #include "src/compile/passes.hpp"
-#include "src/compile/step_bodies.hpp"
 #include "tests/support/tiny_plans.hpp"
 #include "zero/compile/compile.hpp"
 #include "zero/kernels/step_state.hpp"

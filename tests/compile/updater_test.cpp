@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "src/compile/step_bodies.hpp"
+#include "src/compile/body_builder.hpp"
 #include "tests/support/tiny_plans.hpp"
 
 namespace zero::plan {

@@ -14,8 +14,8 @@
 #include <sstream>
 #include <utility>
 
-#include "src/config/deepspeed_keys.hpp"
 #include "src/config/field_text.hpp"
+#include "src/config/foreign_keys.hpp"
 #include "src/config/import/rules.hpp"
 #include "src/config/key_assignment.hpp"
 #include "tests/config/field_values.hpp"

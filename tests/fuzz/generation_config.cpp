@@ -7,7 +7,7 @@
 #include "tests/support/models.hpp"
 #include "zero/config/generation_keys.hpp"
 #include "zero/stored/stored_model.hpp"
-#include "zero/text/score_rules.hpp"
+#include "zero/text/search_rules.hpp"
 
 namespace zero {
 namespace {

@@ -13,7 +13,7 @@
 #include "tests/support/slopes.hpp"
 #include "tests/support/tiny_graph.hpp"
 #include "zero/base/error.hpp"
-#include "zero/graph/passes.hpp"
+#include "zero/graph/graph_passes.hpp"
 
 namespace zero::graph {
 namespace {

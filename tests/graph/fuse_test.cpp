@@ -8,7 +8,7 @@
 #include "src/model/gpt2.hpp"
 #include "tests/support/forward_of.hpp"
 #include "tests/support/tiny_graph.hpp"
-#include "zero/graph/passes.hpp"
+#include "zero/graph/graph_passes.hpp"
 
 namespace zero::graph {
 namespace {

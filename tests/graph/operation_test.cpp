@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "tests/support/tiny_graph.hpp"
+#include "zero/graph/graph_passes.hpp"
 #include "zero/graph/operations.hpp"
-#include "zero/graph/passes.hpp"
 #include "zero/kernels/classifier.hpp"
 #include "zero/kernels/layernorm.hpp"
 #include "zero/kernels/product.hpp"

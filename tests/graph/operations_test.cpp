@@ -17,7 +17,7 @@
 #include "tests/support/tiny_graph.hpp"
 #include "tests/support/tiny_training.hpp"
 #include "zero/compile/compile.hpp"
-#include "zero/graph/passes.hpp"
+#include "zero/graph/graph_passes.hpp"
 #include "zero/kernels/step_state.hpp"
 #include "zero/plan/plan.hpp"
 

@@ -13,7 +13,7 @@
 #include <map>
 
 #include "tests/support/refusal.hpp"
-#include "zero/launch/process.hpp"
+#include "zero/launch/process_environment.hpp"
 #include "zero/machine/machine.hpp"
 
 namespace zero::machine {

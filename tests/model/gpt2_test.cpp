@@ -9,9 +9,9 @@
 
 #include "tests/support/forward_of.hpp"
 #include "tests/support/parameter_numel.hpp"
+#include "zero/graph/graph_passes.hpp"
 #include "zero/graph/operation.hpp"
 #include "zero/graph/operations.hpp"
-#include "zero/graph/passes.hpp"
 
 namespace zero::model {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <string>
 
+#include "zero/graph/graph_passes.hpp"
 #include "zero/graph/operations.hpp"
-#include "zero/graph/passes.hpp"
 
 namespace zero::graph::testing {
 

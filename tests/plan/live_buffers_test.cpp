@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "src/compile/passes.hpp"
-#include "src/plan/verify.hpp"
+#include "src/plan/verify_parts.hpp"
 #include "tests/support/tiny_plans.hpp"
 
 namespace zero::plan {

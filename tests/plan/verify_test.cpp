@@ -1,7 +1,5 @@
 // Ranks: 1
 
-#include "src/plan/verify.hpp"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,6 +10,7 @@
 #include <numeric>
 
 #include "src/compile/passes.hpp"
+#include "src/plan/verify_parts.hpp"
 #include "tests/support/redundant_waits.hpp"
 #include "tests/support/tiny_plans.hpp"
 

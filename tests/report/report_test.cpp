@@ -7,7 +7,7 @@
 #include <chrono>
 #include <filesystem>
 
-#include "src/report/run_facts.hpp"
+#include "src/report/page_facts.hpp"
 #include "src/report/trace_lanes.hpp"
 #include "tests/support/content_of.hpp"
 #include "tests/support/refusal.hpp"

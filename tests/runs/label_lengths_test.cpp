@@ -8,7 +8,7 @@
 #include "src/model/gpt2.hpp"
 #include "tests/support/models.hpp"
 #include "tests/support/temp_file.hpp"
-#include "zero/config/batch.hpp"
+#include "zero/config/batch_keys.hpp"
 #include "zero/graph/operations.hpp"
 #include "zero/model/objective.hpp"
 #include "zero/setup/build.hpp"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "tests/support/one_outcome.hpp"
-#include "zero/config/optimizer.hpp"
+#include "zero/config/optimizer_keys.hpp"
 
 namespace zero::run {
 namespace {

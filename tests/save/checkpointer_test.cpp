@@ -18,7 +18,7 @@
 #include "tests/support/rank_states.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/small_checkpoint.hpp"
-#include "zero/state/checkpoint_layout.hpp"
+#include "zero/state/state_layout.hpp"
 
 namespace zero::save {
 namespace {

@@ -10,7 +10,7 @@
 #include "tests/support/small_model.hpp"
 #include "zero/stored/model_folder.hpp"
 #include "zero/stored/stored_model.hpp"
-#include "zero/text/decoder.hpp"
+#include "zero/text/text_decoder.hpp"
 
 namespace zero::stored {
 namespace {

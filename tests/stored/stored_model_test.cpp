@@ -17,7 +17,7 @@
 #include "tests/support/small_model.hpp"
 #include "zero/advise/cheapest_change.hpp"
 #include "zero/base/error.hpp"
-#include "zero/state/checkpoint_layout.hpp"
+#include "zero/state/state_layout.hpp"
 #include "zero/stored/model_folder.hpp"
 
 namespace zero::stored {

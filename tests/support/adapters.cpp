@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "zero/base/text.hpp"
+#include "zero/graph/graph_passes.hpp"
 #include "zero/graph/operations.hpp"
-#include "zero/graph/passes.hpp"
 
 namespace zero::testing {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "zero/graph/passes.hpp"
+#include "zero/graph/graph_passes.hpp"
 #include "zero/plan/request.hpp"
 
 namespace zero::testing {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "zero/config/optimizer.hpp"
+#include "zero/config/optimizer_keys.hpp"
 
 namespace zero::testing {
 

@@ -14,7 +14,7 @@
 #include "tests/support/golden.hpp"
 #include "tests/support/models.hpp"
 #include "tests/support/naive.hpp"
-#include "zero/graph/passes.hpp"
+#include "zero/graph/graph_passes.hpp"
 #include "zero/kernels/step_state.hpp"
 #include "zero/model/recipe.hpp"
 

@@ -13,8 +13,8 @@
 #include "src/model/gpt2.hpp"
 #include "tests/support/forward_of.hpp"
 #include "tests/support/golden.hpp"
+#include "zero/graph/graph_passes.hpp"
 #include "zero/graph/operations.hpp"
-#include "zero/graph/passes.hpp"
 #include "zero/kernels/step_state.hpp"
 
 namespace zero::run {

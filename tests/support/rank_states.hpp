@@ -14,7 +14,7 @@
 #include "src/save/slice_reader.hpp"
 #include "tests/support/held_state.hpp"
 #include "zero/io/checkpoint/store.hpp"
-#include "zero/state/checkpoint_layout.hpp"
+#include "zero/state/state_layout.hpp"
 
 namespace zero::testing {
 

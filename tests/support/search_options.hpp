@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "zero/text/score_rules.hpp"
+#include "zero/text/search_rules.hpp"
 
 namespace zero::testing_support {
 

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <string>
 
+#include "zero/graph/graph_passes.hpp"
 #include "zero/graph/operations.hpp"
-#include "zero/graph/passes.hpp"
 
 namespace zero::graph::testing {
 

@@ -10,7 +10,7 @@
 
 #include "tests/support/arrays.hpp"
 #include "tests/support/naive.hpp"
-#include "zero/graph/passes.hpp"
+#include "zero/graph/graph_passes.hpp"
 #include "zero/kernels/step_state.hpp"
 
 namespace zero::testing {

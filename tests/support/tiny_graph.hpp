@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "zero/graph/builder.hpp"
+#include "zero/graph/graph_builder.hpp"
 #include "zero/graph/operations.hpp"
 
 namespace zero::graph {

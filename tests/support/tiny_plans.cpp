@@ -6,7 +6,7 @@
 #include "zero/base/error.hpp"
 #include "zero/base/philox.hpp"
 #include "zero/compile/compile.hpp"
-#include "zero/graph/passes.hpp"
+#include "zero/graph/graph_passes.hpp"
 #include "zero/model/recipe.hpp"
 
 namespace zero::testing {

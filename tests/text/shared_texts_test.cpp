@@ -12,8 +12,8 @@
 #include "zero/base/text.hpp"
 #include "zero/comm/backends.hpp"
 #include "zero/state/state_view.hpp"
+#include "zero/text/decoding_ranks.hpp"
 #include "zero/text/text_generator.hpp"
-#include "zero/text/weights_together.hpp"
 
 namespace zero::writing {
 namespace {
@@ -61,7 +61,7 @@ struct Ranks {
     training.stage = 3;
     training.ranks = peers.ranks();
     training.weight_home = home;
-    together = weights_together(training);
+    together = decoding_ranks(training);
     if (!together) return;
     together->rank = peers.rank();
     together->comms[size_t(plan::Lane::gather)] = comm.get();
@@ -70,7 +70,7 @@ struct Ranks {
 
   launch::Peers peers;
   std::unique_ptr<comm::Communicator> comm;
-  std::optional<WeightsTogether> together;
+  std::optional<DecodingRanks> together;
 };
 
 TEST(GenerateTexts, AreTheSameOnEveryRankAtEveryStageAndRankCount) {
@@ -200,7 +200,7 @@ TEST_P(Together, RanksHoldAShardAndTheUnitsThatAreInUse) {
   }
 }
 
-TEST(WeightsTogether, KeepEveryLimitOfTheTraining) {
+TEST(DecodingRanks, KeepEveryLimitOfTheTraining) {
   plan::Request training;
   training.stage = 3;
   training.ranks = 2;
@@ -213,7 +213,7 @@ TEST(WeightsTogether, KeepEveryLimitOfTheTraining) {
         &plan::Request::live_numel}) {
     training.*limit = ++next;
   }
-  const plan::Request kept = weights_together(training)->request;
+  const plan::Request kept = decoding_ranks(training)->request;
   EXPECT_EQ(kept.gather_bucket_numel, 101);
   EXPECT_EQ(kept.prefetch_numel, 102);
   EXPECT_EQ(kept.keep_below_numel, 103);
@@ -222,7 +222,7 @@ TEST(WeightsTogether, KeepEveryLimitOfTheTraining) {
   EXPECT_TRUE(kept.pinned_host && !kept.overlap);
   EXPECT_EQ(kept.weight_home, plan::Tier::device);
   training.weight_home = plan::Tier::nvme;
-  EXPECT_EQ(weights_together(training)->request.weight_home, plan::Tier::host);
+  EXPECT_EQ(decoding_ranks(training)->request.weight_home, plan::Tier::host);
 }
 
 TEST(WarnOfStuck, CountsTheTextsOfAllRanksOnce) {
@@ -243,7 +243,7 @@ TEST(WarnOfStuck, CountsTheTextsOfAllRanksOnce) {
 }
 
 /// A rank of four holds a quarter of the weights, and the units that are gathered.
-TEST(WeightsTogether, TakeLessOfEachRank) {
+TEST(DecodingRanks, TakeLessOfEachRank) {
   model::Gpt2 deep = kGpt2;
   deep.layers = 8;
   plan::Request training;
@@ -252,7 +252,7 @@ TEST(WeightsTogether, TakeLessOfEachRank) {
   training.overlap = false;
   GenerationOptions options = options_of(1, false);
   const int64_t whole = TextGenerator::bytes({deep}, options)[size_t(plan::Tier::device)];
-  options.together = weights_together(training);
+  options.together = decoding_ranks(training);
   EXPECT_LT(TextGenerator::bytes({deep}, options)[size_t(plan::Tier::device)], whole * 6 / 10);
 }
 

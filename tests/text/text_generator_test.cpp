@@ -19,7 +19,7 @@
 #include "tests/support/refusal.hpp"
 #include "tests/support/search_options.hpp"
 #include "zero/text/continuation.hpp"
-#include "zero/text/decoder.hpp"
+#include "zero/text/text_decoder.hpp"
 
 namespace zero::writing {
 namespace {

@@ -9,7 +9,7 @@ STARTED_FROM = ("perf", "tools", "cmake", "jobscripts")  # those of tests are st
 CONFIG, REFERENCE = "include/zero/config/run_config.hpp", "inputs/reference.toml"
 # Sections of RunConfig in headers of their own.
 OTHER_SECTIONS = ("include/zero/config/data_keys.hpp", "include/zero/config/generation_keys.hpp",
-                  "include/zero/config/monitor_keys.hpp", "include/zero/config/optimizer.hpp")
+                  "include/zero/config/monitor_keys.hpp", "include/zero/config/optimizer_keys.hpp")
 CAMPAIGNS, PROMISES = "tests/campaigns.txt", "tests/promises.md"
 STARTED = "tests/programs.cmake"  # where the tests named runs.NAME are
 SHOWN_BY = re.compile(r"\*\*(\w+)\*\*|\b(runs\.\w+|\w+(?:/\w+)+)")

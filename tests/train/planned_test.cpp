@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "src/machine/timed_steps.hpp"
+#include "src/machine/measured_steps.hpp"
 #include "tests/support/lazy_communicator.hpp"
 #include "tests/support/models.hpp"
 #include "tests/support/rank_groups.hpp"
@@ -57,7 +57,7 @@ class Start {
     device_.take(build.plan.arena_bytes[size_t(plan::Tier::device)]);
   }
   void step(const setup::Build& build) {
-    machine::TimedSteps steps(build.plan, comms_.all[0]->rank(), comms_.lanes());
+    machine::MeasuredSteps steps(build.plan, comms_.all[0]->rank(), comms_.lanes());
     steps.step();
     steps.finish();
   }

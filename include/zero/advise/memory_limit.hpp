@@ -58,11 +58,11 @@ MemoryLimit machine_limit(const RunConfig& config, const plan::Machine& machine,
                           int64_t ranks = 1);
 
 /// Returns the limits of a rank of a run of `config` on this host, which `node_ranks` ranks share.
-/// If memory.device_limit is set, returns it with memory.host_limit, divided by `node_ranks`, for
-/// host memory. Otherwise returns one limit for both, because devices share the host's memory. This
-/// is the least of memory.host_limit, the cgroup limit and available memory, divided likewise.
-/// process_limits() bound both together, or host memory alone if this build drives devices with
-/// their own memory.
+/// If memory.device_limit is set, `bytes` is that limit of the device, and `host_bytes` is
+/// memory.host_limit divided by `node_ranks`. Otherwise `bytes` is one limit for both, because
+/// devices share the host's memory. It is the least of memory.host_limit, the cgroup limit and
+/// available memory, divided likewise. process_limits() bound both together, or host memory alone
+/// if this build drives devices with their own memory.
 MemoryLimit host_limit(const RunConfig& config, int node_ranks);
 
 /// Returns a rank's share of the free bytes in the folders of config's nvme homes, which

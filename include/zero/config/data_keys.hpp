@@ -42,8 +42,8 @@ struct DataConfig {
   int64_t source_length = 0;        ///< most tokens, end included; auto = sequence_length
   TooLong too_long = TooLong::cut;  ///< treatment of longer texts
   /// Pairs of lengths that micro-batches are padded to. "none": one pair. "auto": chosen from the
-  /// data. Or up to four pairs of source x target, "32x16, 128x64": form_lengths() in batch.hpp.
-  /// Texts with a label have one length: "64, 128".
+  /// data. Or up to four pairs of source x target, "32x16, 128x64": form_lengths() in
+  /// batch_keys.hpp. Texts with a label have one length: "64, 128".
   std::string length_buckets = "none";
   int64_t pad_id = -1;                  ///< token that fills short samples; -1: the tokenizer's
   int64_t eos_id = -1;                  ///< token that ends a text; -1: the tokenizer's

@@ -15,12 +15,12 @@
 #include "zero/config/data_keys.hpp"
 #include "zero/config/generation_keys.hpp"
 #include "zero/config/monitor_keys.hpp"
-#include "zero/config/optimizer.hpp"
+#include "zero/config/optimizer_keys.hpp"
 
 namespace zero {
 
 struct ModelFamily;
-/// All families, the default first: see model_table.hpp.
+/// All families, the default first: see model_keys.hpp.
 using ModelTable = std::vector<ModelFamily>;
 
 /// The numbers of a model, by the names of its keys in [model].

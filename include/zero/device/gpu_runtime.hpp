@@ -1,7 +1,7 @@
 #pragma once
 /// Vendor-neutral names of the GPU runtime (CUDA's here), and the checks of its statuses. Another
-/// vendor's back end gives these names to its own. Only files under gpu/ of device and comm, and
-/// the vendor's kernels, include this header.
+/// vendor's back end gives these names to its own. Files under gpu/ of device and comm, and the
+/// vendor's kernels, include this header. Elsewhere it breaks builds without CUDA.
 
 #include <cuda_runtime_api.h>
 

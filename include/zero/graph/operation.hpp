@@ -11,7 +11,7 @@
 #include "zero/base/dtype.hpp"
 #include "zero/device/stream.hpp"
 #include "zero/graph/graph.hpp"
-#include "zero/graph/passes.hpp"
+#include "zero/graph/graph_passes.hpp"
 
 namespace zero::graph {
 

@@ -6,7 +6,7 @@
 /// tensors), appends an op to the unit begun last and returns its output. If
 /// GraphBuilder::continues(), it adds the kind that uses a cache, without dropout.
 
-#include "zero/graph/builder.hpp"
+#include "zero/graph/graph_builder.hpp"
 #include "zero/graph/operation.hpp"
 
 namespace zero::graph {

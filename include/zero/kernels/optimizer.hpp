@@ -1,7 +1,7 @@
 #pragma once
 /// Updates of one rank's slice of one unit. Element i depends on element i only (LAMB: also on its
-/// tensor's norms), so no partition changes a bit. zero/config/optimizer.hpp lists the optimizers,
-/// kernels/support/optimizers.hpp their formulas.
+/// tensor's norms), so no partition changes a bit. zero/config/optimizer_keys.hpp lists the
+/// optimizers, kernels/support/optimizers.hpp their formulas.
 ///
 /// On a stream of the device, arrays lie on the device and calls are asynchronous. On a stream of
 /// the host (zero/device/stream.hpp), arrays lie in host memory and its threads finish before the
@@ -12,7 +12,7 @@
 
 #include "zero/base/dtype.hpp"
 #include "zero/base/exact_sum.hpp"
-#include "zero/config/optimizer.hpp"
+#include "zero/config/optimizer_keys.hpp"
 #include "zero/device/stream.hpp"
 #include "zero/kernels/step_state.hpp"
 
@@ -70,7 +70,7 @@ struct OptimizerSegment {
 
 struct OptimizerRule {
   OptimizerConfig settings = {};  ///< learning rate and decay come from StepState and segments
-  /// True: an fp32 gradient sum is rounded to T before use (architecture: numerics).
+  /// True: an fp32 gradient sum is rounded to T before use (doc/numerics.md).
   bool round_gradient = true;
 };
 

@@ -66,12 +66,12 @@ static_assert(sizeof(StepSums) == 8 * StepSums::kWords);
 /// A line of the log: the result of an attempt.
 struct StepReport {
   int64_t step;
-  double loss;       ///< nats per counted token
-  double grad_norm;  ///< L2 norm over the whole model, unscaled; NaN or infinity on an overflow
+  double loss;       ///< nats per counted token; NaN if a row's loss is not finite
+  double grad_norm;  ///< L2 norm of the model, unscaled; infinity if a gradient is not finite
   float learning_rate;
   float loss_scale;  ///< loss scale of this attempt
   int32_t skipped;
-  int32_t skipped_in_row;   ///< attempts in a row that were not finite
+  int32_t skipped_in_row;   ///< attempts in a row that were not finite; 0 after a spike
   int32_t scale_exhausted;  ///< 1: fp16 overflow with the scale at its minimum
   int32_t spike;            ///< 1: skipped because loss or norm are above their limits
 };

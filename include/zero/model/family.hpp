@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "zero/config/model_keys.hpp"
-#include "zero/graph/builder.hpp"
 #include "zero/graph/graph.hpp"
+#include "zero/graph/graph_builder.hpp"
 #include "zero/graph/stored_form.hpp"
 #include "zero/io/data/data_kind.hpp"
 #include "zero/io/interop/json.hpp"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "zero/config/objective_keys.hpp"
-#include "zero/graph/builder.hpp"
+#include "zero/graph/graph_builder.hpp"
 #include "zero/io/data/data_kind.hpp"
 #include "zero/model/family.hpp"
 

@@ -10,7 +10,7 @@
 #include "zero/io/files/open_file.hpp"
 #include "zero/launch/console.hpp"
 #include "zero/monitor/monitor.hpp"
-#include "zero/monitor/rank_watch.hpp"
+#include "zero/monitor/rank_times.hpp"
 #include "zero/monitor/step_record.hpp"
 #include "zero/state/evaluation.hpp"
 

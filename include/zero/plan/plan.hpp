@@ -258,7 +258,7 @@ struct Unit {
   /// none.
   std::vector<int32_t> ahead = {};
   /// Second copies of updated() in host memory, if the unit is updated there before the norm is
-  /// known. The weight's copy holds no state. `turns` chooses the copies that are the states.
+  /// known. The weight's copy holds no state. `turn_clocks` chooses the copies that are the states.
   std::vector<int32_t> second = {};
   int32_t turns = -1;
   bool weight_sharded = false;         ///< stage 3: `weight` holds only this rank's shard

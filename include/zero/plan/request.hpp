@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "zero/base/dtype.hpp"
-#include "zero/config/optimizer.hpp"
-#include "zero/graph/passes.hpp"
+#include "zero/config/optimizer_keys.hpp"
+#include "zero/graph/graph_passes.hpp"
 
 namespace zero::plan {
 
@@ -44,9 +44,9 @@ struct Request {
   int64_t reduce_bucket_numel = 500'000'000;
   int64_t gather_bucket_numel = 500'000'000;
   int64_t prefetch_numel = 50'000'000;  ///< stage 3: gathered ahead of use, at least one unit
-  int64_t keep_below_numel = 0;         ///< stage 3: smaller units stay gathered between uses
-  int64_t keep_distance_numel = 0;      ///< stage 3: kept if fewer are used in between
-  int64_t live_numel = 1'000'000'000;   ///< stage 3: kept only while fewer are gathered
+  int64_t keep_below_numel = 0;         ///< stage 3: units of at most so many stay gathered
+  int64_t keep_distance_numel = 0;      ///< stage 3: kept if at most so many are used in between
+  int64_t live_numel = 1'000'000'000;   ///< stage 3: kept while at most so many are gathered
 
   Tier optimizer_home = Tier::device;  ///< stages 1 to 3: home of masters' low bits and states
   Tier weight_home = Tier::device;     ///< stage 3: home of weights

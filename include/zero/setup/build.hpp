@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "zero/compile/compile.hpp"
-#include "zero/config/batch.hpp"
+#include "zero/config/batch_keys.hpp"
 #include "zero/config/run_config.hpp"
 #include "zero/io/data/data_kind.hpp"
 #include "zero/io/data/scored_texts.hpp"

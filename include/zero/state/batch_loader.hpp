@@ -5,7 +5,7 @@
 
 #include "zero/config/schedule.hpp"
 #include "zero/io/data/dataset.hpp"
-#include "zero/run/read_ahead.hpp"
+#include "zero/io/data/sample_thread.hpp"
 #include "zero/state/engine.hpp"
 
 namespace zero::state {
@@ -61,7 +61,7 @@ class StepLoader {
   Engine& engine_;
   int rank_;
   std::unique_ptr<Room> room_;
-  run::ReadAhead ahead_;  ///< ends first
+  SampleThread ahead_;  ///< ends first
 };
 
 }  // namespace zero::state

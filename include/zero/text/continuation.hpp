@@ -4,7 +4,7 @@
 #include <functional>
 #include <span>
 
-#include "zero/text/score_rules.hpp"
+#include "zero/text/search_rules.hpp"
 
 namespace zero::writing {
 

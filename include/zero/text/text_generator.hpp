@@ -11,8 +11,8 @@
 #include "zero/io/text/tokenizer.hpp"
 #include "zero/model/recipe.hpp"
 #include "zero/plan/forecast.hpp"
-#include "zero/text/score_rules.hpp"
-#include "zero/text/weights_together.hpp"
+#include "zero/text/decoding_ranks.hpp"
+#include "zero/text/search_rules.hpp"
 
 namespace zero::writing {
 
@@ -25,9 +25,9 @@ struct GenerationOptions {
   SearchRules rules = {};
   Dtype compute = Dtype::f32;
   int threads = 1;
-  int64_t batch = 8;           ///< sources at a time; texts do not depend on it
-  int64_t longest_source = 0;  ///< tokens of the longest source, or prompt, to come
-  std::optional<WeightsTogether> together = {};  ///< none: this process holds the whole model
+  int64_t batch = 8;                           ///< sources at a time; texts do not depend on it
+  int64_t longest_source = 0;                  ///< tokens of the longest source, or prompt, to come
+  std::optional<DecodingRanks> together = {};  ///< none: this process holds the whole model
   LentMemory lent = {};
 };
 

@@ -15,9 +15,9 @@
 #include "zero/state/evaluation.hpp"
 #include "zero/state/set_scores.hpp"
 #include "zero/stored/stored_model.hpp"
-#include "zero/text/sampler.hpp"
+#include "zero/text/decoding_ranks.hpp"
 #include "zero/text/text_generator.hpp"
-#include "zero/text/weights_together.hpp"
+#include "zero/text/text_sampler.hpp"
 
 namespace zero::train {
 

@@ -13,7 +13,7 @@
 #include "kernels/vendor/host/gemm.hpp"
 #include "zero/base/align.hpp"
 #include "zero/base/error.hpp"
-#include "zero/base/process.hpp"
+#include "zero/base/process_limits.hpp"
 #include "zero/base/text.hpp"
 
 namespace zero::kernels::vendor {

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <iterator>
 
-#include "src/config/deepspeed_keys.hpp"
 #include "src/config/field_text.hpp"
+#include "src/config/foreign_keys.hpp"
 #include "src/config/key_assignment.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"

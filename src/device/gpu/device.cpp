@@ -7,7 +7,7 @@
 #include <cstdio>
 
 #include "src/device/memory.hpp"
-#include "zero/base/process.hpp"
+#include "zero/base/process_limits.hpp"
 #include "zero/device/copy.hpp"
 #include "zero/device/gpu_runtime.hpp"
 #include "zero/device/region.hpp"

@@ -4,7 +4,7 @@
 
 #include "src/graph/ops/attention_operands.hpp"
 #include "src/graph/ops/kinds.hpp"
-#include "zero/graph/passes.hpp"
+#include "zero/graph/graph_passes.hpp"
 
 // Attention of a text to itself and to another text. The two differ only in their operands.
 

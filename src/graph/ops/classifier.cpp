@@ -1,7 +1,7 @@
 #include "zero/kernels/classifier.hpp"
 
 #include "src/graph/ops/kinds.hpp"
-#include "zero/graph/passes.hpp"
+#include "zero/graph/graph_passes.hpp"
 #include "zero/graph/token_scores.hpp"
 #include "zero/kernels/gradients.hpp"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "src/graph/ops/kinds.hpp"
-#include "zero/graph/passes.hpp"
+#include "zero/graph/graph_passes.hpp"
 #include "zero/kernels/gradients.hpp"
 
 namespace zero::graph {

@@ -1,6 +1,6 @@
 #include "src/graph/ops/kinds.hpp"
 #include "zero/base/align.hpp"
-#include "zero/graph/passes.hpp"
+#include "zero/graph/graph_passes.hpp"
 #include "zero/kernels/product.hpp"
 
 namespace zero::graph {

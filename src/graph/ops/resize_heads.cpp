@@ -1,5 +1,5 @@
 #include "src/graph/ops/kinds.hpp"
-#include "zero/graph/passes.hpp"
+#include "zero/graph/graph_passes.hpp"
 #include "zero/kernels/attention.hpp"
 
 namespace zero::graph {

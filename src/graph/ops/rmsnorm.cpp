@@ -1,5 +1,5 @@
 #include "src/graph/ops/norms.hpp"
-#include "zero/graph/passes.hpp"
+#include "zero/graph/graph_passes.hpp"
 
 namespace zero::graph {
 namespace {

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "src/graph/ops/kinds.hpp"
-#include "zero/graph/passes.hpp"
+#include "zero/graph/graph_passes.hpp"
 
 namespace zero::graph {
 namespace {

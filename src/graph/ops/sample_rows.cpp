@@ -1,7 +1,7 @@
 #include "zero/kernels/sample_rows.hpp"
 
 #include "src/graph/ops/kinds.hpp"
-#include "zero/graph/passes.hpp"
+#include "zero/graph/graph_passes.hpp"
 
 namespace zero::graph {
 namespace {

@@ -13,8 +13,8 @@
 #include "tests/support/tiny_graph.hpp"
 #include "tests/support/tiny_training.hpp"
 #include "zero/compile/compile.hpp"
+#include "zero/graph/graph_passes.hpp"
 #include "zero/graph/operations.hpp"
-#include "zero/graph/passes.hpp"
 #include "zero/plan/plan.hpp"
 
 namespace zero::graph {

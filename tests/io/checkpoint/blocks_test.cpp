@@ -9,7 +9,7 @@
 
 #include "zero/base/digests.hpp"
 #include "zero/base/error.hpp"
-#include "zero/base/process.hpp"
+#include "zero/base/team.hpp"
 #include "zero/base/text.hpp"
 
 namespace zero::checkpoint {
