@@ -66,8 +66,8 @@ def names_in(header):
 
 def aliases_among(lines):
     """What each alias stands for, by its name."""
-    found = ((ALIAS.match(line), line) for line in lines)
-    return {alias[1] or alias[2]: line.replace("using ::", "using ") for alias, line in found if alias}
+    found = {ALIAS.match(line): line.replace("using ::", "using ") for line in lines}
+    return {alias[1] or alias[2]: line for alias, line in found.items() if alias}
 
 
 @functools.cache

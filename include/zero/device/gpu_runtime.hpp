@@ -90,8 +90,8 @@ inline constexpr auto gpuErrorContained = static_cast<gpuError_t>(226);
 /// Returns the exit status for an error of CUDA. kDoesNotFit if memory has run out. kDevice if the
 /// card, its driver or one of their services is broken or taken. Else kInternal.
 Exit exit_of(gpuError_t status);
-/// Returns CUDA's own text of `status`. If exit_of(status) is kDevice, the text also names the card,
-/// the fault and the place where an administrator looks.
+/// Returns CUDA's own text of `status`. If exit_of(status) is kDevice, the text also names the
+/// card, the fault and the place where an administrator looks.
 std::string words_of(gpuError_t status);
 /// Returns the kDevice status whose CUDA text is quoted in `words`, an error text of a library.
 /// gpuSuccess if none is.

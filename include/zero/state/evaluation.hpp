@@ -42,8 +42,8 @@ struct Evaluation {
   /// Adds the metrics of the objective, `of_objective`, that have this source, by its counts.
   void measure(std::span<const Metric> of_objective, MetricSource source,
                std::span<const int64_t> counts = {});
-  /// Adds the metrics of `of_objective` that have `source`, by the source's counts and its own loss,
-  /// `of_source`, in place of this evaluation's.
+  /// Adds the metrics of `of_objective` that have `source`, by the source's counts and its own
+  /// loss, `of_source`, in place of this evaluation's.
   void measure(std::span<const Metric> of_objective, MetricSource source,
                std::span<const int64_t> counts, double of_source);
   /// Adds the objective's metrics of MetricSource::scores that fit the number of labels, by

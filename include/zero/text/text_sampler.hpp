@@ -43,10 +43,10 @@ plan::TierBytes sample_bytes(const model::Recipe& recipe, int64_t sequence_lengt
 /// Returns the texts that `options` ask for, from the fp32 master weights of the ranks' views, on
 /// rank 0; "" elsewhere. The recipe's model has no encoder. With rules, texts are those of
 /// generate_texts(). Without rules, each is drawn token by token after a newline, or after eos if
-/// the tokenizer has no newline. Blank lines separate samples. The first is what `zeroapp generate` draws with the seed from a model without
-/// generation settings. Rank 0 feeds a Decoder, whose context is at most a training sample. If it
-/// joins the weights, the other ranks, on all nodes, receive signs of life. Collective. REQUIRES:
-/// nothing else uses `peers` meanwhile.
+/// the tokenizer has no newline. Blank lines separate samples. The first is what `zeroapp generate`
+/// draws with the seed from a model without generation settings. Rank 0 feeds a Decoder, whose
+/// context is at most a training sample. If it joins the weights, the other ranks, on all nodes,
+/// receive signs of life. Collective. REQUIRES: nothing else uses `peers` meanwhile.
 std::string sample_text(const state::StateView& view, const launch::Peers& peers,
                         const model::Recipe& recipe, const Tokenizer& tokenizer,
                         const SampleOptions& options);
