@@ -21,6 +21,7 @@ class Groups(unittest.TestCase):
             unity_groups.headers_of.cache_clear()
             unity_groups.names_in.cache_clear()
             unity_groups.namespaces_in.cache_clear()
+            unity_groups.aliases_in.cache_clear()
             for name, text in headers:
                 pathlib.Path(folder, name).write_text(text, encoding="utf-8")
             paths = []
@@ -55,6 +56,13 @@ class Groups(unittest.TestCase):
             other = text.replace("testing::", "::testing::")
             self.assertEqual(self.groups(has, other, headers=headers), [2], other)
         self.assertEqual(self.groups(has, has.replace("g()", "h()"), headers=headers), [2])
+
+    def test_an_alias_may_stand_in_a_header_that_another_source_includes(self):
+        headers = (("own.hpp", "using testing::Not;\n"),)
+        has = '#include "own.hpp"\nint g() { return f(Not(1)); }\n'
+        for text, joined in (("using ::testing::Not;", [2]), ("using other::Not;", [1, 1])):
+            self.assertEqual(self.groups(has, local(text), headers=headers), joined, text)
+            self.assertEqual(self.groups(local(text), has, headers=headers), joined, text)
 
     def test_namespaces_that_stand_in_one_another_are_seen(self):
         headers = (("own.hpp", "namespace zero {\nnamespace testing {\nint f();\n}\n}\n"),)
