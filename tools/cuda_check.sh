@@ -7,10 +7,19 @@
 # which are compiled for sm_90a as far as PTX, where their headers are not there.
 # Objects stay in build/cuda-check until a source, a header it reads or the flags of the compiler
 # change.
+# Sources whose digest stands in tests/cuda_checked.txt were compiled as they are, by this compiler
+# with these flags, and are passed over. --all compiles them too; --record does, and writes the file
+# anew if all is well.
+# usage: tools/cuda_check.sh [--all | --record]
 set -euo pipefail
 # shellcheck source=tools/common.sh
 . "$(dirname "$0")/common.sh"
 
+mode=${1:-}
+case $mode in
+  "" | --all | --record) ;;
+  *) fail 2 "usage: tools/cuda_check.sh [--all | --record]" ;;
+esac
 if ! find_nvcc; then
   say "cuda check: SKIP: no nvcc in PATH nor in /usr/local/cuda/bin (CUDA_HOME: elsewhere)"
   exit 0
@@ -84,11 +93,9 @@ join_sources() {
     join plain "" "${plain[@]}")
 }
 
-count=$((${#sources[@]} + ${#hopper[@]}))
 mkdir -p "$root/build/cuda-check"
 use_ccache
 launcher=${CMAKE_CXX_COMPILER_LAUNCHER:-}
-if wants_unity; then join_sources; fi
 # The objects are never run, so we ask for the fastest compilation: -O0 for what the host runs, and
 # for kernels --Ofast-compile where nvcc has it. It takes two thirds of the time.
 fast=-O0
@@ -99,20 +106,43 @@ toolkit=$(dirname "$(dirname "$(readlink -f "$(command -v nvcc)")")")
 cxx_flags="-std=c++20 -Wall -Wextra -Wshadow -Wno-unknown-pragmas -fopenmp -ffp-contract=off"
 cxx_flags+=" -isystem $root/.deps/cudnn-frontend/include -isystem $toolkit/include"
 cxx_flags+=" $(pkg-config --cflags ompi-cxx 2> /dev/null || true)"
+
+# What was compiled before is told by digests of sources, versions and flags.
+record=tests/cuda_checked.txt
+count=$((${#sources[@]} + ${#hopper[@]}))
+versions="$(nvcc --version | sed -n 's/.*release //p') $(${CXX:-c++} -dumpfullversion)"
+mapfile -t digests < <(python3 -B tools/cuda_hashes.py \
+  "$versions ${flags//$root/.} ${cxx_flags//$root/.} $(sha256sum < tools/cuda_check.mk)" \
+  "${sources[@]}" "${hopper[@]}")
+if [ -z "$mode" ] && [ -e "$record" ]; then
+  mapfile -t left < <(printf '%s\n' "${digests[@]}" | grep -vxFf "$record" | cut -d ' ' -f 2)
+  keep() { printf '%s\n' "$@" | grep -xFf <(printf '%s\n' "${left[@]}") || true; }
+  mapfile -t sources < <(keep "${sources[@]}")
+  mapfile -t hopper < <(keep "${hopper[@]}")
+fi
+left=$((${#sources[@]} + ${#hopper[@]}))
+if [ $left -eq 0 ]; then
+  say "cuda check: $count sources are as they were when they compiled ($record)"
+  exit 0
+fi
+if wants_unity && [ ${#sources[@]} -gt 0 ]; then join_sources; fi
 if make -C "$root" -f tools/cuda_check.mk --no-print-directory --keep-going -j "$jobs" \
   NVCC="$launcher nvcc" FLAGS="$flags" CXX="$launcher ${CXX:-c++}" CXX_FLAGS="$cxx_flags" \
   KOKKOS="$kokkos" SOURCES="${sources[*]}" HOPPER="${hopper[*]}"; then
-  say "cuda check: $count sources compile, kernels for sm_90 ($(seconds_since "$start") s)"
+  say "cuda check: $left of $count sources compile, kernels for sm_90, the others are as they were" \
+    "when they compiled ($(seconds_since "$start") s)"
 else
   fail 1 "a source does not compile for sm_90"
 fi
 
 # Kokkos gives a kernel of 512 bytes or more by way of one block of constant memory, for which the
 # host waits each time, and which cannot be recorded in a graph.
-for source in $(grep -lEf cmake/nvcc_sources.regex "${sources[@]}"); do
+for source in $(grep -lEf cmake/nvcc_sources.regex "${sources[@]}" /dev/null); do
   large=$(nm -C "$root/build/cuda-check/${source%.cpp}.o" |
     grep -m 1 'cuda_parallel_launch_\(constant\|global\)_memory' || true)
   if [ -n "$large" ]; then
     fail 1 "$source: a kernel holds 512 bytes or more, give it less by value: $large"
   fi
 done
+
+if [ "$mode" = --record ]; then printf '%s\n' "${digests[@]}" > "$record"; fi
