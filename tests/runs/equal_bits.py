@@ -18,6 +18,8 @@ CASES = (
     (4, 0, (), {}),
     (4, 2, ("activation_checkpointing.recompute=full",), {}),
 )
+# bf16 goes through all of them, the others through the first and those of more ranks.
+FEW = (CASES[0], CASES[2], CASES[4], CASES[6])
 LAMB = ("optimizer.type=LAMB",)
 
 
@@ -49,7 +51,7 @@ def main():
     program = Program()
     seen = {}
     for name, settings in PRECISIONS.items():
-        seen[name] = check_equal(program, name, settings, CASES)
+        seen[name] = check_equal(program, name, settings, CASES if name == "bf16" else FEW)
     check(len({digest for _, digest, _ in seen.values()}) == 3, "precisions differ from each other")
     result = program.train(1, *COMMON, *PRECISIONS["fp16"])
     check(any(line["skipped"] for line in result.metrics), "fp16 skips at a scale of 2^24", result)
