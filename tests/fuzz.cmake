@@ -20,15 +20,17 @@ if(NOT ZERO_HAS_FUZZER)
 endif()
 
 set(fuzz_build ${CMAKE_CURRENT_BINARY_DIR}/fuzz)
+add_library(zero_mutations OBJECT fuzz/mutations.cpp)
+target_link_libraries(zero_mutations PUBLIC GTest::gtest_main)
 function(zero_fuzz_target name)
   cmake_parse_arguments(ARG "" "LINKS;SEEDS;LIKE" "FOLDERS;FILES" ${ARGN})
   set(seeds ${PROJECT_SOURCE_DIR}/${ARG_SEEDS})
-  add_executable(mutations_${name} fuzz/mutations.cpp fuzz/${name}.cpp)
-  target_compile_definitions(mutations_${name} PRIVATE ZERO_FUZZ_SEEDS="${seeds}")
+  add_executable(mutations_${name} fuzz/${name}.cpp)
   target_include_directories(mutations_${name} PRIVATE ${PROJECT_SOURCE_DIR})
-  target_link_libraries(mutations_${name} PRIVATE ${ARG_LINKS} GTest::gtest_main)
+  target_link_libraries(mutations_${name} PRIVATE ${ARG_LINKS} zero_mutations)
   add_test(NAME mutations.${name} COMMAND mutations_${name})
-  set_tests_properties(mutations.${name} PROPERTIES TIMEOUT 300)
+  set_tests_properties(mutations.${name} PROPERTIES TIMEOUT 300
+                                                    ENVIRONMENT "ZERO_FUZZ_SEEDS=${seeds}")
   if(ZERO_HAS_FUZZER AND (ARG_FOLDERS OR ARG_FILES))
     add_test(NAME fuzz.${name} CONFIGURATIONS long
              COMMAND ${fuzz_build}/fuzz_${name} -max_total_time=5 -max_len=65536 -timeout=10

@@ -1,9 +1,11 @@
 /// The body of a fuzz target under mutations that are the same every time, for any compiler: what
-/// stands in where there is no libFuzzer. ZERO_FUZZ_SEEDS is a folder of good inputs.
+/// stands in where there is no libFuzzer. In the environment, ZERO_FUZZ_SEEDS is a folder of good
+/// inputs.
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <random>
@@ -15,8 +17,10 @@ namespace zero {
 namespace {
 
 std::vector<std::string> read_seeds() {
+  const char* const folder = std::getenv("ZERO_FUZZ_SEEDS");
+  if (!folder) return {};
   std::vector<std::filesystem::path> paths;
-  for (const auto& entry : std::filesystem::directory_iterator(ZERO_FUZZ_SEEDS)) {
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     if (entry.is_regular_file()) paths.push_back(entry.path());
   }
   std::sort(paths.begin(), paths.end());
@@ -66,7 +70,9 @@ class Mutator {
 
 TEST(Mutations, EndAsTheTargetAllows) {
   constexpr int kRuns = 2000;
-  Mutator mutator(read_seeds());
+  const std::vector<std::string> seeds = read_seeds();
+  ASSERT_FALSE(seeds.empty()) << "ZERO_FUZZ_SEEDS names no folder with files";
+  Mutator mutator(seeds);
   for (int run = 0; run < kRuns; ++run) {
     const std::string input = mutator.next();
     ASSERT_NO_THROW(
