@@ -137,9 +137,10 @@ def main():
     parser.add_argument("--only", default="")
     args = parser.parse_args()
     layout, holds = "{:34} {:>12} {:>13} {:>12} {:>13} {:>13} {:>9}", True
-    for table in TABLES:
-        if args.only not in table.title:
-            continue
+    tables = [table for table in TABLES if args.only.lower() in table.title.lower()]
+    if not tables:
+        parser.error(f"no table's title has {args.only}: " + "; ".join(t.title for t in TABLES))
+    for table in tables:
         print(f"\n{table.title}")
         print(layout.format("", "batch there", "s there", "batch here", "s by forecast",
                             "evaluated", "here"))
