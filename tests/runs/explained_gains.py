@@ -61,8 +61,9 @@ class Place:
         else:
             threads = max(1, len(os.sched_getaffinity(0)) // ranks)
             given = any(word.startswith("run.threads=") for word in words)
-            result = self.program.train(ranks, f"run.steps={STEPS}", *words,
-                                        *(() if given else (f"run.threads={threads}",)))
+            process = self.program.start(ranks, f"run.steps={STEPS}", *words,
+                                         *(() if given else (f"run.threads={threads}",)))
+            result = self.program.wait(process, timeout=3600)
         check(result.finished(), f"{ranks} {settings} trains", result)
         lines = result.metrics[2:]
         return statistics.median(line["tokens"] / line["step_ms"] for line in lines)
