@@ -13,7 +13,6 @@
 namespace zero::advise {
 namespace {
 
-constexpr int64_t kLargestMicroBatch = 65536;
 /// Micro-batches with texts are tried in steps of 1 / kTextSteps, but at least one by one.
 constexpr size_t kTextSteps = 32;
 
@@ -185,16 +184,6 @@ class Search {
   const double begun_ = core_seconds();
 };
 
-std::vector<int64_t> micro_candidates(const RunConfig& config, const setup::World& world) {
-  const int64_t share = config.train_batch_size / world.ranks;
-  const int64_t most = share > 0 ? std::min(share, kLargestMicroBatch) : kLargestMicroBatch;
-  std::vector<int64_t> candidates;
-  for (int64_t micro = 1; micro <= most; ++micro) {
-    if (share == 0 || share % micro == 0) candidates.push_back(micro);
-  }
-  return candidates;
-}
-
 /// Returns the number of first candidates that fit. Each needs more memory than the previous one.
 /// The search doubles until one does not fit, then bisects.
 size_t largest_fitting(size_t count, const std::function<bool(size_t)>& fits) {
@@ -212,6 +201,17 @@ size_t largest_fitting(size_t count, const std::function<bool(size_t)>& fits) {
 }
 
 }  // namespace
+
+std::vector<int64_t> micro_candidates(const RunConfig& config, const setup::World& world) {
+  constexpr int64_t kLargestMicroBatch = 65536;
+  const int64_t share = config.train_batch_size / world.ranks;
+  const int64_t most = share > 0 ? std::min(share, kLargestMicroBatch) : kLargestMicroBatch;
+  std::vector<int64_t> candidates;
+  for (int64_t micro = 1; micro <= most; ++micro) {
+    if (share == 0 || share % micro == 0) candidates.push_back(micro);
+  }
+  return candidates;
+}
 
 Fits fits_in(const MemoryLimit& limit) {
   return [limit](const setup::Build& build) { return advise::fits(build, limit); };
@@ -249,28 +249,20 @@ MemoryLimit limit_of_largest(const RunConfig& config, MemoryLimit limit) {
   return limit;
 }
 
+void require_open_batch(const RunConfig& config) {
+  if (config.train_batch_size == 0 || config.gradient_accumulation_steps == 0) return;
+  refuse_settings(
+      {"train_micro_batch_size_per_gpu", "train_batch_size", "gradient_accumulation_steps"},
+      "train_batch_size and gradient_accumulation_steps leave only one micro-batch, ",
+      "so none is the largest or the best; write \"auto\" for one of the three");
+}
+
 void resolve_largest(RunConfig& config, const setup::World& world, const MemoryLimit& limit) {
   if (config.train_micro_batch_size_per_gpu != kMicroBatchMax) return;
-  if (config.train_batch_size > 0 && config.gradient_accumulation_steps > 0) {
-    refuse_settings(
-        {"train_micro_batch_size_per_gpu", "train_batch_size", "gradient_accumulation_steps"},
-        "train_batch_size and gradient_accumulation_steps leave only one micro-batch, ",
-        "so none is the largest; write \"auto\" for one of the three");
-  }
+  require_open_batch(config);
   const MemoryLimit within = limit_of_largest(config, limit);
   const int64_t largest = largest_micro_batch(config, world, fits_in(within));
   config.train_micro_batch_size_per_gpu = std::max<int64_t>(1, largest);
-}
-
-void add_largest_choice(const RunConfig& asked, const MemoryLimit& limit, Placement& placement) {
-  if (asked.train_micro_batch_size_per_gpu != kMicroBatchMax) return;
-  const MemoryLimit within = limit_of_largest(asked, limit);
-  placement.choices.insert(
-      placement.choices.begin(),
-      Choice{.key = "train_micro_batch_size_per_gpu",
-             .asked = "max",
-             .chosen = text(placement.build.batch.micro),
-             .why = text(" within ", bytes_text(double(within.bytes)), " (", within.source, ")")});
 }
 
 }  // namespace zero::advise

@@ -63,6 +63,7 @@ int run(int argc, char** argv, const model::Catalogue& catalogue) {
   if (line.command == Command::plan) return plan(line);
   const bool prepares = line.command == Command::data && !line.prepare.empty();
   if (line.command == Command::data && !prepares) return data(line);
+  if (line.command == Command::explain) return explain(line);
   if (line.command == Command::import_deepspeed) return import_deepspeed(line);
   if (const auto work = work_on_files(line.command)) {
     return launch::current_launch().task > 0 ? 0 : work(line);

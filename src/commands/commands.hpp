@@ -59,6 +59,10 @@ int eval(const CommandLine& line, int& argc, char**& argv);
 /// tokenizer.
 int generate(const CommandLine& line, int& argc, char**& argv);
 
+/// Prints why the steps of a run take their time, and the changes of settings that would gain most.
+/// Reads files alone, and compiles plans. Throws Error(kInput) if the run's files do not tell.
+int explain(const CommandLine& line);
+
 /// Takes steps of a run again on the ranks that the launcher started, compares every bit, and
 /// prints what was the same. Throws launch::Ended, kDevice, naming the first step that differs.
 int replay(const CommandLine& line, int& argc, char**& argv);

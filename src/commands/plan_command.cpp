@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "src/commands/command_settings.hpp"
+#include "zero/advise/batch_choice.hpp"
 #include "zero/advise/cheapest_change.hpp"
 #include "zero/advise/machine_file.hpp"
 #include "zero/advise/placement.hpp"
@@ -142,6 +143,11 @@ int64_t node_ranks_to_type(const CommandLine& line, const plan::Machine& machine
 
 void print_largest_batch(const RunConfig& config, const setup::World& world,
                          const advise::MemoryLimit& limit) {
+  if (config.recompute.mode == Recompute::Mode::automatic) {
+    refuse(Exit::kUsage,
+           "command line: --max-batch: activation_checkpointing.recompute = \"auto\" ",
+           "goes by a micro-batch; write recompute as \"none\", \"selective\" or \"full\"");
+  }
   const advise::MemoryLimit within = advise::limit_of_largest(config, limit);
   const int64_t micro = advise::largest_micro_batch(config, world, advise::fits_in(within));
   if (micro == 0) {
@@ -211,8 +217,10 @@ Prepared prepare(const CommandLine& line, const ConfigInput& input, train::Start
   Prepared made{.config = config, .target = target, .world = world, .limit = limit};
   if (!chooses) return made;
   input.locate([&] {
-    advise::resolve_largest(made.config, made.world, limit);
+    const advise::Choices batch =
+        advise::choose_batch(made.config, made.world, limit, target.machine);
     made.placement = advise::choose_placement(made.config, made.world, limit, target.machine);
+    made.placement.choices.insert(made.placement.choices.begin(), batch.begin(), batch.end());
   });
   return made;
 }
@@ -257,7 +265,6 @@ int plan(const CommandLine& line) {
   for (const std::string& warning : advise::plan_warnings(input, build.plan)) warn(warning);
   const advise::PlanReport report = advise::report_plan(build, target.machine, limit);
   if (!line.json) {
-    advise::add_largest_choice(input.config, limit, placement);
     std::fputs(placement.text().c_str(), stdout);
     std::fputs(length_text(config).c_str(), stdout);
     std::fputs(forms_text(config).c_str(), stdout);

@@ -81,10 +81,11 @@ BatchSizes resolve_batch(const RunConfig& config, int64_t ranks) {
         {"train_micro_batch_size_per_gpu", "train_batch_size"}, equation(config, ranks),
         ": the batch has no size; write train_micro_batch_size_per_gpu = 1, or train_batch_size");
   }
-  if (config.train_micro_batch_size_per_gpu == kMicroBatchMax) {
-    refuse_settings({"train_micro_batch_size_per_gpu"},
-                    "\"max\" depends on a machine, known to training and plan alone; write "
-                    "the number that zeroapp plan INPUT --max-batch prints");
+  if (config.train_micro_batch_size_per_gpu < 0) {
+    const bool is_best = config.train_micro_batch_size_per_gpu == kMicroBatchBest;
+    refuse_settings({"train_micro_batch_size_per_gpu"}, is_best ? "\"best\"" : "\"max\"",
+                    " depends on a machine, known to training and plan alone; write the number ",
+                    "that zeroapp plan INPUT", is_best ? "" : " --max-batch", " prints");
   }
   return within_bounds(config, ranks, infer(config, ranks));
 }

@@ -48,6 +48,7 @@ struct ValueOf {
   TomlValue operator()(const bool* value) const { return *value; }
   TomlValue operator()(const Integer& binding) const {
     if (binding.range.maximum && *binding.value == kMicroBatchMax) return "max";
+    if (binding.range.maximum && *binding.value == kMicroBatchBest) return "best";
     return binding.range.automatic && *binding.value == 0 ? TomlValue("auto")
                                                           : TomlValue(*binding.value);
   }
@@ -67,7 +68,7 @@ struct ValueOf {
     return TomlArray{(*value)[0], (*value)[1]};
   }
   TomlValue operator()(const Recompute* value) const {
-    constexpr const char* kNames[] = {"none", "selective", "full"};
+    constexpr const char* kNames[] = {"none", "selective", "full", "", "auto"};
     if (value->mode != Recompute::Mode::layers) return kNames[int(value->mode)];
     return TomlArray(value->layers.begin(), value->layers.end());
   }
@@ -179,7 +180,8 @@ std::string to_text(const Range& range) {
   std::string out = text(range.above_low ? "above " : "", plain(range.low));
   out += range.high >= 9e15 ? std::string(" or more")
                             : text(" to ", range.below_high ? "below " : "", plain(range.high));
-  return out + (range.automatic ? " or \"auto\"" : "") + (range.maximum ? " or \"max\"" : "");
+  return out + (range.automatic ? " or \"auto\"" : "") +
+         (range.maximum ? " or \"max\" or \"best\"" : "");
 }
 
 std::string to_text(const OneOf& choice) {
@@ -230,6 +232,8 @@ std::string kept_activations(const RunConfig& config) {
                   " but what is cheap to compute again");
     case Recompute::Mode::full:
       return text("recompute = \"full\" keeps the inputs of ", blocks(layers));
+    case Recompute::Mode::automatic:
+      return "recompute = \"auto\" keeps what the fastest plan that fits does";
     case Recompute::Mode::layers:
       break;
   }

@@ -29,7 +29,7 @@ inline constexpr std::string_view kTimes = "\"HH:MM:SS\" or seconds, and 0 for n
 inline constexpr std::string_view kBeamEnds = "false, true, \"never\" or \"auto\"";
 inline constexpr std::string_view kIdLists = "a list of token ids, [1, 2], or one, or \"auto\"";
 inline constexpr std::string_view kRecomputes =
-    "\"none\", \"selective\", \"full\" or a list of blocks, [0, 2, 5]";
+    "\"none\", \"selective\", \"full\", \"auto\" or a list of blocks, [0, 2, 5]";
 
 /// Returns the lines of an input file under their section headers. `line` returns a field's line;
 /// "" omits the field.

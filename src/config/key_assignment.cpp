@@ -54,7 +54,7 @@ bool as_real(const TomlValue& value, double& out) {
 }
 
 std::string wanted_integer(const Range& range) {
-  if (range.maximum) return "an integer, \"auto\" or \"max\"";
+  if (range.maximum) return "an integer, \"auto\", \"max\" or \"best\"";
   return range.automatic ? "an integer or \"auto\"" : "an integer";
 }
 
@@ -69,6 +69,8 @@ struct Assign {
   std::string operator()(const Integer& binding) const {
     if (binding.range.automatic && is_auto(value)) return *binding.value = 0, "";
     if (binding.range.maximum && is_word(value, "max")) return *binding.value = kMicroBatchMax, "";
+    if (binding.range.maximum && is_word(value, "best"))
+      return *binding.value = kMicroBatchBest, "";
     int64_t number = 0;
     if (!as_integer(value, number)) {
       return wrong_type(value, wanted_integer(binding.range)) + std::string(binding.range.hint);
@@ -274,6 +276,7 @@ std::string Assign::fill(std::optional<std::vector<int64_t>>& out, const Range& 
 std::string Assign::operator()(Recompute* out) const {
   Recompute recompute;
   if (const auto* word = std::get_if<std::string>(&value)) {
+    if (*word == "auto") return *out = {.mode = Recompute::Mode::automatic, .layers = {}}, "";
     constexpr std::string_view kNames[] = {"none", "selective", "full"};
     const auto* found = std::find(std::begin(kNames), std::end(kNames), *word);
     if (found == std::end(kNames)) return text(to_text(value), " is not one of ", kRecomputes);

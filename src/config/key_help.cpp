@@ -24,7 +24,7 @@ struct WordsOf {
   Words operator()(const std::string*) const { return {}; }
   Words operator()(const std::vector<std::string>*) const { return {}; }
   Words operator()(const std::array<double, 2>*) const { return {}; }
-  Words operator()(const Recompute*) const { return {"none", "selective", "full"}; }
+  Words operator()(const Recompute*) const { return {"none", "selective", "full", "auto"}; }
   Words operator()(const OneOf& binding) const {
     Words words;
     for (const std::string_view name : binding.names) {
@@ -53,7 +53,7 @@ struct WordsOf {
   static Words of_range(const Range& range) {
     Words words;
     if (range.automatic) words.emplace_back("auto");
-    if (range.maximum) words.emplace_back("max");
+    if (range.maximum) words.insert(words.end(), {"max", "best"});
     return words;
   }
 };

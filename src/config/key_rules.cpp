@@ -48,10 +48,10 @@ void warn_of_long_warmup(const RunConfig& config, Report& report) {
 void warn_of_derived_micro_batch(const RunConfig& config, Report& report) {
   const std::string key = "train_micro_batch_size_per_gpu";
   const int64_t micro = config.train_micro_batch_size_per_gpu;
-  const bool derived = micro == kMicroBatchMax || (micro == 0 && config.train_batch_size > 0);
+  const bool derived = micro < 0 || (micro == 0 && config.train_batch_size > 0);
   if (!config.numerics.reproducible || !derived || report.failed(key)) return;
   report.warning(key, text(micro == 0 ? "is derived from train_batch_size and the number of ranks"
-                                      : "follows memory and the number of ranks",
+                                      : "follows memory, rates and the number of ranks",
                            ", and numerics.reproducible gives the same bytes at every rank count "
                            "only with the same micro-batch size; write it as a number"));
 }

@@ -123,9 +123,11 @@ int64_t counted(const Plan& plan, const PlanOp& op,
   return (made.kind->*count)(plan.graphs[0], made);
 }
 
-double share_of(std::string_view kind, const Machine& machine) {
-  const auto share = machine.kind_shares.find(kind);
-  return share == machine.kind_shares.end() ? 1 : share->second;
+/// Returns the share of a kind or of a lane; 1 if it is not listed.
+template <class Shares, class Key>
+double share_of(const Key& key, const Shares& shares) {
+  const auto share = shares.find(key);
+  return share == shares.end() ? 1 : share->second;
 }
 
 /// Returns the seconds of an op at the machine's peak rates.
@@ -162,11 +164,12 @@ double work_seconds(const Plan& plan, const PlanOp& op, int carries, const Machi
 double seconds_of(const Plan& plan, const PlanOp& op, int carries, const Machine& machine) {
   using graph::Operation;
   const double work = work_seconds(plan, op, carries, machine);
-  if (op.lane != Lane::compute) return work;
+  if (op.lane != Lane::compute) return work / share_of(op.lane, machine.lane_shares);
   const std::string_view kind = kind_name(plan, op);
   const auto exponential = machine.exponential_seconds.find(kind);
   const bool has_products = exponential != machine.exponential_seconds.end();
-  double seconds = work / share_of(has_products ? "linear" : kind, machine) + machine.op_seconds;
+  const std::string_view shared = has_products ? "linear" : kind;
+  double seconds = work / share_of(shared, machine.kind_shares) + machine.op_seconds;
   if (has_products)
     seconds += exponential->second * double(counted(plan, op, &Operation::exponentials));
   if (machine.random_rate > 0)

@@ -82,7 +82,8 @@ struct Planned {
 
  private:
   plan::Machine machine(Context& context);
-  void place(const setup::World& world, const plan::Machine& machine);
+  /// Chooses what is open beside `batch`, the choices of the micro-batch.
+  void place(const setup::World& world, const plan::Machine& machine, const advise::Choices& batch);
 };
 
 /// 4. The samples, checked to be alike on every rank, and the plan with forms and steps for them.

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "src/train/chain.hpp"
+#include "zero/advise/batch_choice.hpp"
 #include "zero/advise/cheapest_change.hpp"
 #include "zero/advise/machine_file.hpp"
 #include "zero/base/error.hpp"
@@ -153,9 +154,9 @@ Planned::Planned(Context& context, Input input)
     settings.locate([&] {
       counted_by = first_generation(config, initial.get());
       train::count_texts(config, counted_by, world);
-      advise::resolve_largest(config, world, limit);
+      const advise::Choices batch = advise::choose_batch(config, world, limit, machine);
       asked = config;
-      place(world, machine);
+      place(world, machine, batch);
     });
     disk = state::disk_homes(config);
     report = advise::report_plan(build(), machine, limit);
@@ -190,9 +191,10 @@ plan::Machine Planned::machine(Context& context) {
   return found.machine;
 }
 
-void Planned::place(const setup::World& world, const plan::Machine& machine) {
+void Planned::place(const setup::World& world, const plan::Machine& machine,
+                    const advise::Choices& batch) {
   advise::Placement placement = advise::choose_placement(config, world, limit, machine);
-  advise::add_largest_choice(settings.config, limit, placement);
+  placement.choices.insert(placement.choices.begin(), batch.begin(), batch.end());
   choices = placement.text();
   advise::note_choices(placement.choices, settings);
   config = placement.config;

@@ -84,10 +84,11 @@ std::string program_help(const model::Catalogue& catalogue) {
   for (const Syntax& command : commands()) rows.emplace_back(command.word, command.title);
   out += two_columns(rows);
   const std::string example = shared_file(catalogue.models.front().example_input);
-  return out + text("\n  mpirun --mca odls_base_sigkill_timeout 2 -n 2 zeroapp ", example,
-                    "\n  zeroapp plan ", example, " --ranks 8\n\n",
-                    "The first is a run of three minutes. Of zeroapp more is told by: COMMAND ",
-                    "--help,\nhelp KEY, help --search WORDS, --version, man zeroapp.\n");
+  return out +
+         text("\n  mpirun --mca odls_base_sigkill_timeout 2 -n 2 zeroapp ", example,
+              "\n  zeroapp plan ", example, " --ranks 8\n\n",
+              "More is told by COMMAND --help, help KEY, help --search WORDS, --version and man ",
+              "zeroapp.\n");
 }
 
 std::string command_help(const Syntax& command) {

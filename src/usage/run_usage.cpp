@@ -99,6 +99,25 @@ Syntax why_syntax() {
           .ends = {Exit::kInput, Exit::kIo}};
 }
 
+Syntax explain_syntax() {
+  return {
+      .word = "explain",
+      .command = Command::explain,
+      .input = "RUN",
+      .meaning =
+          "Fits the machine's rates to the run's own steps, then compiles and forecasts changes, "
+          "alone and in pairs. RUN may be live.",
+      .title = "why a run is not faster, and which settings would change that",
+      .options = {{.name = "--all",
+                   .argument = "",
+                   .kind = &Line::all,
+                   .text = "also what is no better, too large or refused"},
+                  json_option()},
+      .examples = {"zeroapp explain runs/mine", "zeroapp explain runs/mine --all",
+                   "zeroapp explain runs/mine --json"},
+      .ends = {Exit::kInput, Exit::kIo}};
+}
+
 Syntax report_syntax() {
   return {.word = "report",
           .command = Command::report,
@@ -121,7 +140,7 @@ Syntax report_syntax() {
 
 std::vector<Syntax> run_commands() {
   return {ls_syntax(),  fsck_syntax(), inspect_syntax(), metrics_syntax(),
-          top_syntax(), why_syntax(),  report_syntax()};
+          top_syntax(), why_syntax(),  explain_syntax(), report_syntax()};
 }
 
 }  // namespace zero::usage

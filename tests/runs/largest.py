@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""train_micro_batch_size_per_gpu = "max" is the largest that fits, alike on all ranks."""
+"""train_micro_batch_size_per_gpu = "max" is the largest that fits, "best" the fastest by forecast,
+alike on all ranks."""
 import json
+import re
 
 from program import Program, check
 
@@ -37,6 +39,27 @@ def plan_and_dry_run_agree(program, limit):
     check(dry.status == 0 and "\"max\" is 2 within" in dry.out, "--dry-run says 2", dry)
 
 
+def the_best_is_chosen_alike_on_all_ranks(program, limit):
+    words = ("train_micro_batch_size_per_gpu=best", "activation_checkpointing.recompute=auto",
+             "zero.stage=1", "zero.offload_optimizer.device=auto", limit)
+    result = program.train(2, *words)
+    check(result.finished() and "\"best\" is " in result.out, "trains to the end", result)
+    check("that fit, by the rates of host, in samples a second: " in result.out, "what is weighed",
+          result)
+    micro = result.summary["batch"]["micro"]
+    written = (program.folder / "runs" / "tiny" / "effective.toml").read_text()
+    note = f'per_gpu = {micro}  # command line; chosen for "best": {micro}\n'
+    recompute = re.search(r'^recompute = "(.*)" +# command line; chosen: ', written, re.M)
+    check(note in written and recompute, f"effective.toml says so: {written}", result)
+    planned = program.alone("plan", "tiny.toml", *words, "--ranks", "2", "--json")
+    check(json.loads(planned.out)["batch"]["micro"] == micro, "plan takes the same", planned)
+    plain = program.train(2, *words[2:], f"train_micro_batch_size_per_gpu={micro}",
+                          f"activation_checkpointing.recompute={recompute[1]}")
+    check(plain.state() == result.state(), "the same bits", plain)
+    searched = program.alone("plan", "tiny.toml", words[1], "--max-batch")
+    check(searched.status == 2 and "write recompute as" in searched.err, "--max-batch", searched)
+
+
 def the_whole_share_is_taken_where_memory_is_ample(program):
     result = program.train(2, MAX)
     check(result.summary["batch"]["micro"] == 4, "a rank's share of 8 samples is 4", result)
@@ -56,6 +79,7 @@ def main():
     limit = f"memory.device_limit={(two + four) // 2}"
     training_equals_the_run_with_that_number(program, limit)
     plan_and_dry_run_agree(program, limit)
+    the_best_is_chosen_alike_on_all_ranks(program, limit)
     the_whole_share_is_taken_where_memory_is_ample(program)
     refusals_name_what_would_work(program)
     print("the largest that fits")

@@ -75,7 +75,13 @@ class Cable:
                                f"end{number}"], capture_output=True, text=True, check=True)
         return json.loads(told.stdout)[0]["stats64"]["tx"]["bytes"]
 
-    def train(self, steps, env):
+    def slow_down(self, rate):
+        """Both ends send at most so much, "100mbit"."""
+        for number, name in enumerate(self.holders, 1):
+            call(*self.inside(name), "tc", "qdisc", "add", "dev", f"end{number}", "root", "tbf",
+                 "rate", rate, "burst", "64kb", "latency", "400ms")
+
+    def train(self, steps, env, settings=SETTINGS):
         """Two ranks on each node; the result and what left the first node meanwhile."""
         program = self.program
         networks = [word for part in ("btl_tcp", "oob_tcp")
@@ -85,7 +91,7 @@ class Cable:
         line = [*self.inside("n1"), "sh", "-c", f'cd {program.folder}; exec "$@"', "run",
                 program.mpiexec, "--mca", "plm", "rsh", *networks, *exported, "--oversubscribe",
                 "--bind-to", "none", "-host", "n1:2,n2:2", "-np", "4", str(program.zeroapp),
-                "tiny.toml", *SETTINGS, f"run.steps={steps}"]
+                "tiny.toml", *settings, f"run.steps={steps}"]
         path = f"{program.folder}/bin:{os.environ['PATH']}"
         env = dict(env, OMP_WAIT_POLICY="passive", PATH=path,
                    **{f"HOLDER_{name}": pid for name, pid in self.holders.items()})
@@ -134,4 +140,5 @@ def main():
           "carries")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -7,7 +7,7 @@ from source import PRODUCT, room_of
 GROUPS = (("base",), ("device", "config"), ("kernels",), ("io", "comm"), ("graph",), ("model",),
           ("plan",), ("compile",), ("run",), ("launch",), ("setup",), ("state",),
           ("advise", "save"), ("stored", "text", "monitor"), ("train",), ("replay",),
-          ("machine", "report"), ("usage",), ("commands",), ("main",))
+          ("machine", "report"), ("explain",), ("usage",), ("commands",), ("main",))
 # The two headers that are the wrapping: what a stream is to Kokkos and to a GPU's runtime.
 WRAPPERS = ("include/zero/device/space.hpp", "include/zero/device/gpu_runtime.hpp")
 BASE_ONLY = ("config",)

@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "zero/advise/memory_limit.hpp"
 #include "zero/advise/placement.hpp"
@@ -56,6 +57,14 @@ std::optional<Change> cheapest_change(const RunConfig& config, const setup::Worl
                                       const Fits& fits, int most_ranks = comm::kMostRanks,
                                       SearchTime* time = nullptr);
 
+/// Returns the micro-batches that a configuration leaves open, ascending: 1 to 65536 or, with
+/// train_batch_size set, those that divide a rank's share.
+std::vector<int64_t> micro_candidates(const RunConfig& config, const setup::World& world);
+
+/// Refuses train_batch_size with gradient_accumulation_steps, which leave no micro-batch open.
+/// Throws SettingsError.
+void require_open_batch(const RunConfig& config);
+
 /// Returns the largest train_micro_batch_size_per_gpu up to 65536, with which the plan of `config`
 /// for `world` passes `fits`; 0 if none does. With train_batch_size set, it considers only sizes
 /// that divide it.
@@ -71,10 +80,6 @@ MemoryLimit limit_of_largest(const RunConfig& config, MemoryLimit limit);
 /// plan's refusal then names a remedy. Throws Error(kUsage) if train_batch_size and
 /// gradient_accumulation_steps leave no choice.
 void resolve_largest(RunConfig& config, const setup::World& world, const MemoryLimit& limit);
-
-/// Inserts the result of train_micro_batch_size_per_gpu = "max" before the choices of a placement
-/// that was made within `limit`. Does nothing unless `asked`, the settings as written, has "max".
-void add_largest_choice(const RunConfig& asked, const MemoryLimit& limit, Placement& placement);
 
 /// The options of a user to change a refused plan.
 struct ChangeOptions {

@@ -26,7 +26,7 @@ struct Range {
   bool above_low = false;   ///< refuses `low` itself
   bool below_high = false;  ///< refuses `high` itself
   bool automatic = false;
-  bool maximum = false;        ///< allows "max", stored as kMicroBatchMax
+  bool maximum = false;  ///< allows "max" and "best", stored as kMicroBatchMax and kMicroBatchBest
   std::string_view hint = {};  ///< text added to every refusal
 };
 

@@ -257,9 +257,10 @@ struct NumericsConfig {
   bool operator==(const NumericsConfig&) const = default;
 };
 
-/// The key activation_checkpointing.recompute: "none" | "selective" | "full" | [0, 2, 5].
+/// The key activation_checkpointing.recompute: "none" | "selective" | "full" | "auto" | [0, 2, 5].
 struct Recompute {
-  enum class Mode { none, selective, full, layers };
+  /// automatic: none, selective or full, whichever is forecast to be the fastest that fits.
+  enum class Mode { none, selective, full, layers, automatic };
   Mode mode = Mode::none;
   std::vector<int64_t> layers;  ///< Mode::layers: blocks recomputed in full; ascending, unique
 
@@ -341,6 +342,8 @@ struct CheckpointConfig {
 
 /// train_micro_batch_size_per_gpu = "max": the largest size whose plan fits.
 inline constexpr int64_t kMicroBatchMax = -1;
+/// train_micro_batch_size_per_gpu = "best": the size whose plan is forecast to be the fastest.
+inline constexpr int64_t kMicroBatchBest = -2;
 
 /// The dtype of gradient sums between ranks; `automatic` is fp32.
 enum class CommunicationDtype { automatic, fp32, bf16 };

@@ -35,6 +35,8 @@ struct Machine {
   std::map<std::string, double, std::less<>> kind_shares = {};
   /// Seconds per exponential of a kind. Its products then have the share of "linear".
   std::map<std::string, double, std::less<>> exponential_seconds = {};
+  /// Share of their rates that other lanes than compute reach; 1 for lanes not listed.
+  std::map<Lane, double> lane_shares = {};
   double op_seconds = 0;           ///< overhead of an op on the compute lane
   double random_rate = 0;          ///< random numbers per second for dropout; 0: unknown
   bool has_memory = false;         ///< the device has memory of its own

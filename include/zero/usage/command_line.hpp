@@ -26,6 +26,7 @@ enum class Command {
   metrics,
   top,
   why,
+  explain,
   report,
   export_model,
   import_weights,
@@ -77,6 +78,7 @@ struct CommandLine {
   bool csv = false, tsv = false;  ///< metrics: the form of the table
   std::string columns;            ///< metrics: names between commas; "" = all
   bool once = false;              ///< top: prints once and ends
+  bool all = false;               ///< explain: also what is no better
   std::string format = "safetensors";   ///< export: or "hdf5"
   std::string dtype;                    ///< export: "fp32", "bf16", "fp16"; "" = as it was trained
   int64_t shard_bytes = 5'000'000'000;  ///< export: most bytes of a file
