@@ -75,7 +75,7 @@ class Prometheus final : public Monitor {
     for (const auto& [metric, value] : evaluation.metrics) {
       name_.assign("zeroapp_eval_");
       name_ += metric->name;
-      append_value(evaluation_, name_, "gauge", value);
+      append_value(evaluation_, name_.c_str(), "gauge", value);
     }
     try_to_write();
   }
@@ -87,8 +87,8 @@ class Prometheus final : public Monitor {
 
  private:
   /// Appends "# TYPE name type", and the value with the run's labels.
-  void append_value(std::string& out, const std::string& name, const char* type, double value) {
-    append(out, "# TYPE %s %s\n%s", name.c_str(), type, name.c_str());
+  void append_value(std::string& out, const char* name, const char* type, double value) {
+    append(out, "# TYPE %s %s\n%s", name, type, name);
     out += labels_;
     if (std::isnan(value)) {
       out += " NaN\n";
@@ -101,14 +101,14 @@ class Prometheus final : public Monitor {
 
   void compose() {
     text_.clear();
-    append_value(text_, kRunning, "gauge", is_running_ ? 1 : 0);
-    append_value(text_, kTime, "gauge", double(std::time(nullptr)));
-    append_value(text_, kStep, "gauge", double(step_));
-    append_value(text_, kSteps, "gauge", double(steps_));
-    append_value(text_, kSkipped, "counter", double(skipped_));
-    append_value(text_, kRejected, "counter", double(rejected_));
+    append_value(text_, "zeroapp_running", "gauge", is_running_ ? 1 : 0);
+    append_value(text_, "zeroapp_time_seconds", "gauge", double(std::time(nullptr)));
+    append_value(text_, "zeroapp_step", "gauge", double(step_));
+    append_value(text_, "zeroapp_steps", "gauge", double(steps_));
+    append_value(text_, "zeroapp_skipped_steps_total", "counter", double(skipped_));
+    append_value(text_, "zeroapp_rejected_steps_total", "counter", double(rejected_));
     for (size_t i = 0; i < values_.size(); ++i) {
-      if (values_[i]) append_value(text_, names_[i], "gauge", *values_[i]);
+      if (values_[i]) append_value(text_, names_[i].c_str(), "gauge", *values_[i]);
     }
     text_ += evaluation_;
   }
@@ -133,10 +133,6 @@ class Prometheus final : public Monitor {
     warn(path_, " lacks steps: ", std::strerror(reason), "; training goes on");
   }
 
-  const std::string kRunning = "zeroapp_running", kTime = "zeroapp_time_seconds",
-                    kStep = "zeroapp_step", kSteps = "zeroapp_steps",
-                    kSkipped = "zeroapp_skipped_steps_total",
-                    kRejected = "zeroapp_rejected_steps_total";
   const std::string path_, next_;
   std::string labels_, text_, evaluation_, name_ = std::string(64, ' ');
   std::vector<std::string> names_;
