@@ -148,9 +148,10 @@ run_ranks() {
   # srun itself ends by a signal that comes before its ranks are there.
   if [ "$stopping" = yes ] && [ ! -s "$told/out" ]; then status=85; fi
 
-  # Error E1200 names the node of a broken card.
+  # Error E1200 names the node of a broken card. An audit of two ranks does not know which is wrong.
   node=$(sed -n 's/^zeroapp: error E1200 \[rank [0-9]* host \([^] .]*\).*/\1/p' "$told/err" |
     head -n 1)
+  if grep -qs '^ *"blames": ""' "$run/error.json"; then node=''; fi
   if [ -n "$node" ]; then go_on_without "$node" "${@:3}"; fi
   # A launch that ended before it began has left no folder.
   if [ -d "$run" ] && "$1" --help 2> /dev/null | grep '^  why ' > /dev/null; then

@@ -78,15 +78,16 @@ KOKKOS_INLINE_FUNCTION bool is_above(const StepReport& report, const SpikeLimits
 KOKKOS_INLINE_FUNCTION void decide_pending(const DecideRule& rule, const StepInputs& inputs,
                                            const StepSums& sums, StepState& state) {
   StepReport report = report_of(rule, inputs, sums, state);
-  const bool overflow = sums.nonfinite > 0 || sums.nonfinite_loss > 0;
-  const bool spike = !overflow && is_above(report, inputs.limits);
-  state.apply = overflow || spike ? 0 : 1;
+  const bool rejected = inputs.rejected != 0;
+  const bool overflow = !rejected && (sums.nonfinite > 0 || sums.nonfinite_loss > 0);
+  const bool spike = !rejected && !overflow && is_above(report, inputs.limits);
+  state.apply = rejected || overflow || spike ? 0 : 1;
   state.learning_rate = report.learning_rate;
-  state.skipped_in_row = overflow ? state.skipped_in_row + 1 : 0;
+  if (!rejected) state.skipped_in_row = overflow ? state.skipped_in_row + 1 : 0;
   if (state.apply) apply_update(rule, report.grad_norm, state);
-  const bool is_scaled = rule.scaling.enabled && !spike;
+  const bool is_scaled = rule.scaling.enabled && !spike && !rejected;
   report.scale_exhausted = is_scaled && advance_scale(rule.scaling, overflow, state);
-  report.skipped = overflow || spike;
+  report.skipped = !state.apply;
   report.spike = spike;
   report.skipped_in_row = state.skipped_in_row;
   state.report = report;

@@ -10,7 +10,8 @@ namespace zero::kernels {
 namespace {
 
 const std::string kAccumulate = "zero::accumulate", kRoundSum = "zero::round_sum",
-                  kSumOfSquares = "zero::sum_of_squares", kClear = "zero::clear";
+                  kSumOfSquares = "zero::sum_of_squares", kDigest = "zero::digest",
+                  kClear = "zero::clear";
 
 /// The squares of one block, which has one thread on the host.
 template <class T, class G, bool kRound>
@@ -55,6 +56,30 @@ void add_squares(Stream& stream, int64_t numel, const G* grad, StepSums* sums) {
   }
 }
 
+/// The words of one block, each times 2 x place x kStride + 1, modulo 2^32.
+template <class Word>
+struct Digest {
+  const StepInputs* inputs;
+  int64_t numel;
+  const Word* words;
+  int64_t first;
+  int64_t* sum;
+
+  static constexpr uint32_t kStride = 0x9e3779b1u;
+
+  KOKKOS_FUNCTION void operator()(const Row& row, int64_t block) const {
+    if (inputs->audited == 0) return;
+    const int64_t begin = block * kBlockNumel;
+    const Word* const word = words + begin;
+    const uint32_t place = uint32_t(first + begin);
+    const uint64_t part =
+        row.template sum<uint64_t>(least(kBlockNumel, numel - begin), [=](int64_t i) {
+          return uint64_t(word[i]) * uint64_t(2 * (place + uint32_t(i)) * kStride + 1);
+        });
+    row.once([&] { Kokkos::atomic_add(sum, int64_t(part)); });
+  }
+};
+
 }  // namespace
 
 template <class T>
@@ -85,6 +110,14 @@ void sum_of_squares(Stream& stream, int64_t numel, const G* grad, bool round, St
     add_squares<T, false>(stream, numel, grad, sums);
 }
 
+template <class Word>
+void digest(Stream& stream, const StepInputs* inputs, int64_t numel, const Word* words,
+            int64_t first, int64_t* sum) {
+  if (kHostSpace && inputs->audited == 0) return;
+  for_each_row(stream, kDigest, ceil_div(numel, kBlockNumel),
+               Digest<Word>{inputs, numel, words, first, sum});
+}
+
 void clear_bytes(Stream& stream, int64_t bytes, void* memory) {
   if (stream.is_of_host()) {
     stream.wait();
@@ -109,5 +142,7 @@ template void sum_of_squares<bf16>(Stream&, int64_t, const bf16*, bool, StepSums
 template void sum_of_squares<bf16>(Stream&, int64_t, const float*, bool, StepSums*);
 template void sum_of_squares<f16>(Stream&, int64_t, const f16*, bool, StepSums*);
 template void sum_of_squares<f16>(Stream&, int64_t, const float*, bool, StepSums*);
+template void digest(Stream&, const StepInputs*, int64_t, const uint16_t*, int64_t, int64_t*);
+template void digest(Stream&, const StepInputs*, int64_t, const uint32_t*, int64_t, int64_t*);
 
 }  // namespace zero::kernels

@@ -136,25 +136,6 @@ std::vector<Gather> find_feed(BodyWriter& writer, const UnitUses& uses,
   return feed;
 }
 
-/// Sets the places of a micro-batch's inputs, and of the outputs and constants of a graph.
-void set_data(const Plan& plan, int32_t graph, int32_t micro, ComputeWriter& compute) {
-  const graph::Graph& to = plan.graphs[size_t(graph)];
-  for (const InputBuffer& input : plan.inputs) {
-    if (input.graph != graph) continue;
-    compute.set_data(
-        to.input(input.name),
-        {.buffer = input.buffer, .offset = micro * input.stride, .bytes = input.bytes});
-  }
-  for (const OutputBuffer& output : plan.outputs) {
-    if (output.graph == graph) compute.set_data(to.output(output.name), output.buffer);
-  }
-  for (const ConstantBuffer& constant : plan.constants) {
-    if (constant.graph == graph)
-      compute.set_data(to.constants[size_t(constant.index)].tensor, constant.buffer);
-  }
-  compute.set_data(to.step_state, plan.step_state);
-}
-
 /// A range of ops [begin, end), counted over a body's micro-batches.
 struct Positions {
   int32_t begin, end;
@@ -180,7 +161,7 @@ class MicroBatchWriter {
   void write(int32_t place, int32_t micro) {
     const int32_t length = int32_t(uses_.reads.size());
     compute_.begin_micro(micro);
-    set_data(writer_.plan(), graph_, micro, compute_);
+    compute_.place_data();
     for (int32_t op = 0; op < length; ++op) {
       feed_.reach(place * length + op);
       homes_.before(op);
@@ -217,7 +198,8 @@ class MicroBatchWriter {
     for (int32_t unit : uses_.gradients[size_t(op)]) {
       if (uses_.first_gradient[size_t(unit)] != op) continue;
       compute_.set_gradients(unit, reducer_.begin(unit, micro));
-      if (writer_.layout().in_products) compute_.set_sum(unit, reducer_.sum(unit), micro > 0);
+      const bool adds = micro > 0 && !writer_.is_audit(micro);
+      if (writer_.layout().in_products) compute_.set_sum(unit, reducer_.sum(unit), adds);
     }
   }
   void finish_gradients(int32_t op, int32_t micro) {
@@ -258,6 +240,7 @@ std::vector<int32_t> write_step_of(Plan& plan, const MicroBatches& micro_batches
   BodyWriter writer(plan, kStep);
   Updater updater(writer);
   updater.decide();
+  if (plan.request.audits) writer.clear(writer.digests(false));
   std::vector<int32_t> borders = write_micro_batches(writer, 0, micro_batches, &updater);
   updater.spread();
   writer.all_reduce(plan.step_sums());
@@ -315,7 +298,7 @@ void write_chunk(Plan& plan, BodyId body, int32_t graph) {
   if (plan.units.front().is_fetched())
     gathers = find_feed(writer, find_uses(chunk), all_micro_batches(1));
   UnitFeed feed(writer, compute, std::move(gathers), nullptr);
-  set_data(plan, graph, 0, compute);
+  compute.place_data();
   size_t caches = 0;
   for (size_t tensor = 0; tensor < chunk.tensors.size(); ++tensor) {
     if (chunk.tensors[tensor].role != graph::Role::cache) continue;
@@ -374,6 +357,14 @@ void write_read_ahead(Plan& plan) {
   plan.bodies[kReadAhead].name = "read ahead";
   BodyWriter writer(plan, kReadAhead);
   Updater(writer).read_ahead(1);
+}
+
+void write_audit(Plan& plan) {
+  if (!plan.request.audits) return;
+  plan.bodies[kAudit].name = "audit";
+  BodyWriter writer(plan, kAudit);
+  writer.clear(writer.digests(true));
+  write_micro_batches(writer, 0, {.numbers = {plan.request.micro_batches}}, nullptr);
 }
 
 void write_decode(Plan& plan) {

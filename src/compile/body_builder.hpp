@@ -66,18 +66,21 @@ class Reducer {
   int32_t begin(int32_t u, int32_t micro);
   /// Returns the buffer of unit u's gradients summed over micro-batches.
   int32_t sum(int32_t u) const { return sum_[size_t(u)]; }
-  /// Reduces unit u's gradients, which this micro-batch has completed.
+  /// Reduces unit u's gradients, which this micro-batch has completed. An audit's are only
+  /// digested.
   void finish(int32_t u, int32_t micro);
   /// Gives every reduction time until the next unit's bucket is full. REQUIRES: called after the
   /// body's last op.
   void spread();
 
  private:
-  int32_t make_sum(int32_t u);
-  void clear_gaps(int32_t u);
   struct Range {
     int64_t begin, end;
   };
+  int32_t make_sum(int32_t u, bool of_audit);
+  void digest(int32_t u, bool of_audit);
+  void digest_bytes(int32_t u, const Operand& bytes, bool of_audit);
+  void clear_gaps(int32_t u);
   std::vector<Range> ranges_to_sum(int32_t u);
   void sum_locally(int32_t u, int32_t micro);
   void reduce(int32_t u, int32_t from, const Operand& to, Dtype out, bool add);

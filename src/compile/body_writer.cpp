@@ -36,8 +36,16 @@ Operand BodyWriter::owned(int32_t buffer, int64_t bytes, Mode mode) const {
   return {.buffer = buffer, .bytes = bytes, .mode = mode, .sharded = true};
 }
 
-void BodyWriter::clear(int32_t buffer, Lane lane) {
-  emit({.kind = Kind::clear, .lane = lane, .operands = {whole(buffer, Mode::write)}});
+void BodyWriter::clear(const Operand& bytes, Lane lane) {
+  emit({.kind = Kind::clear, .lane = lane, .operands = {bytes}});
+}
+
+Operand BodyWriter::digests(bool of_audit) const {
+  const int64_t bytes = std::ssize(plan_.units) * int64_t(sizeof(int64_t));
+  return {.buffer = plan_.audit_sums,
+          .offset = of_audit ? bytes : 0,
+          .bytes = bytes,
+          .mode = Mode::write};
 }
 
 void BodyWriter::all_reduce(int32_t buffer) {
@@ -112,6 +120,35 @@ ComputeWriter::ComputeWriter(BodyWriter& writer, int32_t graph)
 
 void ComputeWriter::set_data(graph::TensorId tensor, const Operand& place) {
   if (tensor != graph::kNone) data_[size_t(tensor)] = place;
+}
+
+void ComputeWriter::place_data() {
+  const Plan& plan = writer_.plan();
+  const graph::Graph& to = plan.graphs[size_t(graph_index_)];
+  for (const InputBuffer& input : plan.inputs) {
+    if (input.graph != graph_index_) continue;
+    set_data(to.input(input.name),
+             {.buffer = input.buffer, .offset = micro_ * input.stride, .bytes = input.bytes});
+  }
+  for (const OutputBuffer& output : plan.outputs) {
+    if (output.graph == graph_index_) place_output(output);
+  }
+  for (const ConstantBuffer& constant : plan.constants) {
+    if (constant.graph == graph_index_)
+      set_data(to.constants[size_t(constant.index)].tensor, constant.buffer);
+  }
+  set_data(to.step_state, plan.step_state);
+}
+
+void ComputeWriter::place_output(const OutputBuffer& output) {
+  const Plan& plan = writer_.plan();
+  int32_t buffer = output.buffer;
+  if (writer_.is_audit(micro_)) {
+    buffer =
+        writer_.transient("audit." + output.name, Use::scratch, plan.buffers[size_t(buffer)].bytes);
+    writer_.clear(buffer);
+  }
+  set_data(plan.graphs[size_t(graph_index_)].output(output.name), buffer);
 }
 
 void ComputeWriter::begin_micro(int32_t micro) {

@@ -60,6 +60,8 @@ class BodyWriter {
   const GradientLayout& layout() const { return layout_; }
   Unit& unit(int32_t u) { return plan_.units[size_t(u)]; }
   int32_t size() const { return int32_t(body_.ops.size()); }
+  /// True for the number of the micro-batch that an audit repeats.
+  bool is_audit(int32_t micro) const { return micro == request().micro_batches; }
 
   /// Returns a new buffer that lives from its first to its last use in this body.
   int32_t transient(const std::string& name, Use use, int64_t bytes, Tier tier = Tier::device);
@@ -69,8 +71,11 @@ class BodyWriter {
   Operand owned(int32_t buffer, int64_t bytes, Mode mode) const;
 
   void emit(PlanOp op) { body_.ops.push_back(std::move(op)); }
-  void clear(int32_t buffer, Lane lane = Lane::compute);
+  void clear(const Operand& bytes, Lane lane = Lane::compute);
+  void clear(int32_t buffer, Lane lane = Lane::compute) { clear(whole(buffer, Mode::write), lane); }
   void all_reduce(int32_t buffer);
+  /// Returns the digests, to be written, of all units in the step or in its audit.
+  Operand digests(bool of_audit) const;
   /// The arguments of all_gather: an array as long as a unit, in pieces of at most the bucket.
   struct Collection {
     Dtype element;
@@ -103,6 +108,9 @@ class ComputeWriter {
   void begin_micro(int32_t micro);
   void emit(int32_t op);
 
+  /// Places the inputs of the micro-batch, and the outputs, constants and step state of the graph.
+  /// An audit writes outputs elsewhere, because those of the step await its decision.
+  void place_data();
   /// Places a tensor outside units and activations in a persistent buffer.
   void set_data(graph::TensorId tensor, const Operand& place);
   void set_data(graph::TensorId tensor, int32_t buffer) {
@@ -127,6 +135,7 @@ class ComputeWriter {
     bool add = false;
   };
 
+  void place_output(const OutputBuffer& output);
   void write_to_sum(const graph::Op& op, PlanOp& made) const;
   Operand operand(graph::TensorId tensor, Mode mode);
   Operand part_of_unit(int32_t parameter, const std::vector<int32_t>& buffers, Mode mode) const;

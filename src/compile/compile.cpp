@@ -204,7 +204,8 @@ Plan compile_unproved(const Request& request, const graph::Graph& training,
   place_states(plan);
   place_speculation(plan);
   place_copies(plan);
-  for (void (*write)(Plan&) : {write_step, write_finish, write_evaluate, write_read_ahead}) {
+  for (void (*write)(Plan&) :
+       {write_step, write_finish, write_evaluate, write_read_ahead, write_audit}) {
     run_pass(interrupt, [&] { write(plan); });
   }
   finish(plan, interrupt);

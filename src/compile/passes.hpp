@@ -42,6 +42,8 @@ void write_step_in_full(Plan& plan);
 void write_finish(Plan& plan);
 void write_evaluate(Plan& plan);
 void write_read_ahead(Plan& plan);
+/// Writes nothing unless the request audits.
+void write_audit(Plan& plan);
 void write_decode(Plan& plan);
 void write_prefill(Plan& plan);
 

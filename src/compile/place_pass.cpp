@@ -246,7 +246,12 @@ void place_states(Plan& plan) {
   place_inputs(plan, 0, graph::FilledBy::step, "");
   plan.step_state = keep(plan, "step state", Use::step_data, sizeof(kernels::StepState));
   place_outputs(plan, 0, "");
-  place_inputs(plan, 0, graph::FilledBy::data, "", plan.request.micro_batches);
+  place_inputs(plan, 0, graph::FilledBy::data, "",
+               plan.request.micro_batches + plan.request.audits);
+  if (plan.request.audits) {
+    plan.audit_sums = keep(plan, "audit sums", Use::step_data,
+                           2 * std::ssize(plan.units) * int64_t(sizeof(int64_t)));
+  }
   if (!plan.graphs[1].ops.empty()) place_evaluation(plan);
   place_constants(plan);
   place_disk_window(plan);

@@ -17,11 +17,12 @@ Reducer::Reducer(BodyWriter& writer, bool loops) : writer_(writer), loops_(loops
 
 Lane Reducer::lane() const { return writer_.request().ranks == 1 ? Lane::compute : Lane::reduce; }
 
-/// Returns the persistent gradient, or a buffer that is sent to the host once final.
-int32_t Reducer::make_sum(int32_t u) {
+/// Returns the persistent gradient, or a buffer that is sent to the host once final. An audit has a
+/// buffer of its own, of whole gradients.
+int32_t Reducer::make_sum(int32_t u, bool of_audit) {
   const Unit& unit = writer_.unit(u);
   const GradientLayout& layout = writer_.layout();
-  if (unit.optimizer_site() == Tier::device) return unit.gradient;
+  if (!of_audit && unit.optimizer_site() == Tier::device) return unit.gradient;
   const int64_t numel = layout.direct || layout.local_sum ? unit.numel : unit.shard_numel;
   return writer_.transient(unit.name + ".sum", Use::gradient_buckets,
                            numel * int64_t(bytes_of(layout.element)));
@@ -29,7 +30,9 @@ int32_t Reducer::make_sum(int32_t u) {
 
 int32_t Reducer::begin(int32_t u, int32_t micro) {
   const Unit& unit = writer_.unit(u);
-  if (micro == 0) sum_[size_t(u)] = make_sum(u);
+  const bool of_audit = writer_.is_audit(micro);
+  const bool needs_sum = writer_.layout().direct || writer_.layout().in_products;
+  if (of_audit ? needs_sum : micro == 0) sum_[size_t(u)] = make_sum(u, of_audit);
   if (writer_.layout().direct) {
     bucket_[size_t(u)] = sum_[size_t(u)];
     // The gaps of a persistent gradient are zero from the start.
@@ -70,6 +73,9 @@ void Reducer::finish(int32_t u, int32_t micro) {
   const GradientLayout& layout = writer_.layout();
   const Unit& unit = writer_.unit(u);
   slack_.begin(writer_.size());
+  const bool of_audit = writer_.is_audit(micro);
+  if (of_audit || (request.audits && micro == 0)) digest(u, of_audit);
+  if (of_audit) return slack_.end(writer_.size());
   if (layout.counter) {
     count(u, micro);
   } else if (layout.local_sum) {
@@ -81,6 +87,34 @@ void Reducer::finish(int32_t u, int32_t micro) {
   }
   if (micro == request.micro_batches - 1) finish_step(u);
   slack_.end(writer_.size());
+}
+
+/// Digests unit u's gradients of a micro-batch: its bucket, and in the sum what products have
+/// written there.
+void Reducer::digest(int32_t u, bool of_audit) {
+  const int64_t element = int64_t(bytes_of(writer_.request().compute));
+  const auto add = [&](int32_t buffer, int64_t begin, int64_t end, int64_t bytes) {
+    digest_bytes(u, {.buffer = buffer, .offset = begin * bytes, .bytes = (end - begin) * bytes},
+                 of_audit);
+  };
+  for (const Range& range : ranges_to_sum(u))
+    add(bucket_[size_t(u)], range.begin, range.end, element);
+  for (const UnitParameter& place : writer_.unit(u).parameters) {
+    if (!in_products_[size_t(place.parameter)]) continue;
+    add(sum_[size_t(u)], place.begin, place.begin + place.numel, int64_t(sizeof(float)));
+  }
+}
+
+void Reducer::digest_bytes(int32_t u, const Operand& bytes, bool of_audit) {
+  Operand sum = writer_.digests(of_audit);
+  sum.offset += u * int64_t(sizeof(int64_t));
+  sum.bytes = sizeof(int64_t);
+  sum.mode = Mode::update;
+  const int32_t inputs = writer_.plan().input(0, graph::FilledBy::step).buffer;
+  writer_.emit({.kind = Kind::digest,
+                .lane = lane(),
+                .unit = u,
+                .operands = {writer_.whole(inputs, Mode::read), bytes, sum}});
 }
 
 /// Returns the ranges of a unit, in elements and with gaps, that no product adds to the sum.

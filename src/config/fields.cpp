@@ -156,6 +156,9 @@ void run_fields(Table& table, SessionConfig& c) {
   table.flag("record", c.record);
   table.flag("state_hash", c.state_hash);
   table.integer("digest_interval", c.digest_interval, {.high = kMostRunSteps});
+  table.integer("audit_interval", c.audit_interval, {.high = kMostRunSteps});
+  table.choice("audit", c.audit, {"stop", "warn"});
+  table.word("prometheus", c.prometheus);
   table.word("machine", c.machine);
 }
 

@@ -68,6 +68,12 @@ std::vector<Rule> session_rules() {
        .broken = uncountable_samples,
        .example = {"data.train = \"synthetic\"", "data.max_train_samples = 9000000000000000"}},
       {.keys = {"run.stop_at", "run.steps"}, .broken = late_stop, .example = {"run.stop_at = 11"}},
+      clash({"run.prometheus"},
+            [](const C& c) {
+              return !c.run.prometheus.empty() && !c.run.prometheus.ends_with(".prom");
+            },
+            "node_exporter reads files whose names end in .prom; write \"NAME.prom\"",
+            {"run.prometheus = \"steps.txt\""}),
       clash({"data.tokenizer"}, [](const C& c) { return c.data.tokenizer.empty(); },
             "missing; write \"bytes\", or a folder with tokenizer.json, with vocab.json and "
             "merges.txt, "
@@ -107,6 +113,14 @@ std::vector<Rule> number_rules() {
             "gradients of attention that are added in any order have other bytes in each run; "
             "write numerics.attention = \"deterministic\", or numerics.reproducible = false",
             {"numerics.attention = \"fast\"", "numerics.reproducible = true"}),
+      clash({"numerics.attention", "run.audit_interval"},
+            [](const C& c) {
+              return c.numerics.attention == AttentionOrder::fast && c.run.audit_interval > 0;
+            },
+            "gradients of attention that are added in any order have other bits on each rank, and "
+            "an audit compares them; write numerics.attention = \"deterministic\", or "
+            "run.audit_interval = 0",
+            {"numerics.attention = \"fast\"", "run.audit_interval = 10"}),
       clash({"fp16.enabled", "bf16.enabled"},
             [](const C& c) { return c.fp16.enabled && c.bf16.enabled; },
             "fp16 and bf16 exclude each other; set one of them to false",

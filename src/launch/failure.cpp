@@ -59,7 +59,7 @@ Failure failure_of(const std::exception_ptr& error) {
   try {
     std::rethrow_exception(error);
   } catch (const NodeError& e) {
-    return {.exit = e.exit(), .what = e.what(), .host = {}, .blamed = e.node()};
+    return {.exit = e.exit(), .what = e.what(), .host = {}, .blamed = e.node(), .knows_node = true};
   } catch (const Error& e) {
     return {.exit = e.exit(), .what = e.what(), .host = {}};
   } catch (const std::bad_alloc&) {

@@ -214,7 +214,7 @@ void Session::record_failures_in(const std::string& folder) {
 Failure Session::complete(Failure failure) const {
   failure.rank = rank_;
   failure.host = host_;
-  if (failure.exit == Exit::kDevice) failure.blamed = host_;
+  if (failure.exit == Exit::kDevice && !failure.knows_node) failure.blamed = host_;
   failure.step = step_;
   const size_t first_line = std::min(failure.what.find('\n'), failure.what.size());
   if (lookout_->milestone() == Milestone::end) failure.what.insert(first_line, kAllIsThere);

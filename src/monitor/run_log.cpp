@@ -68,7 +68,11 @@ void append_step_line(std::string& line, const StepRecord& record, const LogCont
   if (context.peak_flops > 0) {
     append(line, "  %.1f %% of peak", 100 * share_of_peak(record, context));
   }
-  if (report.skipped) line += report.spike ? "  skipped as a spike" : "  skipped";
+  if (report.skipped) {
+    line += record.rejected ? "  skipped by its audit"
+            : report.spike  ? "  skipped as a spike"
+                            : "  skipped";
+  }
   if (context.synthetic) line += "  synthetic data";
   const double left = double(context.steps - report.step);
   append(line, "  ETA %s\n", duration_text(left * mean_seconds).c_str());
@@ -86,7 +90,8 @@ void append_metrics_line(std::string& line, const StepRecord& record, const char
   append(line,
          "\"skipped\": %s, \"%ss\": %lld, \"%ss_per_s\": %.1f, \"step_ms\": %.3f, "
          "\"exposed_ms\": %.3f",
-         report.spike     ? "true, \"spike\": true"
+         record.rejected  ? "true, \"rejected\": true"
+         : report.spike   ? "true, \"spike\": true"
          : report.skipped ? "true"
                           : "false",
          counted_by, (long long)record.counted, counted_by, units_per_second(record),

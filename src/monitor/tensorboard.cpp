@@ -1,68 +1,15 @@
 #include <cmath>
 #include <cstring>
-#include <optional>
 #include <utility>
 
 #include "src/monitor/deepspeed_curves.hpp"
+#include "src/monitor/step_curves.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
 #include "zero/monitor/monitor.hpp"
 
 namespace zero::monitor {
 namespace {
-
-using Value = std::optional<double>;
-
-/// A curve over steps.
-struct Curve {
-  std::string_view tag;
-  Value (*value)(const StepRecord&, const LogContext&);
-};
-
-template <run::Phase kPhase>
-Value phase_ms(const StepRecord& record, const LogContext&) {
-  return 1e3 * record.phases[size_t(kPhase)];
-}
-
-Value speed(const StepRecord& record, const LogContext& context, const char* unit) {
-  if (std::strcmp(context.counted_by, unit) != 0) return {};
-  return units_per_second(record);
-}
-
-constexpr Curve kCurves[] = {
-    {"train/loss", [](const StepRecord& r, const LogContext&) -> Value { return r.report.loss; }},
-    {"train/lr",
-     [](const StepRecord& r, const LogContext&) -> Value { return r.report.learning_rate; }},
-    {"train/grad_norm",
-     [](const StepRecord& r, const LogContext&) -> Value { return r.report.grad_norm; }},
-    {"train/loss_scale",
-     [](const StepRecord& r, const LogContext& c) -> Value {
-       return c.shows_scale ? Value(r.report.loss_scale) : Value();
-     }},
-    {"train/skipped",
-     [](const StepRecord& r, const LogContext&) -> Value { return r.report.skipped ? 1 : 0; }},
-    {"speed/tokens_per_s",
-     [](const StepRecord& r, const LogContext& c) { return speed(r, c, kByToken); }},
-    {"speed/samples_per_s",
-     [](const StepRecord& r, const LogContext& c) { return speed(r, c, kBySample); }},
-    {"speed/step_ms",
-     [](const StepRecord& r, const LogContext&) -> Value { return 1e3 * r.seconds; }},
-    {"speed/exposed_ms",
-     [](const StepRecord& r, const LogContext&) -> Value { return 1e3 * r.exposed_seconds; }},
-    {"speed/share_of_peak",
-     [](const StepRecord& r, const LogContext& c) -> Value {
-       return c.peak_flops > 0 ? Value(share_of_peak(r, c)) : Value();
-     }},
-    {"time/forward_ms", phase_ms<run::Phase::forward>},
-    {"time/backward_ms", phase_ms<run::Phase::backward>},
-    {"time/reduce_ms", phase_ms<run::Phase::reduce>},
-    {"time/optimizer_ms", phase_ms<run::Phase::optimizer>},
-    {"time/gather_ms", phase_ms<run::Phase::gather>},
-    {"memory/device_bytes_peak",
-     [](const StepRecord& r, const LogContext&) -> Value {
-       return r.device_bytes_peak >= 0 ? Value(double(r.device_bytes_peak)) : Value();
-     }},
-};
 
 HyperParameter hyper_parameter(const std::pair<std::string, TomlValue>& setting) {
   const auto& [key, value] = setting;
@@ -93,7 +40,7 @@ class TensorBoard final : public Monitor {
     step_ = record.report.step;
     if (!context.shows(step_) && !record.report.skipped) return;
     for (const Curve& curve : kCurves) {
-      if (const Value value = curve.value(record, context)) file_.scalar(curve.tag, *value);
+      if (const CurveValue value = curve.value(record, context)) file_.scalar(curve.tag, *value);
     }
     write(step_);
     if (deepspeed_tags_) write_deepspeed_tags(record, context);

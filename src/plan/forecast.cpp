@@ -149,8 +149,9 @@ double work_seconds(const Plan& plan, const PlanOp& op, int carries, const Machi
   if (is_transfer(op.kind)) {
     return double(op.operands[kSource].bytes) / bandwidth_of(op.lane, machine);
   }
-  // After a right guess, settle changes one word. The forecast assumes right guesses.
-  if (op.kind == Kind::settle) return 0;
+  // After a right guess, settle changes one word. The forecast assumes right guesses. Most steps
+  // are not audited.
+  if (op.kind == Kind::settle || op.kind == Kind::digest) return 0;
   const int passes = op.kind == Kind::speculate ? 1 : 2;
   double bytes = 0;
   for (const Operand& operand : op.operands) {

@@ -32,9 +32,10 @@ const char* name_of(Use use) {
 
 const char* name_of(Kind kind) {
   static constexpr const char* kNames[] = {
-      "compute",    "decide",         "update",     "add_norms", "apply_norms", "speculate",
-      "settle",     "sum_of_squares", "accumulate", "carry",     "round_sum",   "clear",
-      "all_gather", "reduce_scatter", "all_reduce", "copy",      "disk_read",   "disk_write"};
+      "compute",   "decide",    "update",         "add_norms",      "apply_norms",
+      "speculate", "settle",    "sum_of_squares", "accumulate",     "carry",
+      "round_sum", "clear",     "all_gather",     "reduce_scatter", "all_reduce",
+      "copy",      "disk_read", "disk_write",     "digest"};
   static_assert(std::size(kNames) == size_t(Kind::count_));
   return kNames[size_t(kind)];
 }

@@ -57,6 +57,7 @@ class Replay {
     session_.on_every_rank([&] {
       if (session_.is_first()) there_ = read_recorded(target_.folder, target_.from, target_.to);
     });
+    learn_rejected();
     learn_last();
   }
 
@@ -76,7 +77,10 @@ class Replay {
   std::string causes_up_to(int64_t step) const;
   bool is_whole(int64_t step, const char* otherwise);
   void learn_last();
+  std::vector<int64_t> shared(const std::vector<int64_t>& steps) const;
   std::vector<int64_t> digested_steps() const;
+  void learn_rejected();
+  kernels::StepReport take_step();
   std::optional<Finding> find_up_to(int64_t end);
   std::optional<Finding> compare_step(const kernels::StepReport& report);
   int64_t compare_state(int64_t step);
@@ -90,8 +94,9 @@ class Replay {
   launch::Console console_;
   train::Rerun rerun_;
   state::UnitDigests digests_;
-  Recorded there_;             ///< on the first rank
-  std::vector<Cause> causes_;  ///< likewise
+  Recorded there_;                 ///< on the first rank
+  std::vector<Cause> causes_;      ///< likewise
+  std::vector<int64_t> rejected_;  ///< steps that the run's audits have rejected
   int64_t steps_ = 0, states_ = 0, replays_ = 1;
   std::chrono::steady_clock::time_point told_ = std::chrono::steady_clock::now();
 };
@@ -146,21 +151,40 @@ void Replay::learn_last() {
   rerun_.load(target_.checkpoint(target_.from));
 }
 
+/// Returns the steps of the first rank, on every rank.
+std::vector<int64_t> Replay::shared(const std::vector<int64_t>& steps) const {
+  std::string words;
+  for (const int64_t step : steps) words += text(step, " ");
+  words = session_.peers().share(words)[0];
+  std::vector<int64_t> all;
+  for (size_t i = 0, length = 0; i < words.size(); i += length + 1) {
+    all.push_back(std::stoll(words.substr(i), &length));
+  }
+  return all;
+}
+
 /// Returns the steps whose states can be compared, the same on every rank.
 std::vector<int64_t> Replay::digested_steps() const {
-  std::string words;
-  for (const auto& [step, digests] : there_.digests) words += text(step, " ");
-  words = session_.peers().share(words)[0];
   std::vector<int64_t> steps;
-  for (size_t i = 0, length = 0; i < words.size(); i += length + 1) {
-    steps.push_back(std::stoll(words.substr(i), &length));
-  }
-  return steps;
+  for (const auto& [step, digests] : there_.digests) steps.push_back(step);
+  return shared(steps);
+}
+
+void Replay::learn_rejected() {
+  std::vector<int64_t> steps;
+  for (const auto& [step, there] : there_.steps)
+    if (there.rejected) steps.push_back(step);
+  rejected_ = shared(steps);
+}
+
+/// Takes the next step. Skips its update if the run has rejected it, whose later steps go on so.
+kernels::StepReport Replay::take_step() {
+  return rerun_.step(std::ranges::binary_search(rejected_, rerun_.done() + 1));
 }
 
 std::optional<Finding> Replay::find_up_to(int64_t end) {
   while (rerun_.done() < end) {
-    std::optional<Finding> found = compare_step(rerun_.step());
+    std::optional<Finding> found = compare_step(take_step());
     if (found) return found;
     tell_progress();
   }
@@ -212,7 +236,7 @@ void Replay::load_newest(int64_t good) {
 /// Goes to a step by the shortest way: on from here, or from a checkpoint up to `good`.
 void Replay::go_to(int64_t good, int64_t step) {
   if (rerun_.done() > step || rerun_.done() < target_.newest_checkpoint(good)) load_newest(good);
-  while (rerun_.done() < step) rerun_.step();
+  while (rerun_.done() < step) take_step();
   ++replays_;
 }
 

@@ -13,7 +13,7 @@
 namespace zero::replay {
 
 /// Returns what differs between a step of the run, `there`, and its replay: "loss 2.5 there, 2.25
-/// here, 12 ulp apart; ..."; "" if nothing does.
+/// here, 12 ulp apart; ..."; "" if nothing does, and for a step that the run rejected itself.
 std::string difference_of(const RecordedStep& there, const kernels::StepReport& here);
 
 /// Returns digests as a file has them.

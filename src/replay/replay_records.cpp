@@ -60,7 +60,8 @@ uint64_t from_hex(const std::string& word) {
 
 RecordedStep step_in(const Json& line) {
   RecordedStep step{.loss_bits = from_hex(line.at("loss_hex").get<std::string>()),
-                    .skipped = line.at("skipped").get<bool>()};
+                    .skipped = line.at("skipped").get<bool>(),
+                    .rejected = line.value("rejected", false)};
   const Json& norm = line.at("grad_norm");
   if (!norm.is_null()) step.grad_norm = norm.get<double>();
   return step;

@@ -15,6 +15,7 @@ struct RecordedStep {
   uint64_t loss_bits = 0;                ///< of the double
   std::optional<double> grad_norm = {};  ///< none if it was not finite
   bool skipped = false;
+  bool rejected = false;  ///< true: skipped because its audit found a fault
 };
 
 /// A digest in digests.jsonl.

@@ -77,7 +77,7 @@ KindRow row_of(Kind kind) {
       {run_apply_norms, 0}, {run_speculate, 0},      {run_settle, 0},     {run_sum_of_squares, 2},
       {run_accumulate, 2},  {run_carry, 0},          {run_round_sum, 2},  {run_clear, 0},
       {run_all_gather, 2},  {run_reduce_scatter, 3}, {run_all_reduce, 1}, {run_copy, 2},
-      {run_disk_read, 2},   {run_disk_write, 2},
+      {run_disk_read, 2},   {run_disk_write, 2},     {run_digest, 3},
   };
   static_assert(std::size(kRows) == size_t(Kind::count_));
   return kRows[size_t(kind)];
@@ -117,8 +117,12 @@ void bind_compute(const BindTarget& target, BoundOp& bound) {
     const int64_t numel = (*bound.graph)[gradient].shape.numel();
     Checker(op).bytes(graph_op.inputs.size(), numel * int64_t(sizeof(float)));
   }
-  const int64_t ranks = target.plan.request.ranks;
-  bound.sample_offset = (op.micro * ranks + target.memory.rank) * bound.graph->samples;
+  const plan::Request& request = target.plan.request;
+  const int64_t ranks = request.ranks, rank = target.memory.rank;
+  // An audit repeats the first micro-batch of the next rank.
+  const bool audits = op.micro == request.micro_batches;
+  const int64_t number = audits ? (rank + 1) % ranks : op.micro * ranks + rank;
+  bound.sample_offset = number * bound.graph->samples;
   const auto graph = int32_t(bound.graph - target.plan.graphs.data());
   if (target.forms != nullptr) bound.chosen = target.forms->of(graph, op.micro);
 }
@@ -288,7 +292,7 @@ void bind_constants(const BindTarget& target, BoundOp& bound) {
 ChosenForms::ChosenForms(const plan::Plan& plan) {
   for (size_t graph = 0; graph < graphs_.size(); ++graph) {
     if (plan.shorter[graph].empty()) continue;
-    const int micro_batches = graph == 0 ? plan.request.micro_batches : 1;
+    const int micro_batches = graph == 0 ? plan.request.micro_batches + plan.request.audits : 1;
     graphs_[graph].assign(size_t(micro_batches), &plan.graphs[graph]);
   }
 }

@@ -157,5 +157,6 @@ void run_all_reduce(const BoundOp& op, const LaneTools& tools);
 void run_copy(const BoundOp& op, const LaneTools& tools);
 void run_disk_read(const BoundOp& op, const LaneTools& tools);
 void run_disk_write(const BoundOp& op, const LaneTools& tools);
+void run_digest(const BoundOp& op, const LaneTools& tools);
 
 }  // namespace zero::run

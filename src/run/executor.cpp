@@ -93,7 +93,7 @@ class Executor::Impl {
     set_inputs(body, inputs);
     crew.times = {};  // a read ahead adds to this run's times
     crew.step = inputs.step;
-    if (body != plan::kEvaluate) read_ahead();
+    if (body != plan::kEvaluate && body != plan::kAudit) read_ahead();
     if (trace_) crew.op_times = trace_->begin(body, inputs.step);
     run_lanes(body);
     if (trace_) trace_->end(body);

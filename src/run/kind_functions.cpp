@@ -282,4 +282,16 @@ void run_disk_write(const BoundOp& op, const LaneTools& tools) {
   tools.disk->write(op.disk_offset, pages(op, plan::kSource), tools.step, sums_of(op));
 }
 
+void run_digest(const BoundOp& op, const LaneTools& tools) {
+  const plan::Operand& digested = op.op->operands[plan::kDigested];
+  const auto add = [&]<class Word>(Word) {
+    constexpr int64_t kBytes = sizeof(Word);
+    kernels::digest(tools.stream, op.operand<const StepInputs>(plan::kStepInputs),
+                    digested.bytes / kBytes, op.operand<const Word>(plan::kDigested),
+                    digested.offset / kBytes, op.operand<int64_t>(plan::kDigest));
+  };
+  const bool has_whole_words = (digested.offset | digested.bytes) % 4 == 0;
+  has_whole_words ? add(uint32_t()) : add(uint16_t());
+}
+
 }  // namespace zero::run

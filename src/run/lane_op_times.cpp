@@ -47,7 +47,7 @@ const char* name_of(Phase phase) {
 }
 
 Phase phase_of(const plan::Plan& plan, plan::BodyId body, const plan::PlanOp& op) {
-  if (body == plan::kEvaluate) return Phase::none;
+  if (body == plan::kEvaluate || body == plan::kAudit) return Phase::none;
   switch (op.kind) {
     case Kind::compute: {
       const graph::Graph& graph = plan.graphs[size_t(plan.bodies[body].graph)];
@@ -57,6 +57,7 @@ Phase phase_of(const plan::Plan& plan, plan::BodyId body, const plan::PlanOp& op
     case Kind::carry:
     case Kind::round_sum:
     case Kind::clear:
+    case Kind::digest:
     case Kind::reduce_scatter:
       return Phase::reduce;
     case Kind::copy:

@@ -43,10 +43,11 @@ bool is_free(const std::string& key) {
                                             "generation.", "tensorboard.",
                                             "csv_monitor."};
   constexpr std::string_view kKeys[] = {
-      "run.output",       "run.threads",    "run.stop_at",     "run.walltime",
-      "run.log_interval", "run.watchdog",   "steps_per_print", "wall_clock_breakdown",
-      "model.init_from",  "model.reinit",   "data.changed",    "run.share_device",
-      "run.record",       "run.state_hash", "run.machine",     "run.digest_interval"};
+      "run.output",         "run.threads",    "run.stop_at",     "run.walltime",
+      "run.log_interval",   "run.watchdog",   "steps_per_print", "wall_clock_breakdown",
+      "model.init_from",    "model.reinit",   "data.changed",    "run.share_device",
+      "run.record",         "run.state_hash", "run.machine",     "run.digest_interval",
+      "run.audit_interval", "run.audit",      "run.prometheus"};
   const auto begins = [&](std::string_view section) { return key.starts_with(section); };
   return std::any_of(std::begin(kSections), std::end(kSections), begins) ||
          std::find(std::begin(kKeys), std::end(kKeys), key) != std::end(kKeys);

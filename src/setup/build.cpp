@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "src/setup/build_rules.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
 #include "zero/config/schedule.hpp"
@@ -126,6 +127,7 @@ plan::Request request_of(const RunConfig& config, const World& world, const Batc
           .threads = world.threads,
           .wire_bf16 = config.communication_data_type == CommunicationDtype::bf16,
           .sums_in_products = fuses_products(config, kernels::fuses_products()),
+          .audits = config.run.audit_interval > 0,
           .overlap = zero.overlap_comm,
           .reduce_bucket_numel = zero.reduce_bucket_size,
           .gather_bucket_numel = zero.allgather_bucket_size,
@@ -140,53 +142,6 @@ plan::Request request_of(const RunConfig& config, const World& world, const Batc
           .pinned_host = pins_host(config),
           .activation_home = tier_of(config.offload_activations.home()),
           .staged_activations = int(config.offload_activations.buffer_count)};
-}
-
-/// Refuses a plan whose activations all stay. The backward pass of a shallow model, or with little
-/// recompute, asks at once for all that might have left.
-void refuse_unless_activations_leave(const RunConfig& config, const plan::Plan& plan) {
-  if (plan.request.activation_home == plan::Tier::device) return;
-  for (const plan::Buffer& buffer : plan.buffers) {
-    if (buffer.use == plan::Use::activations && buffer.tier != plan::Tier::device) return;
-  }
-  const int64_t ahead = config.offload_activations.buffer_count;
-  refuse_settings({"activation_checkpointing.offload", "activation_checkpointing.cpu_checkpointing",
-                   "activation_checkpointing.buffer_count", "activation_checkpointing.recompute"},
-                  "with buffer_count = ", ahead, " the backward pass would bring back at once all ",
-                  "that could leave the device; write ",
-                  ahead > 1 ? "buffer_count = 1" : "offload = \"none\", or recompute more blocks");
-}
-
-/// Refuses activations that leave the device: they leave by the bytes of the longest samples.
-void require_lengths_stay(const RunConfig& config) {
-  if (config.data.length_buckets == "none" || config.offload_activations.home() == Home::none) {
-    return;
-  }
-  refuse_settings({"data.length_buckets", "activation_checkpointing.offload",
-                   "activation_checkpointing.cpu_checkpointing"},
-                  "activations of samples of several lengths stay on the device; write ",
-                  "length_buckets = \"none\", or offload = \"none\"");
-}
-
-bool validates(const RunConfig& config) {
-  return !config.data.validation.empty() || config.data.validation_fraction > 0;
-}
-
-/// Refuses texts to score where no validation set makes evaluations due.
-void require_validation(const RunConfig& config) {
-  if (!config.evaluation.scores_texts() || validates(config)) return;
-  refuse_settings({"evaluation.choices", "evaluation.documents"},
-                  "a training scores texts whenever it evaluates its validation set, and has ",
-                  "none; write data.validation or data.validation_fraction, or score the trained ",
-                  "model by zeroapp eval");
-}
-
-/// Refuses borrowed weights that no folder lends.
-void require_lender(const RunConfig& config, const plan::Plan& plan) {
-  if (!graph::borrows(plan.graphs[0]) || !config.model.init_from.empty()) return;
-  refuse_settings({"model.init_from"},
-                  "the frozen weights of this training stay in the folder that ",
-                  "it begins with, and none is named; write model.init_from = \"FOLDER\"");
 }
 
 kernels::LossScaling loss_scaling_of(const RunConfig& config) {
@@ -211,6 +166,7 @@ Build build_of(const RunConfig& config, const World& world, const plan::UpdateSh
              .plan = {}};
   made.evaluation_micro = evaluation_micro_batch(config, made.batch);
   plan::Request request = request_of(config, world, made.batch);
+  request.audits &= trains;
   request.device_update_share = shares.on_device;
   request.speculated_share = shares.speculated;
   // Only gradients are summed in trees, which need a power of two of ranks.
@@ -248,7 +204,7 @@ bool fuses_products(const RunConfig& config, bool library_can) {
 }
 
 int64_t evaluation_micro_batch(const RunConfig& config, const BatchSizes& batch) {
-  if (!validates(config) && !config.evaluation.scores_texts()) return 0;
+  if (!has_validation(config) && !config.evaluation.scores_texts()) return 0;
   return config.evaluation.micro_batch_size ? config.evaluation.micro_batch_size : batch.micro;
 }
 
@@ -269,6 +225,7 @@ Build build(const RunConfig& config, const World& world, const plan::UpdateShare
   Build made = build_of(config, world, shares, /*trains=*/true);
   refuse_unless_activations_leave(config, made.plan);
   require_validation(config);
+  require_same_products(config, world);
   require_lender(config, made.plan);
   if (config.checkpoint.async && is_saved(config)) {
     const auto parts = saved_parts(made.plan, config.checkpoint.weights_only);

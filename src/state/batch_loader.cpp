@@ -91,7 +91,8 @@ kernels::StepInputs BatchLoader::inputs(int64_t step) const {
           .first_sample = first,
           .counted_tokens = data.counted(first, batch.train),
           .pending = 0,
-          .reserved = 0,
+          .rejected = 0,
+          .audited = int16_t(audits(step)),
           .pending_step = 0,
           .pending_tokens = 0};
 }
@@ -103,7 +104,7 @@ void BatchLoader::load(Engine& engine, int rank, int64_t step) const {
 struct StepLoader::Room {
   Rows rows;
   EachColumn<std::vector<std::byte>> memory{};
-  std::vector<size_t> forms;  ///< [micro-batches]
+  std::vector<size_t> forms;  ///< [micro-batches, then the audited one if the plan audits]
 };
 
 StepLoader::StepLoader(const BatchLoader& loader, Engine& engine, int rank)
@@ -118,7 +119,7 @@ StepLoader::StepLoader(const BatchLoader& loader, Engine& engine, int rank)
     room_->memory[i].resize(size_t(bytes_of(plan, *room_->rows.inputs[i])));
     room_->rows.memory[i] = room_->memory[i];
   }
-  room_->forms.resize(size_t(plan.request.micro_batches));
+  room_->forms.resize(size_t(plan.request.micro_batches + plan.request.audits));
 }
 
 StepLoader::~StepLoader() = default;
@@ -130,10 +131,30 @@ void StepLoader::read(int64_t step) {
     const int64_t first = first_position(loader_.batch, request.ranks, consumed, j, rank_);
     room_->forms[size_t(j)] = read_rows(loader_.data, room_->rows, j, first, loader_.batch.micro);
   }
+  if (loader_.audits(step)) read_audit(step, 1);
+}
+
+void StepLoader::read_audit(int64_t step, int distance) {
+  const plan::Request& request = engine_.plan().request;
+  ZERO_REQUIRE(request.audits, "an audit by a plan without one");
+  const int64_t first = first_position(loader_.batch, request.ranks, loader_.before(step).samples,
+                                       0, (rank_ + distance) % request.ranks);
+  room_->forms.back() =
+      read_rows(loader_.data, room_->rows, request.micro_batches, first, loader_.batch.micro);
 }
 
 void StepLoader::load(int64_t step) {
   if (!ahead_.finish(step)) read(step);
+  send();
+}
+
+void StepLoader::load_audit(int64_t step, int distance) {
+  ahead_.finish(0);  // the memory is its own again; what was read ahead is read anew
+  read_audit(step, distance);
+  send();
+}
+
+void StepLoader::send() {
   const size_t columns = loader_.data.columns().size();
   Rows rows = room_->rows;
   fill(engine_, rows, columns, [&] {

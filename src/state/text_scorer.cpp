@@ -99,7 +99,8 @@ kernels::StepInputs inputs_of_evaluation() {
           .first_sample = 0,
           .counted_tokens = 1,
           .pending = 0,
-          .reserved = 0,
+          .rejected = 0,
+          .audited = 0,
           .pending_step = 0,
           .pending_tokens = 0};
 }

@@ -21,6 +21,7 @@ void leave_steps_alone(const RerunOf& of, RunConfig& config) {
   config.gradient_accumulation_steps = 0;
   config.run.output = of.folder;
   config.run.stop_at = 0;
+  config.run.audit_interval = 0;
   config.evaluation.generate = false;
   config.evaluation.show_samples = 0;
   config.evaluation.choices.clear();
@@ -71,7 +72,7 @@ Rerun::Rerun(launch::Session& session, const Order& order, const RerunOf& of)
 
 Rerun::~Rerun() = default;
 
-kernels::StepReport Rerun::step() {
+kernels::StepReport Rerun::step(bool rejects) {
   const Started& started = *parts_->values.started;
   launch::Session& session = parts_->context.session;
   state::Engine& engine = *parts_->values.live.engine;
@@ -87,6 +88,7 @@ kernels::StepReport Rerun::step() {
   inputs.pending_step = done_;
   inputs.pending_tokens = inputs.counted_tokens;
   inputs.limits = engine.spikes().limits();
+  inputs.rejected = rejects;
   engine.run(plan::kFinish, inputs);
   const kernels::StepReport report = engine.state().report;
   engine.spikes().hear(report);

@@ -49,6 +49,12 @@ std::vector<std::unique_ptr<monitor::Monitor>> monitors_of(const Started& starte
   }
   if (config.csv_monitor.enabled)
     monitors.push_back(make_csv_monitor(config.csv_monitor, context, config.run.output));
+  if (!config.run.prometheus.empty()) {
+    const char* const job = std::getenv("SLURM_JOB_ID");
+    monitors.push_back(make_prometheus(
+        config.run.prometheus, context,
+        {.name = config.run.output, .settings = {}, .written = {}, .job = job ? job : ""}));
+  }
   return monitors;
 }
 

@@ -6,6 +6,7 @@
 
 #include "zero/base/text.hpp"
 #include "zero/device/device.hpp"
+#include "zero/launch/failure.hpp"
 #include "zero/launch/stop.hpp"
 #include "zero/save/checkpoint_facts.hpp"
 
@@ -145,10 +146,12 @@ Trainer::Trainer(Parts parts)
       loader_{.data = *parts_.data.train,
               .batch = parts_.build.batch,
               .seed = uint64_t(parts_.config.run.seed),
-              .done = parts_.done},
+              .done = parts_.done,
+              .audit_interval = parts_.config.run.audit_interval},
       rows_(loader_, parts_.engine, parts_.session.rank()),
       saved_(parts_.done.steps),
       digested_(parts_.done.steps) {
+  if (loader_.audit_interval > 0) auditor_.emplace(parts_.session, parts_.engine, loader_, rows_);
   if (!parts_.data.validation) return;
   evaluator_.emplace(EvaluationParts{.session = parts_.session,
                                      .engine = parts_.engine,
@@ -167,6 +170,7 @@ Outcome Trainer::run() {
     attempt(step);
     votes = peers.count_vote();
     if (step > parts_.done.steps + 1) parts_.observer.on_ranks(step - 1, peers.ballots());
+    audit(step);
     leave_step(step, votes);
   }
   if (step == parts_.done.steps) complete_weights(step);
@@ -247,6 +251,26 @@ void Trainer::attempt(int64_t step) {
   pending_->node_bytes_sent = node_bytes_of(parts_.engine) - sent_before;
   pending_->phases = parts_.engine.executor().phase_seconds();
   for (size_t i = 0; i < before.size(); ++i) pending_->phases[i] -= before[i];
+}
+
+/// Compares the attempt's gradients if its audit is due. Ends the run on a difference, or rejects
+/// the attempt.
+void Trainer::audit(int64_t step) {
+  if (!auditor_ || !loader_.audits(step)) return;
+  const std::optional<state::AuditFinding> found = auditor_->audit(step);
+  if (!found) return;
+  pending_->rejected = true;
+  launch::Session& session = parts_.session;
+  if (parts_.config.run.audit == AuditAnswer::warn) {
+    if (session.is_first()) warn(found->words, "; the attempt is skipped, and training goes on");
+    return;
+  }
+  session.on_every_rank([&] {
+    if (session.rank() != found->speaker) return;
+    throw launch::NodeError(text(found->words, " - start again on other nodes; the run goes on ",
+                                 "from its last checkpoint, made before this step"),
+                            found->node, Exit::kDevice);
+  });
 }
 
 /// Times the pending attempt. Called as the next attempt, an evaluation or a checkpoint begins.
@@ -336,6 +360,7 @@ kernels::StepInputs Trainer::with_pending(kernels::StepInputs inputs) const {
   inputs.pending = 1;
   inputs.pending_step = pending_->report.step;
   inputs.pending_tokens = pending_->counted;
+  inputs.rejected = pending_->rejected;
   inputs.limits = parts_.engine.spikes().limits();
   return inputs;
 }

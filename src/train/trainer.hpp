@@ -12,6 +12,7 @@
 #include "zero/launch/peers.hpp"
 #include "zero/launch/stop.hpp"
 #include "zero/monitor/step_record.hpp"
+#include "zero/state/auditor.hpp"
 #include "zero/state/batch_loader.hpp"
 #include "zero/state/engine.hpp"
 #include "zero/train/evaluator.hpp"
@@ -80,8 +81,9 @@ class Trainer {
   /// Runs to last_step() or until the saver is out of patience. Stops sooner at a step boundary:
   /// after a signal on any rank or a request, or ahead of any time limit. Then applies all updates
   /// and saves the state. Unless stopped, loads the best evaluation's weights if asked for. Throws
-  /// Ended, kNumerics, when training has broken down. Any other error is this rank's alone, in the
-  /// middle of communication. Collective.
+  /// Ended, kNumerics, when training has broken down, and kDevice if an audit finds a fault and
+  /// run.audit is "stop". Any other error is this rank's alone, in the middle of communication.
+  /// Collective.
   Outcome run();
 
  private:
@@ -90,6 +92,7 @@ class Trainer {
   launch::Ballot ballot();
   int32_t vote();
   void attempt(int64_t step);
+  void audit(int64_t step);
   void time_pending();
   void finish();
   void leave_step(int64_t step, int32_t vote);
@@ -109,6 +112,7 @@ class Trainer {
   Parts parts_;
   state::BatchLoader loader_;
   state::StepLoader rows_;
+  std::optional<state::Auditor> auditor_;       ///< empty without audits
   std::optional<Evaluator> evaluator_;          ///< empty without validation data
   std::optional<monitor::StepRecord> pending_;  ///< gradients await the next decision
   Clock::time_point begun_{};                   ///< start of the pending attempt

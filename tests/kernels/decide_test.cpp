@@ -171,6 +171,25 @@ TEST(Decide, SkipsWhatIsAboveALimitAndLeavesTheLossScale) {
   EXPECT_EQ(run.state.report.skipped, 1);
 }
 
+TEST(Decide, SkipsWhatIsRejectedAndLeavesTheLossScaleAndTheStreak) {
+  TinyRun run({.scaling = {.enabled = true, .initial_scale = 4.0f, .window = 1}});
+  run.sums.nonfinite = 1;
+  run.attempt(1.0);
+  const StepState before = run.state;
+  run.inputs.rejected = 1;
+  for (const int64_t nonfinite : {0, 1}) {
+    run.sums.nonfinite = nonfinite;
+    const StepState& state = run.attempt(1.0);
+    EXPECT_EQ(state.report.skipped, 1);
+    EXPECT_EQ(state.report.spike, 0);
+    EXPECT_EQ(state.apply, 0);
+    EXPECT_EQ(state.updates, before.updates);
+    EXPECT_EQ(state.skipped_in_row, 1) << "its numbers tell nothing";
+    EXPECT_EQ(state.loss_scale, before.loss_scale);
+    EXPECT_EQ(state.scaler_iteration, before.scaler_iteration);
+  }
+}
+
 TEST(Decide, CorrectsTheBiasOfAppliedUpdates) {
   TinyRun run;
   run.attempt(1.0);

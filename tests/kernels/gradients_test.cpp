@@ -113,5 +113,55 @@ TEST(ClearBytes, ClearsExactlyThose) {
   }
 }
 
+template <class Word>
+int64_t digest_of(const std::vector<Word>& words, int64_t first = 0, int threads = 1) {
+  Stream stream(threads);
+  StepInputs inputs{};
+  inputs.audited = 1;
+  int64_t sum = 0;
+  digest(stream, &inputs, int64_t(words.size()), words.data(), first, &sum);
+  stream.wait();
+  return sum;
+}
+
+TEST(DigestOfWords, IsTheSameOfAnyPartsAndThreads) {
+  std::vector<uint32_t> words(10'000);
+  for (size_t i = 0; i < words.size(); ++i) words[i] = uint32_t(i * i * 2654435761u);
+  const std::vector<uint32_t> front(words.begin(), words.begin() + 3001);
+  const std::vector<uint32_t> back(words.begin() + 3001, words.end());
+  const int64_t whole = digest_of(words);
+  EXPECT_EQ(digest_of(words, 0, 2), whole);
+  EXPECT_EQ(int64_t(uint64_t(digest_of(front)) + uint64_t(digest_of(back, 3001))), whole);
+}
+
+TEST(DigestOfWords, DependsOnEveryBitAndPlace) {
+  const std::vector<uint32_t> none(5000);
+  std::vector<uint32_t> words = none;
+  for (const size_t place : {0u, 1u, 4999u}) {
+    for (int bit = 0; bit < 32; ++bit) {
+      words[place] = uint32_t(1) << bit;
+      EXPECT_NE(digest_of(words), digest_of(none));
+      words[place == 0 ? 1 : 0] ^= uint32_t(1) << bit;
+      EXPECT_NE(digest_of(words), digest_of(none)) << "two places, bit " << bit;
+      words = none;
+    }
+  }
+  std::vector<uint16_t> halves(100);
+  halves[7] = 5;
+  const int64_t before = digest_of(halves);
+  std::swap(halves[7], halves[8]);
+  EXPECT_NE(digest_of(halves), before) << "5 moves to the next place";
+}
+
+TEST(DigestOfWords, IsNotTakenOfAStepThatIsNotAudited) {
+  Stream stream(1);
+  const StepInputs inputs{};
+  const uint32_t word = 1;
+  int64_t sum = 3;
+  digest(stream, &inputs, 1, &word, 0, &sum);
+  stream.wait();
+  EXPECT_EQ(sum, 3);
+}
+
 }  // namespace
 }  // namespace zero::kernels

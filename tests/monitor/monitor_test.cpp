@@ -165,6 +165,42 @@ TEST_F(MonitorTest, CsvFilesAreThoseOfDeepSpeed) {
   EXPECT_EQ(event_files(folder_ + "/csv_monitor/job").size(), 3u);
 }
 
+TEST_F(MonitorTest, PrometheusGetsTheLastShownStep) {
+  std::filesystem::create_directories(folder_);
+  const std::string path = folder_ + "/run.prom", label = "{run=\"a \\\"b\\\"\",job_id=\"17\"} ";
+  const LogContext context{.steps = 9, .last = 9, .interval = 3};
+  auto monitor = make_prometheus(path, context,
+                                 {.name = "a\n\"b\"", .settings = {}, .written = {}, .job = "17"});
+  EXPECT_THAT(content_of(path), HasSubstr("zeroapp_step" + label + "0\n"));
+  for (int64_t step = 1; step <= 4; ++step) monitor->step(record_of(step), context);
+  const std::string third = content_of(path);
+  EXPECT_THAT(third, HasSubstr("# TYPE zeroapp_step gauge\nzeroapp_step" + label + "3\n"));
+  EXPECT_THAT(third, HasSubstr("zeroapp_train_loss" + label + "0.5\n"));
+  EXPECT_THAT(third, HasSubstr("zeroapp_speed_tokens_per_s" + label + "2000\n"));
+  EXPECT_THAT(third, HasSubstr("zeroapp_running" + label + "1\n"));
+  StepRecord bad = record_of(5);
+  bad.report.skipped = bad.rejected = true;
+  bad.report.loss = std::numeric_limits<double>::quiet_NaN();
+  bad.report.grad_norm = std::numeric_limits<double>::infinity();
+  monitor->step(bad, context);
+  state::Evaluation evaluation{.step = 5, .loss = 1.5};
+  evaluation.measure(model::pair_objective().settings.metrics, MetricSource::loss);
+  monitor->evaluation(evaluation);
+  monitor->end(LaunchEnd::paused);
+  const std::string last = content_of(path);
+  EXPECT_THAT(last, HasSubstr("zeroapp_train_loss" + label + "NaN\n"));
+  EXPECT_THAT(last, HasSubstr("zeroapp_train_grad_norm" + label + "+Inf\n"));
+  EXPECT_THAT(last, HasSubstr("zeroapp_rejected_steps_total" + label + "1\n"));
+  EXPECT_THAT(last, HasSubstr("zeroapp_eval_loss" + label + "1.5\n"));
+  EXPECT_THAT(last, HasSubstr("zeroapp_running" + label + "0\n"));
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1);
+}
+
+TEST_F(MonitorTest, PrometheusIsRefusedWhereItCannotBeWritten) {
+  EXPECT_THAT([&] { make_prometheus(folder_ + "/none/run.prom", {}, {}); },
+              ::testing::ThrowsMessage<Error>(HasSubstr("run.prom: No such file or directory")));
+}
+
 TEST(PythonNumber, IsWhatPythonPrints) {
   EXPECT_EQ(python_number(2.5), "2.5");
   EXPECT_EQ(python_number(3), "3.0");

@@ -79,6 +79,16 @@ TEST(MetricsLine, TellsASpikeFromAnOverflow) {
             std::string::npos);
 }
 
+TEST(MetricsLine, TellsAStepThatItsAuditHasRejected) {
+  StepRecord record = quarter();
+  record.report.skipped = 1;
+  record.rejected = true;
+  EXPECT_NE(metrics_line(record).find("\"skipped\": true, \"rejected\": true, \"tokens\""),
+            std::string::npos);
+  EXPECT_NE(step_line(record, {.steps = 100}, 1.0).find("  skipped by its audit  ETA"),
+            std::string::npos);
+}
+
 TEST(MetricsLine, TellsTheBytesOfADevice) {
   StepRecord record = quarter();
   record.device_bytes_peak = 123456;

@@ -37,6 +37,12 @@ TEST(Comparison, TellsEachNumberThatDiffersAndByHowMuch) {
   EXPECT_EQ(difference_of(recorded_of(2, 0.5), skipped), "applied there, skipped here");
 }
 
+TEST(Comparison, ComparesNoNumbersOfAStepThatTheRunRejected) {
+  RecordedStep there = recorded_of(2, 0.5);
+  there.skipped = there.rejected = true;
+  EXPECT_EQ(difference_of(there, report_of(3, 0.25)), "");
+}
+
 TEST(Comparison, TakesNormsThatAreNotFiniteForTheSame) {
   const double infinity = std::numeric_limits<double>::infinity();
   EXPECT_EQ(difference_of(recorded_of(2, {}), report_of(2, infinity)), "");

@@ -54,6 +54,15 @@ TEST_F(RecordedTest, HasTheStepsInBetweenAndLeavesOutACutLine) {
   EXPECT_EQ(last_recorded(folder_), 4);
 }
 
+TEST_F(RecordedTest, KnowsTheStepsThatAnAuditRejected) {
+  std::string line = metrics_line(2);
+  line.replace(line.find("false"), 5, "true, \"rejected\": true");
+  write("metrics.jsonl", metrics_line(1) + line);
+  const Recorded recorded = read_recorded(folder_, 0, 2);
+  EXPECT_FALSE(recorded.steps.at(1).rejected);
+  EXPECT_TRUE(recorded.steps.at(2).rejected);
+}
+
 TEST_F(RecordedTest, HasDigestsByStepUnitAndState) {
   write("digests.jsonl",
         text("{\"step\": 0, \"digests\": \"", state::kDigestForm, "\"}\n",

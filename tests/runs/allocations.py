@@ -8,7 +8,8 @@ from program import Program, check
 FIRST, LAST = 2, 51
 BATCH = 4
 CASES = (
-    (2, ("zero.stage=3", "evaluation.interval=10"), {}),
+    (2, ("zero.stage=3", "evaluation.interval=10", "run.audit_interval=2",
+         "run.prometheus=steps.prom"), {}),
     (2, ("zero.stage=2", "profile.trace=true"), {}),
     (2, ("zero.stage=1", "optimizer.type=LAMB", "train_batch_size=6", "fp16.enabled=true"), {}),
     (2, ("zero.stage=2", "bf16.enabled=true", "numerics.reproducible=true"), {"ZERO_COMM": "mpi"}),

@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import shutil
 import signal
 import struct
@@ -20,6 +21,7 @@ from program import Program, check
 from signals import first_rank, wait_for_steps
 
 ASKS_TENSORBOARD = os.environ.get("MONITORS") == "tensorboard"
+ASKS_PROMETHEUS = os.environ.get("MONITORS") == "prometheus"
 KILLS = int(os.environ.get("KILLS", "500"))
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 GOES_ON = "checkpoint.resume=auto"
@@ -109,6 +111,36 @@ def require_metrics(result, curves, what):
         check(max(apart) < 1e-3, f"{what}: {tag}: {curves[tag]}", result)
 
 
+def read_prometheus(text):
+    """{name: value} of one run's file; MONITORS=prometheus: as the reader of Prometheus' own client
+    has it (pip install prometheus_client)."""
+    if ASKS_PROMETHEUS:
+        from prometheus_client.parser import text_string_to_metric_families
+        samples = [one for family in text_string_to_metric_families(text) for one in family.samples]
+        print(f"prometheus_client reads {len(samples)} metrics")
+        return {one.name: one.value for one in samples if one.labels == {"run": "runs/tiny"}}
+    values, declared = {}, None
+    for line in text.splitlines():
+        if line.startswith("# TYPE "):
+            declared = re.fullmatch(r"# TYPE ([a-z_]+) (gauge|counter)", line)[1]
+            continue
+        name, value = re.fullmatch(r'([a-z_]+)\{run="runs/tiny"\} (\S+)', line).groups()
+        check(name == declared and name not in values, f"{name} once, behind its type: {text}")
+        values[name] = float(value)
+    return values
+
+
+def require_prometheus(text, result):
+    values, last = read_prometheus(text), result.metrics[-1]
+    wanted = {"step": last["step"], "steps": 6, "running": 0, "train_loss": last["loss"],
+              "train_grad_norm": last["grad_norm"], "skipped_steps_total": 0, "eval_step": 6,
+              "rejected_steps_total": 0}
+    for name, value in wanted.items():
+        check(values.get("zeroapp_" + name) == value, f"{name} is {value}: {text}", result)
+    check(abs(values["zeroapp_speed_step_ms"] - last["step_ms"]) < 1e-3, text, result)
+    check(abs(values["zeroapp_time_seconds"] - time.time()) < 600, text, result)
+
+
 def folder_of(program):
     return program.folder / "runs/tiny/tensorboard"
 
@@ -132,7 +164,8 @@ def changes_nothing(program, wanted):
     result = program.train(2, "evaluation.interval=2", "csv_monitor.enabled=true",
                            "csv_monitor.output_path=curves", "csv_monitor.job_name=a b",
                            "train_batch_size=auto", "gradient_accumulation_steps=4",
-                           "tensorboard.output_path=curves", "tensorboard.deepspeed_tags=true")
+                           "tensorboard.output_path=curves", "tensorboard.deepspeed_tags=true",
+                           "run.prometheus=curves/tiny.prom")
     check(result.state() == wanted.state(), "the same state with all monitors", result)
     with open(program.folder / "curves/a b/Train_Samples_train_loss.csv", newline="") as file:
         text = file.read()
@@ -140,6 +173,7 @@ def changes_nothing(program, wanted):
     rows = list(csv.reader(text.splitlines()))[1:]
     check([(int(step), float(loss)) for step, loss in rows] ==
           [(8 * line["step"], line["loss"]) for line in result.metrics], f"its rows: {rows}")
+    require_prometheus((program.folder / "curves/tiny.prom").read_text(), result)
     events = [path for path in (program.folder / "curves").iterdir() if "tfevents" in path.name]
     check(len(events) == 1 and b"Train/Samples/train_loss" in events[0].read_bytes(),
           f"DeepSpeed's curves: {events}")

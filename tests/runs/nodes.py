@@ -121,6 +121,13 @@ def job_goes_on_without_a_broken_node(script, tools, env):
         check((line in ran.stdout) == (excluded is not None) and
               ("sbatch" in ran.stdout) == (excluded is not None),
               f"{script.name} leaves {excluded} out: {ran.stdout}")
+    run = pathlib.Path(env["SLURM_SUBMIT_DIR"]) / "runs/audited"
+    run.mkdir(parents=True, exist_ok=True)
+    (run / "error.json").write_text('{\n  "blames": "",\n}\n')
+    ran = subprocess.run(["bash", str(script), "run.output=runs/audited"], capture_output=True,
+                         text=True, env=dict(env, SLURM_JOB_ID="7"), check=False)
+    check(ran.returncode == 12 and "sbatch" not in ran.stdout,
+          f"no node is left out where an audit blames none: {ran.stdout}")
     broken = tools / "broken"
     broken.write_text("#!/bin/sh\nexit 12\n")
     broken.chmod(0o755)

@@ -19,7 +19,8 @@ struct AttentionCase {
                              .first_sample = 40,
                              .counted_tokens = 1,
                              .pending = 0,
-                             .reserved = 0,
+                             .rejected = 0,
+                             .audited = 0,
                              .pending_step = 0,
                              .pending_tokens = 0};
   /// [samples, heads, length, keys], 0 or 1 / (1 - p), where masks are not those of the host.

@@ -93,6 +93,7 @@ plan::Request random_request(uint64_t seed) {
   request.sums_in_products = draw.below(2) == 1;
   const bool may_round = request.compute == Dtype::bf16 && !request.reproducible;
   request.wire_bf16 = may_round && !request.gradient_fp32 && seed % 2 == 0;
+  request.audits = seed % 3 == 0;
   return request;
 }
 

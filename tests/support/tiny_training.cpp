@@ -167,6 +167,16 @@ double evaluate(Machine& machine, const plan::Plan& plan, const kernels::StepInp
   return total.value();
 }
 
+/// Runs the audit of a step, which must find nothing.
+void require_audit(Machine& machine, const plan::Plan& plan, const kernels::StepInputs& inputs) {
+  machine.run(plan::kAudit, inputs);
+  for (int rank = 0; rank < plan.request.ranks; ++rank) {
+    const AuditSums sums = audit_sums(machine, plan, rank);
+    ZERO_REQUIRE(sums.own == sums.other, "step ", inputs.step,
+                 ": an audit finds other gradients of rank ", rank);
+  }
+}
+
 }  // namespace
 
 ThreadRanks::ThreadRanks(const plan::Plan& plan, const run::Rules& rules)
@@ -224,7 +234,8 @@ kernels::StepInputs tiny_inputs(const plan::Plan& plan, int64_t step) {
           .first_sample = (step - 1) * samples_of_step(plan),
           .counted_tokens = counted_tokens(plan, step),
           .pending = pending,
-          .reserved = 0,
+          .rejected = 0,
+          .audited = plan.request.audits,
           .pending_step = step - 1,
           .pending_tokens = pending ? counted_tokens(plan, step - 1) : 0};
 }
@@ -247,15 +258,17 @@ int32_t* inputs_of(Machine& machine, int rank, const plan::InputBuffer& input, i
          micro * input.stride / int64_t(sizeof(int32_t));
 }
 
-// Micro-batch j N + r is the j-th of rank r.
+// Micro-batch j N + r is the j-th of rank r. Behind its own a rank has the first one of the next.
 void fill_batch(Machine& machine, const plan::Plan& plan, int64_t first_sample) {
   for (const plan::InputBuffer& input : plan.inputs) {
     if (input.filled_by != graph::FilledBy::data) continue;
     const int64_t samples = plan.graphs[size_t(input.graph)].samples;
-    const int micro_batches = input.graph == 0 ? plan.request.micro_batches : 1;
-    for (int rank = 0; rank < plan.request.ranks; ++rank) {
+    const int ranks = plan.request.ranks, own = plan.request.micro_batches;
+    const int micro_batches = input.graph == 0 ? own + plan.request.audits : 1;
+    for (int rank = 0; rank < ranks; ++rank) {
       for (int micro = 0; micro < micro_batches; ++micro) {
-        const int64_t batch = int64_t(micro) * plan.request.ranks + rank;
+        const bool audits = input.graph == 0 && micro == own;
+        const int64_t batch = audits ? (rank + 1) % ranks : int64_t(micro) * ranks + rank;
         fill_samples(
             input.name, samples, first_sample + batch * samples,
             {inputs_of(machine, rank, input, micro), size_t(input.bytes) / sizeof(int32_t)});
@@ -272,6 +285,14 @@ void fill_samples(const std::string& input, int64_t samples, int64_t first,
   }
 }
 
+AuditSums audit_sums(Machine& machine, const plan::Plan& plan, int rank) {
+  const size_t units = plan.units.size(), auditor = size_t(rank + plan.request.ranks - 1);
+  const int64_t* const own = machine.view<int64_t>(rank, plan.audit_sums);
+  const int64_t* const other =
+      machine.view<int64_t>(int(auditor) % plan.request.ranks, plan.audit_sums) + units;
+  return {.own = {own, own + units}, .other = {other, other + units}};
+}
+
 Outcome train(Machine& machine, const plan::Plan& plan, int steps) {
   Outcome outcome;
   fill_states(machine, plan, tiny_rules(plan.request.compute));
@@ -279,6 +300,7 @@ Outcome train(Machine& machine, const plan::Plan& plan, int steps) {
     const kernels::StepInputs inputs = tiny_inputs(plan, step);
     fill_batch(machine, plan, inputs.first_sample);
     machine.run(plan::kStep, inputs);
+    if (plan.request.audits) require_audit(machine, plan, inputs);
     append(machine.bytes(0, plan.step_sums()), outcome.sums);
     append(machine.bytes(0, plan.step_state), outcome.decided);
   }

@@ -101,7 +101,15 @@ struct Outcome {
   double evaluation = 0;           ///< sum of the losses of the first eight micro-batches
 };
 
-/// `steps` attempts, then the last one's update, then an evaluation where the plan has one.
+/// The digests of the units in the first micro-batch of a rank: its own, and those of the rank
+/// before it.
+struct AuditSums {
+  std::vector<int64_t> own, other;
+};
+AuditSums audit_sums(Machine& machine, const plan::Plan& plan, int rank);
+
+/// `steps` attempts, each audited if the plan audits, which must find nothing; then the last one's
+/// update, then an evaluation where the plan has one.
 Outcome train(Machine& machine, const plan::Plan& plan, int steps);
 
 /// No element between or behind the tensors of a unit's weights and states has become other than 0.

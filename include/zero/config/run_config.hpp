@@ -69,6 +69,9 @@ struct ModelConfig {
   bool operator==(const ModelConfig&) const = default;
 };
 
+/// What a run does that an audit has found wrong.
+enum class AuditAnswer { stop, warn };
+
 /// The section [run].
 struct SessionConfig {
   int64_t steps = 0;         ///< optimizer steps of the whole training; 0 = from epochs
@@ -90,6 +93,10 @@ struct SessionConfig {
   /// True: summary.json has hashes of the final state. False: it has null.
   bool state_hash = true;
   int64_t digest_interval = 0;  ///< steps between two lines of digests.jsonl; 0 = none
+  /// Steps between two in which each rank repeats a micro-batch of the next one; 0 = none.
+  int64_t audit_interval = 0;
+  AuditAnswer audit = AuditAnswer::stop;
+  std::string prometheus;  ///< file of the last shown step's metrics, for Prometheus; "" = none
   /// Machine whose rates choose buffers and update sites: a file of `zeroapp calibrate` or a
   /// built-in profile. "" = the profile of the device.
   std::string machine;

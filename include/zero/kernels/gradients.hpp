@@ -25,6 +25,14 @@ void round_sum(Stream& stream, int64_t numel, const float* sum, T* out);
 template <class T, class G>
 void sum_of_squares(Stream& stream, int64_t numel, const G* grad, bool round, StepSums* sums);
 
+/// Adds words [numel] to *sum modulo 2^64, each times an odd number that its place gives it:
+/// `first` is the place of words[0]. So terms may be added in any order, and one changed bit, or
+/// two, always change the sum of fewer than 2^31 places. Does nothing unless inputs->audited. Word
+/// is uint16_t or uint32_t.
+template <class Word>
+void digest(Stream& stream, const StepInputs* inputs, int64_t numel, const Word* words,
+            int64_t first, int64_t* sum);
+
 /// Writes zeros to the `bytes` bytes at `memory`, on the device. On a stream of the host: in host
 /// memory, done on return.
 void clear_bytes(Stream& stream, int64_t bytes, void* memory);

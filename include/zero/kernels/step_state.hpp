@@ -23,7 +23,8 @@ struct StepInputs {
   int64_t first_sample;    ///< samples consumed before this step, over all ranks
   int64_t counted_tokens;  ///< targets that count in this step, over all ranks and micro-batches
   int32_t pending;         ///< 1: the gradients of `pending_step` wait for decide()
-  int32_t reserved;
+  int16_t rejected;        ///< 1: decide() skips `pending_step`, whose gradients are wrong
+  int16_t audited;         ///< 1: digest() adds up gradients
   int64_t pending_step;
   int64_t pending_tokens;   ///< counted_tokens of `pending_step`
   SpikeLimits limits = {};  ///< limits of `pending_step`
@@ -149,8 +150,9 @@ bool is_same_update(const StepState& guess, const StepState& decided);
 ///
 /// The clip factor is c = (norm + 1e-6) / clip. Gradients are divided by c where c > 1 (DeepSpeed,
 /// unscale_and_clip_grads). In every precision, an attempt with a non-finite gradient or loss is
-/// skipped, and so is a finite one above inputs->limits, of which the loss scale takes no notice.
-/// Learning rate, beta powers and `updates` then stand still. Asynchronous on `stream`.
+/// skipped, and so is a finite one above inputs->limits, and one that is inputs->rejected. The loss
+/// scale takes no notice of these two, and skipped_in_row none of a rejected one. Learning rate,
+/// beta powers and `updates` then stand still. Asynchronous on `stream`.
 void decide(Stream& stream, const DecideRule& rule, const StepInputs* inputs, StepSums* sums,
             StepState* state);
 

@@ -18,13 +18,14 @@ struct Failure {
   int64_t step = 0;  ///< 0: before the first step
   /// Node at fault, without which a job may go on; "" if unknown.
   std::string blamed = {};
+  bool knows_node = false;  ///< true: an empty `blamed` is not this rank's node either
 };
 
-/// A hang or a death, with the node at fault, or "".
+/// A hang, a death or wrong numbers, with the node at fault, or "".
 class NodeError : public Error {
  public:
-  NodeError(const std::string& what, std::string node)
-      : Error(Exit::kHang, what), node_(std::move(node)) {}
+  NodeError(const std::string& what, std::string node, Exit exit = Exit::kHang)
+      : Error(exit, what), node_(std::move(node)) {}
   const std::string& node() const { return node_; }
 
  private:

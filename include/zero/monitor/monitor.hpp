@@ -38,6 +38,7 @@ struct LaunchFacts {
   std::string name;                                        ///< run.output
   std::string settings;                                    ///< content of effective.toml
   std::vector<std::pair<std::string, TomlValue>> written;  ///< settings of the input
+  std::string job = {};                                    ///< number of the Slurm job; "" = none
 };
 
 /// Returns the monitor of [tensorboard] for a launch: every `interval`-th step, the first and the
@@ -50,6 +51,12 @@ std::unique_ptr<Monitor> make_tensorboard(const TensorboardConfig& config,
 /// DeepSpeed does.
 std::unique_ptr<Monitor> make_csv_monitor(const CsvMonitorConfig& config, const LogContext& context,
                                           const std::string& output);
+
+/// Returns the monitor of run.prometheus: a file of the last shown step and evaluation in
+/// Prometheus' text format, with the curves of [tensorboard]. A reader finds a whole one. Throws
+/// Error(kIo) if it cannot be written now.
+std::unique_ptr<Monitor> make_prometheus(const std::string& path, const LogContext& context,
+                                         const LaunchFacts& facts);
 
 /// Returns `value` as Python prints it: "2.5", "1e-05", "3.0", "nan". `is_single` is true for as
 /// few digits as tell an fp32 number from others, false for those of a double.

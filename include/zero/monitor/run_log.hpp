@@ -23,10 +23,10 @@ void append_step_line(std::string& line, const StepRecord& record, const LogCont
                       double mean_seconds);
 
 /// Appends a step to `line` as a JSON object: step, loss, loss_hex (the bits of the double),
-/// grad_norm, lr, loss_scale, skipped, spike of a skipped one that was, tokens (or the unit
-/// `counted_by`), tokens_per_s, step_ms, exposed_ms, and the ms of each phase on this rank; over
-/// several nodes also node_bytes_sent. Numbers that are not finite are null. Allocates nothing if
-/// `line` has room.
+/// grad_norm, lr, loss_scale, skipped, spike or rejected of a skipped one that was, tokens (or the
+/// unit `counted_by`), tokens_per_s, step_ms, exposed_ms, and the ms of each phase on this rank;
+/// over several nodes also node_bytes_sent. Numbers that are not finite are null. Allocates nothing
+/// if `line` has room.
 void append_metrics_line(std::string& line, const StepRecord& record,
                          const char* counted_by = kByToken);
 

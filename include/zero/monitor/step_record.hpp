@@ -21,6 +21,7 @@ struct StepRecord {
   int64_t device_bytes_peak = -1;  ///< most bytes so far in use on this rank's device, by all
                                    ///< users; -1 = the device is the host
   int64_t node_bytes_sent = 0;     ///< bytes that this rank sent to other nodes
+  bool rejected = false;           ///< true: skipped because its audit has found a fault
 };
 
 /// The phases that are shown, in their order in a step.

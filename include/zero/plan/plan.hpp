@@ -116,6 +116,7 @@ enum class Kind : uint8_t {
   copy,            ///< from (read), to (write, or update of its shard), in other memory
   disk_read,       ///< on disk (read), in host memory (write)
   disk_write,      ///< in host memory (read), on disk (write)
+  digest,          ///< step inputs, words (read), 64-bit sum of them (update), in audited steps
   count_
 };
 const char* name_of(Kind kind);
@@ -161,6 +162,8 @@ enum : size_t {
   kStepInputs = 0,
   kStepSums = 1,
   kStepState = 2,  ///< decide, with the two before
+  kDigested = 1,   ///< digest, after the step inputs
+  kDigest = 2,
 };
 
 struct PlanOp {
@@ -287,7 +290,7 @@ struct Unit {
   }
 };
 
-enum BodyId : int { kStep, kFinish, kEvaluate, kReadAhead, kDecode, kPrefill, kBodies };
+enum BodyId : int { kStep, kFinish, kEvaluate, kReadAhead, kDecode, kPrefill, kAudit, kBodies };
 
 struct Plan {
   Request request;
@@ -307,7 +310,8 @@ struct Plan {
   /// decide and update only. evaluate: clear the sums, then forward. read ahead: fills the copies
   /// that step and finish need and keep valid. It must run after the host writes their originals.
   /// decode, prefill: continue texts by a token or a chunk. A plan has either these two or the
-  /// others.
+  /// others. audit: passes of the next rank's first micro-batch, which change no state
+  /// (Request::audits).
   std::array<Body, kBodies> bodies = {};
   TierBytes arena_bytes{};
 
@@ -316,6 +320,9 @@ struct Plan {
   std::vector<OutputBuffer> outputs = {};
   std::vector<ConstantBuffer> constants = {};
   int32_t step_state = -1;
+  /// Sums of Kind::digest, [2][units] words: of this rank's first micro-batch of a step, then of
+  /// the audited one, whose inputs lie behind those of the rank's own.
+  int32_t audit_sums = -1;
   std::vector<int32_t> caches = {};  ///< a cache for each attention
   int32_t disk_window = -1;  ///< host memory through which the host reads and writes disk homes
 

@@ -40,6 +40,9 @@ struct Request {
   /// rank holds the whole sum. Not in reproducible mode.
   bool sums_in_products = false;
 
+  /// True: the plan can repeat a micro-batch of the next rank and digests its gradients.
+  bool audits = false;
+
   bool overlap = true;  ///< true: collectives run beside compute; false: one at a time
   int64_t reduce_bucket_numel = 500'000'000;
   int64_t gather_bucket_numel = 500'000'000;

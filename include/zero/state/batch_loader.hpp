@@ -28,7 +28,10 @@ struct BatchLoader {
   const BatchSizes& batch;
   uint64_t seed;
   DataCursor done = {};
+  int64_t audit_interval = 0;  ///< steps between two audited ones; 0 = none is audited
 
+  /// True if gradients of `step` are audited.
+  bool audits(int64_t step) const { return audit_interval > 0 && step % audit_interval == 0; }
   /// Returns the position in the data before `step`.
   DataCursor before(int64_t step) const { return cursor_before(step, done, batch.train); }
 
@@ -38,8 +41,8 @@ struct BatchLoader {
   void load(Engine& engine, int rank, int64_t step) const;
 };
 
-/// A loader of the rows of steps, which it reads while the step before computes. Takes the memory
-/// of a step's rows once. A step allocates nothing.
+/// A loader of the rows of steps, and of audits, which it reads while the step before computes.
+/// Takes the memory of a step's rows once. A step allocates nothing.
 class StepLoader {
  public:
   /// Loads into `engine` the rows of `rank`. REQUIRES: `loader` and `engine` outlive it.
@@ -47,8 +50,11 @@ class StepLoader {
   ~StepLoader();
 
   /// Loads the rows of a step into the plan's training graph. Blocks until they are read, and reads
-  /// them itself if they are not those of begin(). Throws what reading throws.
+  /// them itself if they are not those of begin(). Throws what reading throws. If the step is
+  /// audited, also loads the first micro-batch of the next rank, for plan::kAudit.
   void load(int64_t step);
+  /// Loads the first micro-batch of the rank that is `distance` ahead, for plan::kAudit.
+  void load_audit(int64_t step, int distance);
   /// Begins to read the rows of a step for the next load().
   void begin(int64_t step) { ahead_.begin(step); }
 
@@ -56,6 +62,8 @@ class StepLoader {
   struct Room;
 
   void read(int64_t step);
+  void read_audit(int64_t step, int distance);
+  void send();
 
   const BatchLoader& loader_;
   Engine& engine_;

@@ -32,8 +32,9 @@ class Rerun {
 
   /// Returns the last step whose update the state has.
   int64_t done() const { return done_; }
-  /// Takes the next step and applies its update. Returns its result. Collective.
-  kernels::StepReport step();
+  /// Takes the next step and applies its update, unless it `rejects` it as the run did. Returns its
+  /// result. Collective.
+  kernels::StepReport step(bool rejects = false);
   /// Loads another checkpoint of the run. Throws Ended as the constructor. Collective.
   void load(const std::string& checkpoint);
 
