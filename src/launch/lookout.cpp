@@ -13,6 +13,8 @@
 
 #include "src/launch/hang_notes.hpp"
 #include "src/launch/process_life.hpp"
+#include "src/launch/stuck_launcher.hpp"
+#include "zero/base/process.hpp"
 #include "zero/launch/session.hpp"
 
 namespace zero::launch {
@@ -231,11 +233,9 @@ void Lookout::end_for_dead(int dead) {
   const std::vector<Word> seen = words();
   let_first_report(seen, kPatienceOnDeath);
   const auto found = std::ranges::find(seen, dead, &Word::rank);
-  char host[256] = "";
-  gethostname(host, sizeof host - 1);
   end(found == seen.end() ? text("rank ", dead, " has died")
                           : describe_death(*found, milestone() == Milestone::end),
-      host);
+      host_name());
 }
 
 /// Lets the first living rank report. The others follow its end.

@@ -12,6 +12,8 @@
 
 #include "src/launch/hang_notes.hpp"
 #include "zero/base/error.hpp"
+#include "zero/base/network.hpp"
+#include "zero/base/process.hpp"
 #include "zero/base/text.hpp"
 #include "zero/comm/mpi_world.hpp"
 #include "zero/config/key_differences.hpp"
@@ -25,12 +27,6 @@
 
 namespace zero::launch {
 namespace {
-
-std::string host_name() {
-  char name[256] = "";
-  gethostname(name, sizeof name - 1);
-  return name;
-}
 
 std::vector<std::string> split(const std::string& text, char separator) {
   std::vector<std::string> words;
