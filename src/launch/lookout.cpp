@@ -84,7 +84,7 @@ Lookout::Lookout(const Peers& peers, EndAll end_all)
       .timeout_seconds = timeout_seconds_,
       .finished = [this] { return look(); },
       .running = [this] { return place(); },
-      .on_hang = [this](const std::string& at) { give_up(at, timeout_seconds_); },
+      .on_hang = [this](const std::string& at, double seconds) { give_up(at, seconds); },
       .excused = [this] { return board_ && !sees_all() && activity_->place != nullptr; }});
   watchdog_->arm();
 }
@@ -291,7 +291,7 @@ std::unique_ptr<Watchdog> make_watchdog(Session& session, double seconds,
       .timeout_seconds = seconds,
       .finished = std::move(finished),
       .running = std::move(running),
-      .on_hang = [&lookout, seconds](const std::string& at) { lookout.give_up(at, seconds); },
+      .on_hang = [&lookout](const std::string& at, double waited) { lookout.give_up(at, waited); },
       .excused = [&lookout] { return lookout.is_patient(); }});
 }
 

@@ -77,7 +77,7 @@ Session::Session(int& argc, char**& argv) : host_(host_name()) {
                     .finished = [] { return int64_t(0); },
                     .running = [] { return name_of(Milestone::start); },
                     .on_hang =
-                        [&](const std::string&) {
+                        [&](const std::string&, double) {
                           std::fputs(error_line(alone).c_str(), stderr);
                           leave(alone.exit);
                         }});

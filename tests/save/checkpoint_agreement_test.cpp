@@ -33,10 +33,11 @@ class FirstProblem : public ::testing::Test {
     }
   }
 
-  launch::Watchdog watchdog{{.timeout_seconds = 60,
-                             .finished = [] { return int64_t(0); },
-                             .running = [] { return std::string("work"); },
-                             .on_hang = [](const std::string& what) { ADD_FAILURE() << what; }}};
+  launch::Watchdog watchdog{
+      {.timeout_seconds = 60,
+       .finished = [] { return int64_t(0); },
+       .running = [] { return std::string("work"); },
+       .on_hang = [](const std::string& what, double) { ADD_FAILURE() << what; }}};
   launch::Peers peers;
   const int last = peers.ranks() - 1;
   std::atomic<bool> is_in_vain{false};
