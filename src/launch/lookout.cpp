@@ -32,6 +32,8 @@ constexpr milliseconds kSoonestEnd(500), kLatestEnd(HangNotes::kPatience + milli
 /// The interval of looks for the notes of other nodes, if nothing moves here, and if something
 /// does.
 constexpr milliseconds kNextLook(500), kNextLookInMotion(2000);
+/// Time for the node of rank 0 to speak first.
+constexpr milliseconds kLead(1000);
 /// Ranks that fail together announce it within this time.
 constexpr milliseconds kTogether(100);
 /// Seconds. A rank speaks for others only if it gave a sign of life within half of this time.
@@ -66,12 +68,43 @@ struct Lookout::NoteSearch {
   NoteSearch(const std::string& folder, const Placement& placement) : notes(folder, placement) {}
 
   HangNotes notes;
+  std::atomic<int> asked{0};  ///< looks that were asked for; kNoMore: none will be
+  static constexpr int kNoMore = -1;
   std::atomic<bool> searches{false}, found{false};
   std::mutex leaving;
+  /// Lost links since anything moved here. The kernel forgets a link that it gives up.
+  std::vector<LostLink> links;
 
+  void look_at_links() {
+    for (const LostLink& link : notes.lost()) {
+      if (std::ranges::find(links, link) == links.end()) links.push_back(link);
+    }
+  }
   void leave(std::span<const Word> words) {
     const std::lock_guard<std::mutex> lock(leaving);
-    notes.leave(words);
+    look_at_links();
+    notes.leave(words, links);
+  }
+
+  /// Asks for a look at the folder.
+  void ask() {
+    searches = true;
+    ++asked;
+    asked.notify_one();
+  }
+  /// Looks as it is asked. It runs in a thread of its own, because it may never return.
+  void serve() {
+    for (int seen = 0;;) {
+      asked.wait(seen);
+      seen = asked;
+      if (seen == kNoMore) return;
+      found = notes.any();
+      searches = false;
+    }
+  }
+  void end() {
+    asked = kNoMore;
+    asked.notify_one();
   }
 };
 
@@ -89,7 +122,10 @@ Lookout::Lookout(const Peers& peers, EndAll end_all)
   watchdog_->arm();
 }
 
-Lookout::~Lookout() { watchdog_.reset(); }
+Lookout::~Lookout() {
+  watchdog_.reset();
+  if (owned_search_) owned_search_->end();
+}
 
 void Lookout::meet() {
   owned_ = std::make_unique<Board>();
@@ -102,6 +138,7 @@ void Lookout::leave_notes_in(const std::string& folder, const Placement& placeme
   if (folder.empty() || sees_all()) return;
   owned_search_ = std::make_shared<NoteSearch>(folder, placement);
   search_ = owned_search_.get();
+  do_aside([search = owned_search_] { search->serve(); });
 }
 
 void Lookout::enter(Milestone milestone) {
@@ -141,7 +178,8 @@ int64_t Lookout::look() {
 }
 
 /// Leaves a note if another node has, even if something moves here: a node without a note counts
-/// as lost. Only the first living rank looks at the folder, which may be far away.
+/// as lost. Only the first living rank looks at the folder, which may be far away. Allocates
+/// nothing until there is a note.
 void Lookout::join_hang(int64_t moved) {
   const Clock::time_point now = Clock::now();
   const std::chrono::duration<double> patience(timeout_seconds_ / kTimesPatience);
@@ -150,25 +188,26 @@ void Lookout::join_hang(int64_t moved) {
     moved_at_ = now;
   }
   if (!search_ || left_note_) return;
-  const std::shared_ptr<NoteSearch> search = owned_search_;
+  NoteSearch* const search = search_;
   const bool moves = now - moved_at_.load() < patience / 2;
   const bool waits = search->searches || now - looked_at_ < (moves ? kNextLookInMotion : kNextLook);
   if (!search->found && waits) return;
   looked_at_ = now;
-  std::vector<Word> seen = words_for_note();
-  const auto first = std::ranges::find_if(
-      seen, [&](const Word& word) { return !is_silent(word, patience.count()); });
-  if (first == seen.end() || first->rank != rank_) return;
-  if (search->found) {
-    left_note_ = true;
-    do_aside([search, seen = std::move(seen)] { search->leave(seen); });
-    return;
-  }
-  search->searches = true;
-  do_aside([search] {
-    search->found = search->notes.any();
-    search->searches = false;
-  });
+  if (board().first_living(patience.count()) != rank_) return;
+  look_at_links();
+  if (!search->found) return search->ask();
+  left_note_ = true;
+  do_aside([search = owned_search_, seen = words_for_note()] { search->leave(seen); });
+}
+
+/// Remembers lost links while nothing moves here, and forgets them when something does.
+void Lookout::look_at_links() {
+  const std::lock_guard<std::mutex> lock(search_.load()->leaving);
+  if (Clock::now() - moved_at_.load() < kNextLookInMotion) return search_.load()->links.clear();
+  // What this look reads is no progress.
+  const int64_t before = bytes_->count();
+  search_.load()->look_at_links();
+  bytes_->leave_out(bytes_->count() - before);
 }
 
 std::vector<Word> Lookout::words_for_note() const {
@@ -216,6 +255,9 @@ void Lookout::give_up(const std::string& at, double patience) {
     const Hang hang = search->notes.cause(patience);
     what = hang.what;
     blamed = hang.blamed;
+    if (hang.is_cut) end_stuck_launcher();
+    // A launcher may show no words of a node that it cannot reach.
+    if (!search->notes.leads()) std::this_thread::sleep_for(kLead);
     what.insert(std::min(what.find('\n'), what.size()), text(" - rank ", rank_, " is at ", at));
   } else if (!sees_all()) {
     // Gives one rank of each node time to report its place before any rank ends all.

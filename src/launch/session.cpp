@@ -201,10 +201,21 @@ void Session::start_threads(int64_t wanted, bool share_device) {
 
 void Session::record_failures_in(const std::string& folder) {
   folder_ = folder;
-  const std::vector<std::string> hosts = peers_->share(host_);
+  Placement placement{.hosts = {}, .launch = {}, .host = host_};
+  std::string mine = host_;
+  if (leads_node_) {
+    for (const OwnAddress& own : own_addresses()) mine += " " + own.address;
+  }
+  for (const std::string& line : peers_->share(mine)) {
+    const std::vector<std::string> words = split(line, ' ');
+    placement.hosts.push_back(words[0]);
+    for (size_t i = 1; i < words.size() && words[0] != host_; ++i) {
+      placement.addresses.emplace(words[i], words[0]);
+    }
+  }
   const auto now = std::chrono::system_clock::now().time_since_epoch().count();
-  const std::string launch = peers_->share(text(host_, " ", getpid(), " ", now)).front();
-  lookout_->leave_notes_in(folder, {.hosts = hosts, .launch = launch});
+  placement.launch = peers_->share(text(host_, " ", getpid(), " ", now)).front();
+  lookout_->leave_notes_in(folder, placement);
 }
 
 Failure Session::complete(Failure failure) const {
