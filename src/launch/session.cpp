@@ -89,6 +89,7 @@ Session::Session(int& argc, char**& argv) : host_(host_name()) {
                                          end_all(std::make_exception_ptr(NodeError(what, blamed)));
                                        });
   lookout_->meet();
+  given_cores_ = allowed_cores().numbers;
   count_sharers();
 }
 
@@ -174,15 +175,28 @@ void Session::take_device(bool share) {
 }
 
 /// Moves this thread, threads that it starts later, and so the memory that they touch first, near
-/// the device.
+/// the device. Threads of a host optimizer are among them.
 void Session::stay_near(const std::string& device) {
-  const CoreChoice choice =
-      choose_cores(allowed_cores().numbers, cores_near(device.substr(0, device.find(' '))));
+  const NodeParts node;
+  device_ = device.substr(0, device.find(' '));
+  const CoreChoice choice = choose_cores(given_cores_, node.cores_of(node.numa_node_of(device_)));
   cpu_set_t set;
   CPU_ZERO(&set);
   for (const int core : choice.cores) CPU_SET(core, &set);
   const bool taken = sched_setaffinity(0, sizeof set, &set) == 0;
   cores_text_ = taken ? choice.words : counted(allowed_cores().count(), "core");
+}
+
+std::vector<RankPlace> Session::places() {
+  const RankPlace mine = place_of(NodeParts(), {.host = host_,
+                                                .device = device_,
+                                                .allowed = given_cores_,
+                                                .cores = allowed_cores().numbers});
+  std::vector<RankPlace> all;
+  for (const std::string& packed : peers_->share(pack_place(mine))) {
+    all.push_back(unpack_place(packed));
+  }
+  return all;
 }
 
 void Session::start_threads(int64_t wanted, bool share_device) {
