@@ -33,6 +33,10 @@ class ProbeSteps;
 /// Collective.
 Examination examine(launch::Session& session, const ExaminedFolders& folders);
 
+/// Examines where the launcher has placed each rank: a table of all ranks, and the faults.
+/// Collective.
+Examination examine_placement(launch::Session& session);
+
 /// Returns the name by which `plan --machine` knows the devices of this node, or "host" on a host
 /// build. Throws Error(exit) without a device. Throws Error(kUsage) for devices that no profile
 /// describes, and for those with less memory than their profile.
