@@ -84,10 +84,10 @@ Session::Session(int& argc, char**& argv) : host_(host_name()) {
     first.arm();
     peers_ = std::make_unique<Peers>();
   }
-  lookout_ = std::make_unique<Lookout>(*peers_,
-                                       [this](const std::string& what, const std::string& blamed) {
-                                         end_all(std::make_exception_ptr(NodeError(what, blamed)));
-                                       });
+  lookout_ = std::make_unique<Lookout>(
+      *peers_, [this](const std::string& what, const std::string& blamed) {
+        end_all(std::make_exception_ptr(NodeError(Exit::kHang, what, blamed)));
+      });
   lookout_->meet();
   given_cores_ = allowed_cores().numbers;
   count_sharers();

@@ -70,5 +70,21 @@ TEST_F(FirstProblem, IsNoneWhereAllEnd) {
   EXPECT_FALSE(is_in_vain);
 }
 
+TEST(FirstProblemOfNodes, NamesTheNodeAndBlamesItIfRankZerosIsFine) {
+  const Problem of_second = first_problem({"n1", "n1", "n2 5 read-only", "n2 5 as well"});
+  EXPECT_EQ(of_second.rank, 2);
+  EXPECT_EQ(of_second.what, "read-only");
+  EXPECT_EQ(of_second.exit, Exit::kIo);
+  EXPECT_EQ(of_second.host, "n2");
+  EXPECT_EQ(of_second.blamed, "n2");
+  const Problem of_first = first_problem({"n1", "n1 5 the disk is full", "n2 5 as well"});
+  EXPECT_EQ(of_first.host, "n1");
+  EXPECT_EQ(of_first.blamed, "") << "all may write to one disk";
+  const Problem alone = first_problem({"n1", "n1 5 the disk is full"});
+  EXPECT_EQ(alone.rank, 1);
+  EXPECT_EQ(alone.host, "") << "there is one node";
+  EXPECT_FALSE(first_problem({"n1", "n2"}));
+}
+
 }  // namespace
 }  // namespace zero::save

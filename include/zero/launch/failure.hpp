@@ -20,11 +20,11 @@ struct Failure {
   std::string blamed = {};
 };
 
-/// A hang or a death, with the node at fault, or "".
+/// A failure with the node at fault, or "": a hang, a death, a folder that one node cannot write.
 class NodeError : public Error {
  public:
-  NodeError(const std::string& what, std::string node)
-      : Error(Exit::kHang, what), node_(std::move(node)) {}
+  NodeError(Exit exit, const std::string& what, std::string node)
+      : Error(exit, what), node_(std::move(node)) {}
   const std::string& node() const { return node_; }
 
  private:
