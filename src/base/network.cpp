@@ -67,24 +67,25 @@ std::vector<OwnAddress> own_addresses() {
   return found;
 }
 
-std::vector<MuteConnection> mute_connections(std::string_view table) {
+std::vector<Connection> connections_in(std::string_view table) {
   std::istringstream lines{std::string(table)};
-  std::vector<MuteConnection> found;
+  std::vector<Connection> found;
   for (std::string line; std::getline(lines, line);) {
     char own[64] = "", peer[64] = "";
-    unsigned state = 0, timer = 0, again = 0;
-    const int read = std::sscanf(line.c_str(), "%*d: %63s %63s %x %*x:%*x %x:%*x %x", own, peer,
-                                 &state, &timer, &again);
-    if (read != 5 || timer != kSendsAgain || again < kMuteAfter) continue;
-    if (state == kEstablished || state == kBegun) {
-      found.push_back({address_of(own), address_of(peer)});
-    }
+    unsigned state = 0, queued = 0, timer = 0, again = 0;
+    const int read = std::sscanf(line.c_str(), "%*d: %63s %63s %x %x:%*x %x:%*x %x", own, peer,
+                                 &state, &queued, &timer, &again);
+    if (read != 6 || (state != kEstablished && state != kBegun)) continue;
+    found.push_back({.own = address_of(own),
+                     .peer = address_of(peer),
+                     .queued_bytes = queued,
+                     .is_mute = timer == kSendsAgain && again >= kMuteAfter});
   }
   return found;
 }
 
-std::vector<MuteConnection> mute_connections() {
-  return mute_connections(whole("/proc/self/net/tcp") + whole("/proc/self/net/tcp6"));
+std::vector<Connection> own_connections() {
+  return connections_in(whole("/proc/self/net/tcp") + whole("/proc/self/net/tcp6"));
 }
 
 }  // namespace zero

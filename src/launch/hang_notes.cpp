@@ -84,10 +84,6 @@ std::vector<std::string> HangNotes::names() const {
   return found;
 }
 
-std::vector<LostLink> HangNotes::lost() const {
-  return lost_links(placement_.host, placement_.addresses);
-}
-
 void HangNotes::leave(std::span<const Word> words, std::span<const LostLink> links) const {
   if (words.empty()) return;
   Json ranks = Json::array();

@@ -43,8 +43,8 @@ class HangNotes {
   /// without signs of life, else ranks in an op that needs no peer, else lost links and nodes
   /// without a note.
   Hang cause(double patience_seconds) const;
-  /// Returns the lost links of this node.
-  std::vector<LostLink> lost() const;
+  /// Returns the links of this node.
+  Links links() const { return links_of(placement_.host, placement_.addresses); }
   /// True if this node has rank 0, whose output the launcher shows even without its other nodes.
   bool leads() const { return placement_.host == placement_.hosts.at(0); }
 

@@ -75,10 +75,16 @@ struct Lookout::NoteSearch {
   /// Lost links since anything moved here. The kernel forgets a link that it gives up.
   std::vector<LostLink> links;
 
+  /// Times that the kernel was seen to have sent some of what this node had left to it.
+  std::atomic<int64_t> sent{0};
+  int64_t queued_bytes = 0;
+
   void look_at_links() {
-    for (const LostLink& link : notes.lost()) {
+    const Links seen = notes.links();
+    for (const LostLink& link : seen.lost) {
       if (std::ranges::find(links, link) == links.end()) links.push_back(link);
     }
+    if (std::exchange(queued_bytes, seen.queued_bytes) != seen.queued_bytes) ++sent;
   }
   void leave(std::span<const Word> words) {
     const std::lock_guard<std::mutex> lock(leaving);
@@ -166,7 +172,9 @@ void Lookout::change_busy(int by) {
 bool Lookout::works() const { return busy_ > 0 && activity_->place == nullptr; }
 
 int64_t Lookout::look() {
-  const int64_t mine = bytes_->count() + activity_->ended + worked();
+  const NoteSearch* const search = search_;
+  const int64_t sent = search ? search->sent.load() : 0;
+  const int64_t mine = bytes_->count() + activity_->ended + worked() + sent;
   if (!board_) return mine;
   board().set_busy(works());
   board().beat(mine);

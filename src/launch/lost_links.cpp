@@ -6,18 +6,20 @@
 
 namespace zero::launch {
 
-std::vector<LostLink> lost_links(const std::string& host, const NodeAddresses& addresses) {
+Links links_of(const std::string& host, const NodeAddresses& addresses) {
   const std::vector<OwnAddress> own = own_addresses();
-  std::vector<LostLink> links;
-  for (const MuteConnection& mute : mute_connections()) {
-    const auto to = addresses.find(mute.peer);
-    const auto by = std::ranges::find(own, mute.own, &OwnAddress::address);
+  Links links;
+  for (const Connection& connection : own_connections()) {
+    const auto to = addresses.find(connection.peer);
     if (to == addresses.end()) continue;
+    links.queued_bytes += connection.queued_bytes;
+    if (!connection.is_mute) continue;
+    const auto by = std::ranges::find(own, connection.own, &OwnAddress::address);
     const LostLink link{.from = host,
                         .to = to->second,
-                        .address = mute.peer,
+                        .address = connection.peer,
                         .interface = by == own.end() ? "" : by->interface};
-    if (std::ranges::find(links, link) == links.end()) links.push_back(link);
+    if (std::ranges::find(links.lost, link) == links.lost.end()) links.lost.push_back(link);
   }
   return links;
 }

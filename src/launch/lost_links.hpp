@@ -11,8 +11,13 @@ namespace zero::launch {
 /// The node of each address.
 using NodeAddresses = std::map<std::string, std::string>;
 
-/// Returns the links from this node, `host`, to others on which a connection is mute, each once.
-/// `addresses` are those of all nodes but this.
-std::vector<LostLink> lost_links(const std::string& host, const NodeAddresses& addresses);
+/// The links from a node to others.
+struct Links {
+  std::vector<LostLink> lost = {};  ///< on which a connection is mute, each once
+  int64_t queued_bytes = 0;         ///< bytes without an answer, or not sent yet
+};
+
+/// Returns the links of this node, `host`. `addresses` are those of all nodes but this.
+Links links_of(const std::string& host, const NodeAddresses& addresses);
 
 }  // namespace zero::launch

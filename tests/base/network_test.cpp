@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <string>
-#include <tuple>
+#include <utility>
 
 namespace zero {
 namespace {
@@ -21,32 +21,38 @@ std::string line(const std::string& peer, const std::string& state, const std::s
          ":00000014 " + again + "     0        0 1234 2 0000000000000000 20 4 0 10 -1\n";
 }
 
-TEST(MuteConnections, SendAgainAndAgain) {
+TEST(Connections, AreMuteIfTheySendAgainAndAgain) {
   const std::string table = kHead + line("02004E0A", "01", "01", "00000004");
-  const auto mute = mute_connections(table);
-  ASSERT_EQ(mute.size(), 1u);
-  EXPECT_EQ(mute[0].own, "10.78.0.1");
-  EXPECT_EQ(mute[0].peer, "10.78.0.2");
+  const auto found = connections_in(table);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].own, "10.78.0.1");
+  EXPECT_EQ(found[0].peer, "10.78.0.2");
+  EXPECT_EQ(found[0].queued_bytes, 256);
+  EXPECT_TRUE(found[0].is_mute);
 }
 
-TEST(MuteConnections, AreNotThoseThatLostAPacketOrWait) {
-  for (const auto& [state, timer, again] : {std::tuple{"01", "01", "00000001"},
-                                            {"01", "00", "00000004"},
-                                            {"01", "02", "00000004"},
-                                            {"06", "01", "00000004"},
-                                            {"0A", "01", "00000004"}}) {
-    EXPECT_TRUE(mute_connections(kHead + line("02004E0A", state, timer, again)).empty())
-        << state << timer << again;
+TEST(Connections, AreNotMuteIfTheyLostAPacketOrHaveNothingToSend) {
+  for (const auto& [timer, again] :
+       {std::pair{"01", "00000001"}, {"00", "00000004"}, {"02", "00000004"}}) {
+    const auto found = connections_in(kHead + line("02004E0A", "01", timer, again));
+    ASSERT_EQ(found.size(), 1u);
+    EXPECT_FALSE(found[0].is_mute) << timer << again;
   }
-  EXPECT_TRUE(mute_connections("").empty());
-  EXPECT_TRUE(mute_connections("no table\n").empty());
 }
 
-TEST(MuteConnections, HaveAddressesOfBothSorts) {
+TEST(Connections, AreNotThoseThatEndOrWaitForOthers) {
+  for (const char* state : {"06", "0A", "04"}) {
+    EXPECT_TRUE(connections_in(kHead + line("02004E0A", state, "01", "00000004")).empty());
+  }
+  EXPECT_TRUE(connections_in("").empty());
+  EXPECT_TRUE(connections_in("no table\n").empty());
+}
+
+TEST(Connections, HaveAddressesOfBothSorts) {
   const std::string six = "000080FE00000000FF005450B6AD7EFE",
                     mapped = "0000000000000000FFFF000002004E0A";
-  EXPECT_EQ(mute_connections(line(six, "01", "01", "0000000A"))[0].peer, "fe80::5054:ff:fe7e:adb6");
-  EXPECT_EQ(mute_connections(line(mapped, "02", "01", "00000003"))[0].peer, "10.78.0.2");
+  EXPECT_EQ(connections_in(line(six, "01", "01", "0000000A"))[0].peer, "fe80::5054:ff:fe7e:adb6");
+  EXPECT_EQ(connections_in(line(mapped, "02", "01", "00000003"))[0].peer, "10.78.0.2");
 }
 
 TEST(OwnAddresses, AreNotThoseOfTheNodeAlone) {

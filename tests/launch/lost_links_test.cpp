@@ -7,7 +7,9 @@ namespace zero::launch {
 namespace {
 
 TEST(LostLinks, AreNoneWhereAllAnswer) {
-  EXPECT_TRUE(lost_links("n1", {{"192.0.2.1", "n2"}}).empty());
+  const Links links = links_of("n1", {{"192.0.2.1", "n2"}});
+  EXPECT_TRUE(links.lost.empty());
+  EXPECT_EQ(links.queued_bytes, 0) << "there is no connection to it";
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,14 +15,17 @@ struct OwnAddress {
 /// Returns the addresses of this node, without those that it has for itself alone.
 std::vector<OwnAddress> own_addresses();
 
-/// A connection of this node, without an answer to what was sent several times.
-struct MuteConnection {
-  std::string own, peer;  ///< addresses
+/// A connection of this node.
+struct Connection {
+  std::string own, peer;     ///< addresses
+  int64_t queued_bytes = 0;  ///< bytes without an answer, or not sent yet
+  bool is_mute = false;      ///< what was sent several times has no answer
 };
 
-/// Returns the mute connections of a table of the kernel, /proc/net/tcp or tcp6.
-std::vector<MuteConnection> mute_connections(std::string_view table);
-/// Returns the mute connections of this node.
-std::vector<MuteConnection> mute_connections();
+/// Returns the connections of a table of the kernel, /proc/net/tcp or tcp6, that are there or are
+/// being made.
+std::vector<Connection> connections_in(std::string_view table);
+/// Returns the connections of this node.
+std::vector<Connection> own_connections();
 
 }  // namespace zero
