@@ -73,7 +73,7 @@ class Run:
         check(alone.summary and alone.summary["steps"] == steps, f"{steps} steps alone", alone)
         check(alone.state() == result.state(), f"{self.name}: the bytes of one node", alone)
 
-    def require_end(self, cut_at, *words):
+    def require_end(self, cut_at, watchdog, *words):
         """One line names these words in time; status 10, and nothing is left."""
         try:
             result = self.nodes.program.wait(self.process, self.name, timeout=60)
@@ -85,7 +85,7 @@ class Run:
         for word in ("E1000", *words):
             check(word in lines[0], f"{self.name}: {word!r} in {lines[0]!r}", result)
         passed = (self.folder / "error.json").stat().st_mtime - cut_at
-        most = WATCHDOG_SECONDS + SOON_SECONDS
+        most = watchdog + SOON_SECONDS
         check(passed < most, f"{self.name}: told after {passed:.1f} s, not {most} s", result)
         end = time.monotonic() + 2 * SOON_SECONDS
         while self.nodes.left() and time.monotonic() < end:
@@ -104,12 +104,12 @@ class Run:
         return result
 
 
-def end_by_cut(nodes, relay, name, cut, *words):
-    run = Run(nodes, name, f"run.watchdog={WATCHDOG_SECONDS}").start()
+def end_by_cut(nodes, relay, name, way, *words, watchdog=WATCHDOG_SECONDS):
+    run = Run(nodes, name, f"run.watchdog={watchdog}").start()
     run.wait_for_steps(25)
     cut_at = time.time()
-    relay.tell(cut)
-    run.require_end(cut_at, *words)
+    relay.tell(way)
+    run.require_end(cut_at, watchdog, *words)
     relay.tell("mend")
     return run
 
@@ -132,7 +132,8 @@ def given_up(nodes, relay):
     """A kernel that gives the connection up after 3 s: Open MPI closes it, and waits for ever."""
     for name in nodes.holders:
         call(*nodes.inside(name), "sh", "-c", "echo 3 > /proc/sys/net/ipv4/tcp_retries2")
-    end_by_cut(nodes, relay, "given_up", "cut", "does not answer", "by end1").require_going_on()
+    end_by_cut(nodes, relay, "given_up", "cut", "does not answer", "n1", "n2", "by end",
+               watchdog=6).require_going_on()
     for name in nodes.holders:
         call(*nodes.inside(name), "sh", "-c", "echo 15 > /proc/sys/net/ipv4/tcp_retries2")
 
@@ -175,8 +176,10 @@ def slow(nodes, _):
     run.require_bytes(run.stop())
 
 
-def calibrated(nodes, _):
-    """calibrate ends soon over 100 Mb/s, and finds them."""
+def calibrated(nodes, relay):
+    """calibrate ends soon over a cable of 100 Mb/s, and finds them. No scene can follow."""
+    relay.end()
+    nodes.join_by_cable()
     for number, name in enumerate(nodes.holders, 1):
         call(*nodes.inside(name), "tc", "qdisc", "add", "dev", f"end{number}", "root", "tbf",
              "rate", "100mbit", "burst", "256kb", "latency", "100ms")
@@ -187,11 +190,9 @@ def calibrated(nodes, _):
     check("written: slow.toml" in result.out, "calibrate ends", result)
     text = (nodes.program.folder / "slow.toml").read_text()
     link = float(text.split("node_link_gb = ")[1].split()[0])
-    check(0.7 * 0.0125 < link < 1.1 * 0.0125, f"{link} GB/s between nodes", result)
+    check(0.6 * 0.0125 < link < 1.1 * 0.0125, f"{link} GB/s between nodes", result)
     check(seconds < 100, f"calibrate takes {seconds:.0f} s", result)
     print(f"calibrated: {link} GB/s, {seconds:.0f} s")
-    for number, name in enumerate(nodes.holders, 1):
-        call(*nodes.inside(name), "tc", "qdisc", "del", "dev", f"end{number}", "root")
 
 
 def read_only(nodes, _):
@@ -229,7 +230,7 @@ def require_named(run, why):
 
 
 SCENES = {"cut": cut, "one_way": one_way, "given_up": given_up, "paused": paused, "rough": rough,
-          "slow": slow, "calibrated": calibrated, "read_only": read_only, "stale": stale}
+          "slow": slow, "read_only": read_only, "stale": stale, "calibrated": calibrated}
 
 
 def main():
