@@ -163,14 +163,16 @@ def rough(nodes, relay):
 
 def slow(nodes, _):
     """A collective takes longer than 30 s, for which "auto" waits at first, and a step minutes."""
-    run = Run(nodes, "slow", "zero.stage=1").start()
+    run = Run(nodes, "slow", "zero.stage=1", "train_batch_size=2").start()
     run.wait_for_steps(5)
     for number, name in enumerate(nodes.holders, 1):
         call(*nodes.inside(name), "tc", "qdisc", "add", "dev", f"end{number}", "root", "tbf",
              "rate", "24kbit", "burst", "12kb", "limit", "400kb")
     begun = time.monotonic()
     run.wait_for_steps(2, 1200)
-    print(f"slow: {(time.monotonic() - begun) / 2:.0f} s a step")
+    seconds = (time.monotonic() - begun) / 2
+    check(seconds > 60, f"{seconds:.0f} s a step are not slow")
+    print(f"slow: {seconds:.0f} s a step")
     for number, name in enumerate(nodes.holders, 1):
         call(*nodes.inside(name), "tc", "qdisc", "del", "dev", f"end{number}", "root")
     run.require_bytes(run.stop())
