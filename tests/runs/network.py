@@ -6,6 +6,7 @@ waited for. As an administrator. NETWORK=all in the environment runs all scenes,
 these."""
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -49,7 +50,8 @@ class Run:
             time.sleep(0.05)
 
     def fail(self, what):
-        self.process.kill()
+        for process in (self.process.pid, *self.nodes.left()):
+            os.kill(process, signal.SIGKILL)
         result = self.nodes.program.wait(self.process, self.name)
         check(False, f"{self.name}: {what}; status {result.status}", result)
 
@@ -78,7 +80,7 @@ class Run:
         try:
             result = self.nodes.program.wait(self.process, self.name, timeout=60)
         except subprocess.TimeoutExpired:
-            self.fail(f"it ends; left are {self.nodes.left()}")
+            self.fail("it ends within a minute")
         lines = result.error_lines()
         check(len(lines) == 1 and result.status == 10, f"{self.name}: status 10 with one line, not "
               f"{result.status} with {lines}", result)
