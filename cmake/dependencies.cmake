@@ -1,5 +1,5 @@
 # What must be there (MPI, Kokkos, threads, HDF5, xxHash, OpenSSL), what may be (oneDNN, liburing,
-# hwloc, SentencePiece, zstd, Arrow). A missing optional part costs one line here and a plain twin
+# SentencePiece, zstd, Arrow). A missing optional part costs one line here and a plain twin
 # file, never the build.
 
 include(CheckCXXSourceCompiles)
@@ -99,8 +99,6 @@ macro(zero_find_part name library header message)
   endif()
 endmacro()
 
-zero_find_part(HWLOC hwloc hwloc.h
-               "hwloc not found (Debian: libhwloc-dev): ranks run on cores near and far")
 zero_find_part(URING uring liburing.h
                "liburing not found (Debian: liburing-dev): disks are read and written by threads")
 # Debian has no static library of it.

@@ -53,7 +53,6 @@ has_h5py() {
 has_python() { have python3; }
 has_pip() { python3 -m pip --version > /dev/null 2>&1; }
 has_uring() { header liburing.h; }
-has_hwloc() { header hwloc.h; }
 has_sentencepiece() { header sentencepiece_processor.h; }
 has_zstd() { header zstd.h; }
 has_onednn() { header oneapi/dnnl/dnnl.h; }
@@ -97,7 +96,6 @@ parts=(
   "python|required|10|python3|Python 3"
   "onednn|optional|7|libdnnl-dev|oneDNN: without it products are many times slower"
   "uring|optional|1|liburing-dev|liburing: without it disks are read and written by threads"
-  "hwloc|optional|1|libhwloc-dev|hwloc: without it ranks run on any core, near their GPU or not"
   "sentencepiece|optional|1|libsentencepiece-dev|SentencePiece: without it no spiece.model is read"
   "zstd|optional|1|libzstd-dev|zstd: without it files of JSON lines are read uncompressed alone"
   "h5py|optional|15|python3-h5py|h5py: without it nothing is tested of how Python sees checkpoints"

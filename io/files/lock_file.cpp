@@ -12,6 +12,7 @@
 #include <sstream>
 
 #include "zero/base/error.hpp"
+#include "zero/base/process_limits.hpp"
 #include "zero/io/files/open_file.hpp"
 #include "zero/io/files/own_file.hpp"
 
@@ -19,12 +20,6 @@ namespace zero {
 namespace {
 
 constexpr size_t kHolderBytesMax = 512;
-
-std::string host_name() {
-  char host[256] = "";
-  gethostname(host, sizeof host - 1);
-  return host;
-}
 
 /// Returns the holder that the file names, "host n2 process 17"; empty after a clean end. Never
 /// blocks, whatever has the name, and stops at the first character that a terminal does not show.

@@ -13,6 +13,7 @@
 
 #include "io/interop/proto_message.hpp"
 #include "zero/base/error.hpp"
+#include "zero/base/process_limits.hpp"
 #include "zero/base/text.hpp"
 #include "zero/io/files/open_file.hpp"
 #include "zero/io/files/own_file.hpp"
@@ -85,9 +86,8 @@ std::string file_name(const std::string& folder) {
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, error))
     seconds = std::max(seconds, seconds_of(entry.path().filename().string()) + 1);
-  char host[256] = "";
-  gethostname(host, sizeof host - 1);
-  std::replace(host, host + sizeof host, '/', '_');
+  std::string host = host_name();
+  std::ranges::replace(host, '/', '_');
   return text(kPrefix, format("%010lld", (long long)seconds), ".", host, ".", getpid(), ".0");
 }
 

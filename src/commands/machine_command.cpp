@@ -63,6 +63,17 @@ void print_and_write(const machine::Measurements& made, const std::string& path)
 
 namespace {
 
+/// Refuses other options beside --placement.
+void check_placement_options(const CommandLine& line) {
+  const bool scratch = line.scratch != CommandLine().scratch;
+  if (!line.placement || !(line.card || line.nvme || scratch || !line.input.empty())) return;
+  refuse(Exit::kUsage, "command line: --placement: prints nothing but places of ranks; leave out ",
+         line.card   ? "--card"
+         : line.nvme ? "--nvme"
+         : scratch   ? "--scratch"
+                     : "--slurm");
+}
+
 /// Refuses options of --slurm without it, and others with it.
 void check_slurm_options(const CommandLine& line) {
   const bool of_slurm = line.nodes > 0 || line.gpus > 0 || !line.machine.empty();
@@ -86,6 +97,7 @@ void check_slurm_options(const CommandLine& line) {
 }  // namespace
 
 int doctor(const CommandLine& line, int& argc, char**& argv) {
+  check_placement_options(line);
   check_slurm_options(line);
   if (!line.input.empty()) return slurm_job(line);
   if (line.card) {
@@ -108,7 +120,8 @@ int doctor(const CommandLine& line, int& argc, char**& argv) {
   Exit status = Exit::kFinished;
   session.end_all_on_error([&] {
     const machine::Examination found =
-        machine::examine(session, {.scratch = line.scratch, .nvme = line.nvme});
+        line.placement ? machine::examine_placement(session)
+                       : machine::examine(session, {.scratch = line.scratch, .nvme = line.nvme});
     status = found.status;
     if (!session.is_first()) return;
     const std::string out =

@@ -60,9 +60,21 @@ std::string name_of(const Word& word) {
 
 std::string last_op_of(const Word& word) { return "last op: " + word.last_op + step_of(word); }
 
+/// Returns "node n2 does not answer node n1 (10.78.0.2 by eth0)" for some links.
+std::string lost_links_text(std::span<const LostLink> links) {
+  constexpr size_t kNamed = 4;
+  std::string out;
+  for (size_t i = 0; i < std::min(kNamed, links.size()); ++i) {
+    const LostLink& link = links[i];
+    out += text(i == 0 ? "" : "; ", "node ", link.to, " does not answer node ", link.from, " (",
+                link.address, link.interface.empty() ? "" : " by " + link.interface, ")");
+  }
+  if (links.size() > kNamed) out += text("; and ", links.size() - kNamed, " links more");
+  return out.empty() ? "" : out + "; look at the link between them";
+}
+
 /// Returns what is wrong with ranks that are to blame; "" if none is.
-std::string blame(std::span<const Word> words, double patience_seconds,
-                  std::span<const std::string> silent_nodes) {
+std::string blame(std::span<const Word> words, double patience_seconds, const Silence& silence) {
   std::string silent, works;
   for (const Word& word : words) {
     if (is_silent(word, patience_seconds)) {
@@ -74,17 +86,18 @@ std::string blame(std::span<const Word> words, double patience_seconds,
     }
   }
   if (!silent.empty() || !works.empty()) return silent.empty() ? works : silent;
+  const std::string lost = lost_links_text(silence.links);
   // Its word may only be late.
-  for (const std::string& node : silent_nodes) {
+  for (const std::string& node : silence.nodes) {
     silent += text(silent.empty() ? "" : "; ", "no word from node ", node, ", perhaps lost");
   }
-  return silent;
+  return text(lost, lost.empty() || silent.empty() ? "" : "; ", silent);
 }
 
 }  // namespace
 
 std::string describe_hang(std::span<const Word> words, double patience_seconds,
-                          std::span<const std::string> silent_nodes) {
+                          const Silence& silence) {
   std::string lines;
   for (const Word& word : words) {
     const bool silent = is_silent(word, patience_seconds);
@@ -92,19 +105,26 @@ std::string describe_hang(std::span<const Word> words, double patience_seconds,
     lines += text("\n  ", name_of(word), " ", state, ", ", last_op_of(word));
     if (word.moved_seconds) lines += ", its node moved " + tenths(*word.moved_seconds) + " ago";
   }
-  for (const std::string& node : silent_nodes) lines += "\n  node " + node + " says nothing";
-  const std::string blamed = blame(words, patience_seconds, silent_nodes);
+  for (const std::string& node : silence.nodes) lines += "\n  node " + node + " says nothing";
+  const std::string blamed = blame(words, patience_seconds, silence);
   return (blamed.empty() ? "all ranks wait for each other" : blamed) + lines;
 }
 
 std::string blamed_node(std::span<const Word> words, double patience_seconds,
-                        std::span<const std::string> silent_nodes) {
+                        const Silence& silence) {
   const auto silent = std::ranges::find_if(
       words, [&](const Word& word) { return is_silent(word, patience_seconds); });
   if (silent != words.end()) return silent->host;
   const auto works = std::ranges::find_if(words, &Word::works);
   if (works != words.end()) return works->host;
-  return silent_nodes.empty() ? "" : silent_nodes[0];
+  if (!silence.nodes.empty()) return silence.nodes[0];
+  for (const LostLink& link : silence.links) {
+    const auto other = [&](const LostLink& more) {
+      return more.to == link.to && more.from != link.from;
+    };
+    if (std::ranges::any_of(silence.links, other)) return link.to;
+  }
+  return "";
 }
 
 struct alignas(64) Board::Line {
@@ -222,6 +242,18 @@ std::optional<int> Board::dead_rank() const {
     if (r != rank() && line && line->life.has_died()) return r;
   }
   return {};
+}
+
+int Board::first_living(double patience_seconds) const {
+  for (int r = 0; r < rank(); ++r) {
+    Line* line = lines_->of(r);
+    if (line == nullptr || line->beat_ns.load(kRelaxed) == 0) continue;
+    Word word;
+    word.silent_seconds = line->silent_seconds();
+    word.died = line->life.has_died();
+    if (!is_silent(word, patience_seconds)) return r;
+  }
+  return rank();
 }
 
 void Board::leave() { mine().life.leave(); }

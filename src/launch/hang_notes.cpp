@@ -1,5 +1,7 @@
 #include "src/launch/hang_notes.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
@@ -42,6 +44,17 @@ Word word_of(const Json& json, const std::string& host) {
   return word;
 }
 
+Json json_of(const LostLink& link) {
+  return {{"to", link.to}, {"address", link.address}, {"interface", link.interface}};
+}
+
+LostLink link_of(const Json& json, const std::string& host) {
+  return {.from = host,
+          .to = json.at("to"),
+          .address = json.at("address"),
+          .interface = json.at("interface")};
+}
+
 }  // namespace
 
 HangNotes::HangNotes(const std::string& folder, Placement placement)
@@ -52,9 +65,11 @@ HangNotes::HangNotes(const std::string& folder, Placement placement)
 }
 
 bool HangNotes::any() const {
+  // Most launches have no such folder, and nothing is allocated beside their steps.
+  if (access(folder_.c_str(), F_OK) != 0) return false;
   const std::vector<std::string> there = names();
   return std::ranges::any_of(nodes_,
-                             [&](const auto& node) { return words_of(node, there).has_value(); });
+                             [&](const auto& node) { return note_of(node, there).has_value(); });
 }
 
 /// Returns the names in the folder. Opens it anew, because a file system over a network may
@@ -69,11 +84,13 @@ std::vector<std::string> HangNotes::names() const {
   return found;
 }
 
-void HangNotes::leave(std::span<const Word> words) const {
+void HangNotes::leave(std::span<const Word> words, std::span<const LostLink> links) const {
   if (words.empty()) return;
   Json ranks = Json::array();
   for (const Word& word : words) ranks.push_back(json_of(word));
-  const Json note = {{"launch", placement_.launch}, {"ranks", ranks}};
+  Json lost = Json::array();
+  for (const LostLink& link : links) lost.push_back(json_of(link));
+  const Json note = {{"launch", placement_.launch}, {"ranks", ranks}, {"lost_links", lost}};
   const std::string& host = placement_.hosts.at(size_t(words[0].rank));
   std::error_code none;
   std::filesystem::create_directories(folder_, none);
@@ -85,15 +102,16 @@ void HangNotes::leave(std::span<const Word> words) const {
   }
 }
 
-std::optional<std::vector<Word>> HangNotes::words_of(const std::string& host,
-                                                     std::span<const std::string> there) const try {
+std::optional<HangNotes::Note> HangNotes::note_of(const std::string& host,
+                                                  std::span<const std::string> there) const try {
   const std::string name = host + ".json";
   if (std::ranges::find(there, name) == there.end()) return {};
   const Json note = Json::parse(own_text(folder_ + "/" + name, kNoteBytesMax).value_or("{}"));
   if (note.value("launch", "") != placement_.launch) return {};
-  std::vector<Word> words;
-  for (const Json& word : note.at("ranks")) words.push_back(word_of(word, host));
-  return words;
+  Note found;
+  for (const Json& word : note.at("ranks")) found.words.push_back(word_of(word, host));
+  for (const Json& link : note.at("lost_links")) found.links.push_back(link_of(link, host));
+  return found;
 } catch (const std::exception&) {
   return {};  // damaged, or of another program
 }
@@ -101,20 +119,23 @@ std::optional<std::vector<Word>> HangNotes::words_of(const std::string& host,
 Hang HangNotes::cause(double patience_seconds) const {
   const Clock::time_point end = Clock::now() + kPatience;
   std::vector<Word> words;
-  std::vector<std::string> silent = nodes_;
+  Silence silence{.nodes = nodes_};
   for (;;) {
     const std::vector<std::string> there = names();
-    std::erase_if(silent, [&](const std::string& node) {
-      const auto found = words_of(node, there);
-      if (found) words.insert(words.end(), found->begin(), found->end());
-      return found.has_value();
+    std::erase_if(silence.nodes, [&](const std::string& node) {
+      const auto found = note_of(node, there);
+      if (!found) return false;
+      words.insert(words.end(), found->words.begin(), found->words.end());
+      silence.links.insert(silence.links.end(), found->links.begin(), found->links.end());
+      return true;
     });
-    if (silent.empty() || Clock::now() > end) break;
+    if (silence.nodes.empty() || Clock::now() > end) break;
     std::this_thread::sleep_for(kGlance);
   }
   std::ranges::sort(words, {}, &Word::rank);
-  return {.what = describe_hang(words, patience_seconds, silent),
-          .blamed = blamed_node(words, patience_seconds, silent)};
+  return {.what = describe_hang(words, patience_seconds, silence),
+          .blamed = blamed_node(words, patience_seconds, silence),
+          .is_cut = !silence.nodes.empty() || !silence.links.empty()};
 }
 
 }  // namespace zero::launch

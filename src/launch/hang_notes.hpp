@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "src/launch/lost_links.hpp"
 #include "zero/launch/board.hpp"
 
 namespace zero::launch {
@@ -14,12 +15,15 @@ namespace zero::launch {
 struct Placement {
   std::vector<std::string> hosts;  ///< by rank
   std::string launch;
+  std::string host = {};         ///< this rank's
+  NodeAddresses addresses = {};  ///< of the other nodes
 };
 
 /// A cause of a hang over several nodes.
 struct Hang {
-  std::string what;    ///< as describe_hang() returns it, with nodes
-  std::string blamed;  ///< the node of the first blamed rank; "" if none is blamed
+  std::string what;     ///< as describe_hang() returns it, with nodes
+  std::string blamed;   ///< the node of the first blamed rank; "" if none is blamed
+  bool is_cut = false;  ///< a node is lost, or a link to it
 };
 
 /// The notes on a hang in a run's folder, hangs/<host>.json, of which each node leaves one. Ranks
@@ -33,17 +37,26 @@ class HangNotes {
 
   /// True if a node has left a note in this launch.
   bool any() const;
-  /// Leaves the note of the host of `words`, which are of one node.
-  void leave(std::span<const Word> words) const;
+  /// Leaves the note of the host of `words`, which are of one node, with its lost links.
+  void leave(std::span<const Word> words, std::span<const LostLink> links = {}) const;
   /// Waits until all nodes have left a note, or for kPatience, and returns the cause. Blames ranks
-  /// without signs of life, else ranks in an op that needs no peer, else nodes without a note.
+  /// without signs of life, else ranks in an op that needs no peer, else lost links and nodes
+  /// without a note.
   Hang cause(double patience_seconds) const;
+  /// Returns the links of this node.
+  Links links() const { return links_of(placement_.host, placement_.addresses); }
+  /// True if this node has rank 0, whose output the launcher shows even without its other nodes.
+  bool leads() const { return placement_.host == placement_.hosts.at(0); }
 
  private:
   std::vector<std::string> names() const;
+  /// The content of a node's note.
+  struct Note {
+    std::vector<Word> words = {};
+    std::vector<LostLink> links = {};
+  };
   /// Returns none if its note is not among the names that are there.
-  std::optional<std::vector<Word>> words_of(const std::string& host,
-                                            std::span<const std::string> there) const;
+  std::optional<Note> note_of(const std::string& host, std::span<const std::string> there) const;
 
   std::string folder_;
   Placement placement_;

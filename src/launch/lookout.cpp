@@ -13,6 +13,8 @@
 
 #include "src/launch/hang_notes.hpp"
 #include "src/launch/process_life.hpp"
+#include "src/launch/stuck_launcher.hpp"
+#include "zero/base/process_limits.hpp"
 #include "zero/launch/session.hpp"
 
 namespace zero::launch {
@@ -30,6 +32,8 @@ constexpr milliseconds kSoonestEnd(500), kLatestEnd(HangNotes::kPatience + milli
 /// The interval of looks for the notes of other nodes, if nothing moves here, and if something
 /// does.
 constexpr milliseconds kNextLook(500), kNextLookInMotion(2000);
+/// Time for the node of rank 0 to speak first.
+constexpr milliseconds kLead(1000);
 /// Ranks that fail together announce it within this time.
 constexpr milliseconds kTogether(100);
 /// Seconds. A rank speaks for others only if it gave a sign of life within half of this time.
@@ -64,12 +68,49 @@ struct Lookout::NoteSearch {
   NoteSearch(const std::string& folder, const Placement& placement) : notes(folder, placement) {}
 
   HangNotes notes;
+  std::atomic<int> asked{0};  ///< looks that were asked for; kNoMore: none will be
+  static constexpr int kNoMore = -1;
   std::atomic<bool> searches{false}, found{false};
   std::mutex leaving;
+  /// Lost links since anything moved here. The kernel forgets a link that it gives up.
+  std::vector<LostLink> links;
 
+  /// Times that the kernel was seen to have sent some of what this node had left to it.
+  std::atomic<int64_t> sent{0};
+  int64_t queued_bytes = 0;
+
+  void look_at_links() {
+    const Links seen = notes.links();
+    for (const LostLink& link : seen.lost) {
+      if (std::ranges::find(links, link) == links.end()) links.push_back(link);
+    }
+    if (std::exchange(queued_bytes, seen.queued_bytes) != seen.queued_bytes) ++sent;
+  }
   void leave(std::span<const Word> words) {
     const std::lock_guard<std::mutex> lock(leaving);
-    notes.leave(words);
+    look_at_links();
+    notes.leave(words, links);
+  }
+
+  /// Asks for a look at the folder.
+  void ask() {
+    searches = true;
+    ++asked;
+    asked.notify_one();
+  }
+  /// Looks as it is asked. It runs in a thread of its own, because it may never return.
+  void serve() {
+    for (int seen = 0;;) {
+      asked.wait(seen);
+      seen = asked;
+      if (seen == kNoMore) return;
+      found = notes.any();
+      searches = false;
+    }
+  }
+  void end() {
+    asked = kNoMore;
+    asked.notify_one();
   }
 };
 
@@ -82,12 +123,15 @@ Lookout::Lookout(const Peers& peers, EndAll end_all)
       .timeout_seconds = timeout_seconds_,
       .finished = [this] { return look(); },
       .running = [this] { return place(); },
-      .on_hang = [this](const std::string& at) { give_up(at, timeout_seconds_); },
+      .on_hang = [this](const std::string& at, double seconds) { give_up(at, seconds); },
       .excused = [this] { return board_ && !sees_all() && activity_->place != nullptr; }});
   watchdog_->arm();
 }
 
-Lookout::~Lookout() { watchdog_.reset(); }
+Lookout::~Lookout() {
+  watchdog_.reset();
+  if (owned_search_) owned_search_->end();
+}
 
 void Lookout::meet() {
   owned_ = std::make_unique<Board>();
@@ -100,6 +144,7 @@ void Lookout::leave_notes_in(const std::string& folder, const Placement& placeme
   if (folder.empty() || sees_all()) return;
   owned_search_ = std::make_shared<NoteSearch>(folder, placement);
   search_ = owned_search_.get();
+  do_aside([search = owned_search_] { search->serve(); });
 }
 
 void Lookout::enter(Milestone milestone) {
@@ -127,7 +172,9 @@ void Lookout::change_busy(int by) {
 bool Lookout::works() const { return busy_ > 0 && activity_->place == nullptr; }
 
 int64_t Lookout::look() {
-  const int64_t mine = bytes_->count() + activity_->ended + worked();
+  const NoteSearch* const search = search_;
+  const int64_t sent = search ? search->sent.load() : 0;
+  const int64_t mine = bytes_->count() + activity_->ended + worked() + sent;
   if (!board_) return mine;
   board().set_busy(works());
   board().beat(mine);
@@ -139,7 +186,8 @@ int64_t Lookout::look() {
 }
 
 /// Leaves a note if another node has, even if something moves here: a node without a note counts
-/// as lost. Only the first living rank looks at the folder, which may be far away.
+/// as lost. Only the first living rank looks at the folder, which may be far away. Allocates
+/// nothing until there is a note.
 void Lookout::join_hang(int64_t moved) {
   const Clock::time_point now = Clock::now();
   const std::chrono::duration<double> patience(timeout_seconds_ / kTimesPatience);
@@ -148,25 +196,26 @@ void Lookout::join_hang(int64_t moved) {
     moved_at_ = now;
   }
   if (!search_ || left_note_) return;
-  const std::shared_ptr<NoteSearch> search = owned_search_;
+  NoteSearch* const search = search_;
   const bool moves = now - moved_at_.load() < patience / 2;
   const bool waits = search->searches || now - looked_at_ < (moves ? kNextLookInMotion : kNextLook);
   if (!search->found && waits) return;
   looked_at_ = now;
-  std::vector<Word> seen = words_for_note();
-  const auto first = std::ranges::find_if(
-      seen, [&](const Word& word) { return !is_silent(word, patience.count()); });
-  if (first == seen.end() || first->rank != rank_) return;
-  if (search->found) {
-    left_note_ = true;
-    do_aside([search, seen = std::move(seen)] { search->leave(seen); });
-    return;
-  }
-  search->searches = true;
-  do_aside([search] {
-    search->found = search->notes.any();
-    search->searches = false;
-  });
+  if (board().first_living(patience.count()) != rank_) return;
+  look_at_links();
+  if (!search->found) return search->ask();
+  left_note_ = true;
+  do_aside([search = owned_search_, seen = words_for_note()] { search->leave(seen); });
+}
+
+/// Remembers lost links while nothing moves here, and forgets them when something does.
+void Lookout::look_at_links() {
+  const std::lock_guard<std::mutex> lock(search_.load()->leaving);
+  if (Clock::now() - moved_at_.load() < kNextLookInMotion) return search_.load()->links.clear();
+  // What this look reads is no progress.
+  const int64_t before = bytes_->count();
+  search_.load()->look_at_links();
+  bytes_->leave_out(bytes_->count() - before);
 }
 
 std::vector<Word> Lookout::words_for_note() const {
@@ -214,6 +263,9 @@ void Lookout::give_up(const std::string& at, double patience) {
     const Hang hang = search->notes.cause(patience);
     what = hang.what;
     blamed = hang.blamed;
+    if (hang.is_cut) end_stuck_launcher();
+    // A launcher may show no words of a node that it cannot reach.
+    if (!search->notes.leads()) std::this_thread::sleep_for(kLead);
     what.insert(std::min(what.find('\n'), what.size()), text(" - rank ", rank_, " is at ", at));
   } else if (!sees_all()) {
     // Gives one rank of each node time to report its place before any rank ends all.
@@ -231,11 +283,9 @@ void Lookout::end_for_dead(int dead) {
   const std::vector<Word> seen = words();
   let_first_report(seen, kPatienceOnDeath);
   const auto found = std::ranges::find(seen, dead, &Word::rank);
-  char host[256] = "";
-  gethostname(host, sizeof host - 1);
   end(found == seen.end() ? text("rank ", dead, " has died")
                           : describe_death(*found, milestone() == Milestone::end),
-      host);
+      host_name());
 }
 
 /// Lets the first living rank report. The others follow its end.
@@ -291,7 +341,7 @@ std::unique_ptr<Watchdog> make_watchdog(Session& session, double seconds,
       .timeout_seconds = seconds,
       .finished = std::move(finished),
       .running = std::move(running),
-      .on_hang = [&lookout, seconds](const std::string& at) { lookout.give_up(at, seconds); },
+      .on_hang = [&lookout](const std::string& at, double waited) { lookout.give_up(at, waited); },
       .excused = [&lookout] { return lookout.is_patient(); }});
 }
 

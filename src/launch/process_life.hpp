@@ -38,10 +38,12 @@ class MovedBytes {
   MovedBytes();
   /// Returns the count. Constant if the kernel does not tell.
   int64_t count();
+  /// Lowers the count by bytes that are no progress.
+  void leave_out(int64_t bytes) { own_ += bytes; }
 
  private:
   OpenFile file_;
-  int64_t own_ = 0;  ///< bytes of reading the file, which the kernel counts too
+  int64_t own_ = 0;  ///< bytes of reading the file, which the kernel counts too, and of others
 };
 
 }  // namespace zero::launch

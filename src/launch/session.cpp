@@ -12,6 +12,8 @@
 
 #include "src/launch/hang_notes.hpp"
 #include "zero/base/error.hpp"
+#include "zero/base/network.hpp"
+#include "zero/base/process_limits.hpp"
 #include "zero/base/text.hpp"
 #include "zero/comm/mpi_world.hpp"
 #include "zero/config/key_differences.hpp"
@@ -25,12 +27,6 @@
 
 namespace zero::launch {
 namespace {
-
-std::string host_name() {
-  char name[256] = "";
-  gethostname(name, sizeof name - 1);
-  return name;
-}
 
 std::vector<std::string> split(const std::string& text, char separator) {
   std::vector<std::string> words;
@@ -81,18 +77,19 @@ Session::Session(int& argc, char**& argv) : host_(host_name()) {
                     .finished = [] { return int64_t(0); },
                     .running = [] { return name_of(Milestone::start); },
                     .on_hang =
-                        [&](const std::string&) {
+                        [&](const std::string&, double) {
                           std::fputs(error_line(alone).c_str(), stderr);
                           leave(alone.exit);
                         }});
     first.arm();
     peers_ = std::make_unique<Peers>();
   }
-  lookout_ = std::make_unique<Lookout>(*peers_,
-                                       [this](const std::string& what, const std::string& blamed) {
-                                         end_all(std::make_exception_ptr(NodeError(what, blamed)));
-                                       });
+  lookout_ = std::make_unique<Lookout>(
+      *peers_, [this](const std::string& what, const std::string& blamed) {
+        end_all(std::make_exception_ptr(NodeError(Exit::kHang, what, blamed)));
+      });
   lookout_->meet();
+  given_cores_ = allowed_cores().numbers;
   count_sharers();
 }
 
@@ -178,15 +175,28 @@ void Session::take_device(bool share) {
 }
 
 /// Moves this thread, threads that it starts later, and so the memory that they touch first, near
-/// the device.
+/// the device. Threads of a host optimizer are among them.
 void Session::stay_near(const std::string& device) {
-  const CoreChoice choice =
-      choose_cores(allowed_cores().numbers, cores_near(device.substr(0, device.find(' '))));
+  const NodeParts node;
+  device_ = device.substr(0, device.find(' '));
+  const CoreChoice choice = choose_cores(given_cores_, node.cores_of(node.numa_node_of(device_)));
   cpu_set_t set;
   CPU_ZERO(&set);
   for (const int core : choice.cores) CPU_SET(core, &set);
   const bool taken = sched_setaffinity(0, sizeof set, &set) == 0;
   cores_text_ = taken ? choice.words : counted(allowed_cores().count(), "core");
+}
+
+std::vector<RankPlace> Session::places() {
+  const RankPlace mine = place_of(NodeParts(), {.host = host_,
+                                                .device = device_,
+                                                .allowed = given_cores_,
+                                                .cores = allowed_cores().numbers});
+  std::vector<RankPlace> all;
+  for (const std::string& packed : peers_->share(pack_place(mine))) {
+    all.push_back(unpack_place(packed));
+  }
+  return all;
 }
 
 void Session::start_threads(int64_t wanted, bool share_device) {
@@ -205,10 +215,21 @@ void Session::start_threads(int64_t wanted, bool share_device) {
 
 void Session::record_failures_in(const std::string& folder) {
   folder_ = folder;
-  const std::vector<std::string> hosts = peers_->share(host_);
+  Placement placement{.hosts = {}, .launch = {}, .host = host_};
+  std::string mine = host_;
+  if (leads_node_) {
+    for (const OwnAddress& own : own_addresses()) mine += " " + own.address;
+  }
+  for (const std::string& line : peers_->share(mine)) {
+    const std::vector<std::string> words = split(line, ' ');
+    placement.hosts.push_back(words[0]);
+    for (size_t i = 1; i < words.size() && words[0] != host_; ++i) {
+      placement.addresses.emplace(words[i], words[0]);
+    }
+  }
   const auto now = std::chrono::system_clock::now().time_since_epoch().count();
-  const std::string launch = peers_->share(text(host_, " ", getpid(), " ", now)).front();
-  lookout_->leave_notes_in(folder, {.hosts = hosts, .launch = launch});
+  placement.launch = peers_->share(text(host_, " ", getpid(), " ", now)).front();
+  lookout_->leave_notes_in(folder, placement);
 }
 
 Failure Session::complete(Failure failure) const {

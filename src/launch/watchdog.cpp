@@ -72,7 +72,7 @@ void Watchdog::watch() {
     if (!armed_ || excused || moved != seen) quiet = 0;
     seen = moved;
     if (quiet < timeout_seconds_) continue;
-    options_.on_hang(place());
+    options_.on_hang(place(), timeout_seconds_);
     return;
   }
 }

@@ -1,4 +1,3 @@
-#include <sched.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -8,6 +7,7 @@
 #include "zero/base/path.hpp"
 #include "zero/base/text.hpp"
 #include "zero/launch/cores.hpp"
+#include "zero/launch/node_parts.hpp"
 #include "zero/launch/process_environment.hpp"
 #include "zero/train/banner.hpp"
 
@@ -34,21 +34,12 @@ Finding quota_finding(int allowed) {
 
 /// Returns a finding on all NUMA nodes and those with cores that this process may use.
 Finding numa_finding() {
-  cpu_set_t allowed;
-  CPU_ZERO(&allowed);
-  const bool known = sched_getaffinity(0, sizeof allowed, &allowed) == 0;
-  int nodes = 0, used = 0;
-  for (; is_there(text("/sys/devices/system/node/node", nodes)); ++nodes) {
-    bool holds = false;
-    for (int core = 0; known && core < CPU_SETSIZE; ++core) {
-      const bool here = is_there(text("/sys/devices/system/node/node", nodes, "/cpu", core));
-      holds = holds || (here && CPU_ISSET(core, &allowed));
-    }
-    used += holds;
-  }
+  const launch::NodeParts node;
+  const size_t nodes = node.numa_nodes().size();
+  const size_t used = node.numa_nodes_of(launch::allowed_cores().numbers).size();
   if (nodes == 0) return {.subject = "NUMA", .found = "the kernel names no NUMA nodes"};
   Finding finding{.subject = "NUMA",
-                  .found = text("cores on ", used, " of ", counted(nodes, "node"))};
+                  .found = text("cores on ", used, " of ", counted(int64_t(nodes), "node"))};
   if (used > 1) {
     finding.verdict = Verdict::warning;
     finding.advice =

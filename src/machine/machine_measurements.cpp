@@ -1,12 +1,11 @@
 #include <algorithm>
-#include <chrono>
 #include <map>
 #include <memory>
 #include <set>
-#include <span>
 #include <utility>
 #include <vector>
 
+#include "src/machine/collective_rates.hpp"
 #include "src/machine/probe_steps.hpp"
 #include "src/machine/probes.hpp"
 #include "zero/advise/memory_limit.hpp"
@@ -17,7 +16,6 @@
 #include "zero/device/copy.hpp"
 #include "zero/device/device.hpp"
 #include "zero/io/tiers/disk_probe.hpp"
-#include "zero/kernels/tree_sum.hpp"
 #include "zero/machine/machine.hpp"
 #include "zero/state/communicators.hpp"
 #include "zero/state/engine.hpp"
@@ -36,72 +34,7 @@ constexpr int kFewRepetitions = 3;
 constexpr size_t kSumming =
     size_t(std::ranges::find(plan::kCollectiveLanes, plan::Lane::reduce) - plan::kCollectiveLanes);
 
-double seconds_of(const std::function<void()>& work) {
-  const auto begin = std::chrono::steady_clock::now();
-  work();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
-
 std::string number(double value) { return format(value < 100 ? "%.2f" : "%.0f", value); }
-
-/// A communicator with the buffers of its collectives, a shard for each rank.
-class Collective {
- public:
-  static constexpr int64_t kShardNumel = int64_t(4) << 20;  ///< 8 MiB of bf16
-  static constexpr int64_t kWords = 64;                     ///< words of a small collective
-
-  explicit Collective(std::unique_ptr<comm::Communicator> comm)
-      : comm_(std::move(comm)),
-        stream_(1),
-        full_(comm_->ranks() * kShardNumel * 2, Place::device),
-        shard_(kShardNumel * 4, Place::device),
-        sums_(kernels::group_sums(comm_->ranks()) * kShardNumel * 4, Place::device),
-        words_(kWords * int64_t(sizeof(int64_t)), Place::device) {
-    full_.touch(1);
-    shard_.touch(1);
-    // The first calls set up buffers.
-    gather_rate();
-    reduce_rate();
-  }
-
-  double gather_rate() {
-    return rate(
-        [&] { comm_->all_gather(stream_, Dtype::bf16, kPiece, shard_.data(), full_.data()); });
-  }
-  double reduce_rate() {
-    return rate([&] {
-      const comm::Communicator::Reduction reduction{
-          .in = Dtype::bf16,
-          .out = Dtype::f32,
-          .group_sums = reinterpret_cast<float*>(sums_.data())};
-      comm_->reduce_scatter(stream_, reduction, kPiece, full_.data(), shard_.data());
-    });
-  }
-  /// Returns the small collectives a second.
-  double calls_per_second() {
-    constexpr int kCalls = 200;
-    const std::span words(reinterpret_cast<int64_t*>(words_.data()), size_t(kWords));
-    return kCalls / seconds_of([&] {
-             for (int i = 0; i < kCalls; ++i) comm_->all_reduce(stream_, words);
-             stream_.wait();
-           });
-  }
-
- private:
-  static constexpr comm::Piece kPiece{.shard_numel = kShardNumel, .begin = 0, .numel = kShardNumel};
-
-  double rate(const std::function<void()>& verb) {
-    const double sent = double((comm_->ranks() - 1) * kShardNumel * 2);
-    return sent / seconds_of([&] {
-             verb();
-             stream_.wait();
-           });
-  }
-
-  std::unique_ptr<comm::Communicator> comm_;
-  Stream stream_;
-  Arena full_, shard_, sums_, words_;
-};
 
 /// Returns a communicator of the ranks with the same `part`, by the back end of a run over several
 /// nodes: within a node by shared memory. REQUIRES: all parts have equally many ranks. Collective
@@ -343,7 +276,7 @@ void Measurements::collectives() {
   if (figures_.communicator_bytes > 0) {
     add_row({"memory of collectives", "", 0}, bytes_text(double(figures_.communicator_bytes)));
   }
-  Collective collective(std::move(comms.all[kSumming]));
+  CollectiveRates collective(session_.peers(), std::move(comms.all[kSumming]));
   figures_.all_gather = measure({"all_gather, sent by a rank", "GB/s", kGiga, 15},
                                 [&] { return collective.gather_rate(); });
   figures_.reduce_scatter = measure({"reduce_scatter, likewise", "GB/s", kGiga, 15},
@@ -354,7 +287,7 @@ void Measurements::collectives() {
 }
 
 double Measurements::link_rate(const char* what, int part) {
-  Collective collective(make_part(session_, part));
+  CollectiveRates collective(session_.peers(), make_part(session_, part));
   return measure({what, "GB/s", kGiga, 9},
                  [&] { return 2 / (1 / collective.gather_rate() + 1 / collective.reduce_rate()); });
 }

@@ -141,6 +141,19 @@ Finding kill_delay_finding(const Variable& variable) {
   return finding;
 }
 
+Findings placement_findings(const std::vector<launch::RankPlace>& places) {
+  Findings findings;
+  for (const launch::PlacementFault& fault : launch::placement_faults(places)) {
+    findings.push_back({.subject = "placement",
+                        .verdict = fault.is_refused ? Verdict::missing : Verdict::warning,
+                        .found = fault.what,
+                        .advice = fault.advice,
+                        .stops = fault.is_refused ? Exit::kUsage : Exit::kFinished});
+  }
+  if (!findings.empty()) return findings;
+  return {{.subject = "placement", .found = "no rank is in another's way, or far from its device"}};
+}
+
 Findings mpi_findings(launch::Session& session) {
   return {library_finding(), thread_finding(session), launch_finding(session),
           kill_delay_finding([](const char* name) { return std::getenv(name); })};

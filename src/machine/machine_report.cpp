@@ -25,6 +25,20 @@ Json json_of(const Finding& finding) {
   return json;
 }
 
+Json json_of(const std::vector<Line>& lines, int ranks) {
+  Json json = {{"ranks", ranks}, {"status", int(status_of(lines))}};
+  json["findings"] = Json::array();
+  for (const Line& line : lines) {
+    json["findings"].push_back(json_of(line.finding));
+    json["findings"].back()["ranks"] = line.ranks;
+  }
+  return json;
+}
+
+std::string json_text(const Json& json) {
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
 Verdict verdict_named(const std::string& name) {
   for (Verdict verdict : {Verdict::good, Verdict::warning}) {
     if (name == name_of(verdict)) return verdict;
@@ -207,13 +221,7 @@ std::string doctor_table(const std::vector<Line>& lines, int ranks) {
 }
 
 std::string doctor_json(const std::vector<Line>& lines, int ranks) {
-  Json json = {{"ranks", ranks}, {"status", int(status_of(lines))}};
-  json["findings"] = Json::array();
-  for (const Line& line : lines) {
-    json["findings"].push_back(json_of(line.finding));
-    json["findings"].back()["ranks"] = line.ranks;
-  }
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(json_of(lines, ranks));
 }
 
 Exit status_of(const std::vector<Line>& lines) {
@@ -221,6 +229,21 @@ Exit status_of(const std::vector<Line>& lines) {
     if (line.finding.stops != Exit::kFinished) return line.finding.stops;
   }
   return Exit::kFinished;
+}
+
+Examination examine_placement(launch::Session& session) {
+  if (can_compute(session)) session.start_threads(0, true);
+  const std::vector<launch::RankPlace> places = session.places();
+  const std::vector<Line> lines = join_findings({placement_findings(places)});
+  Json json = json_of(lines, session.ranks());
+  for (size_t rank = 0; rank < places.size(); ++rank) {
+    Json place = {{"rank", rank}};
+    place.update(Json::parse(launch::pack_place(places[rank])));
+    json["places"].push_back(std::move(place));
+  }
+  return {.table = launch::placement_table(places) + doctor_table(lines, 1),
+          .json = json_text(json),
+          .status = status_of(lines)};
 }
 
 Examination examine(launch::Session& session, const ExaminedFolders& folders) {

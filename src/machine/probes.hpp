@@ -13,6 +13,7 @@
 #include "zero/device/arena.hpp"
 #include "zero/device/device.hpp"
 #include "zero/io/tiers/disk_probe.hpp"
+#include "zero/launch/rank_places.hpp"
 #include "zero/launch/session.hpp"
 
 namespace zero::machine {
@@ -72,6 +73,9 @@ struct Leftovers {
 Leftovers leftovers_of_mpi(const std::string& folder);
 /// Returns a finding on the file system in memory at /dev/shm with these bytes free; -1 = none.
 Finding shared_memory_finding(int64_t free_bytes, int node_ranks, const Leftovers& left = {});
+
+/// Returns the faults of these places of all ranks, or a finding that there are none.
+Findings placement_findings(const std::vector<launch::RankPlace>& places);
 
 // cores.cpp
 Findings core_findings(const launch::Session& session);

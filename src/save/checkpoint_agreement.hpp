@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "zero/base/error.hpp"
 #include "zero/launch/peers.hpp"
@@ -14,6 +15,8 @@ struct Problem {
   Exit exit = Exit::kFinished;
   std::string what;  ///< "" for no fault
   int rank = 0;
+  std::string host = {};    ///< of the rank, if ranks run on several; else ""
+  std::string blamed = {};  ///< `host` if rank 0's has no such fault; else ""
 
   explicit operator bool() const { return !what.empty(); }
 };
@@ -23,5 +26,8 @@ struct Problem {
 /// in vain may stop. Collective. REQUIRES: `work` does not communicate.
 Problem first_problem(const launch::Peers& peers, const launch::DiskWork& disk,
                       const std::function<void()>& work);
+
+/// Returns the first problem in what all ranks tell: host, and if it has one exit status and text.
+Problem first_problem(const std::vector<std::string>& told);
 
 }  // namespace zero::save

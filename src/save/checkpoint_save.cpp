@@ -14,7 +14,7 @@ namespace {
 
 /// An error on every rank when a save has failed on any.
 struct SaveFailed {
-  std::string what;
+  SaveFault fault;
 };
 
 /// Returns a rank's words on its file, for rank 0's manifest. Blanks separate the fields, which are
@@ -46,29 +46,32 @@ class Save {
        std::atomic<int64_t>& pieces)
       : order_(order), peers_(peers), payload_(payload), pieces_(pieces) {}
 
-  std::string run() {
-    std::string problem;
+  SaveFault run() {
+    SaveFault fault;
     try {
       commit();
     } catch (const SaveFailed& failed) {
-      problem = failed.what;
+      fault = failed.fault;
     }
     // Every rank waits here and not in a collective of the next step.
-    if (problem.empty()) {
+    if (fault.what.empty()) {
       agree([&] { retain(); });
     } else {
       // A network's file system keeps open files in their folder, so every rank closes its own.
       peers_.share("");
-      agree([&] { problem += abandon(); });
+      agree([&] { fault.what += abandon(); });
     }
-    return problem;
+    return fault;
   }
 
  private:
   /// Runs work that does not communicate on every rank. If it fails on any, the save fails on all.
   void agree(const std::function<void()>& work) const {
     const Problem problem = first_problem(peers_, disk_, work);
-    if (problem) throw SaveFailed{text("rank ", problem.rank, ": ", problem.what)};
+    if (!problem) return;
+    const std::string host = problem.host.empty() ? "" : " on " + problem.host;
+    throw SaveFailed{
+        {.what = text("rank ", problem.rank, host, ": ", problem.what), .blamed = problem.blamed}};
   }
 
   void commit() {
@@ -222,8 +225,8 @@ void KeptOfSaves::take_memory(const plan::Plan& plan, std::span<const setup::Sav
   if (SliceReader::is_needed(plan, parts)) reader->take_memory();
 }
 
-std::string save_checkpoint(const SaveOrder& order, const launch::Peers& peers, Payload& payload,
-                            std::atomic<int64_t>& pieces) {
+SaveFault save_checkpoint(const SaveOrder& order, const launch::Peers& peers, Payload& payload,
+                          std::atomic<int64_t>& pieces) {
   return Save(order, peers, payload, pieces).run();
 }
 
@@ -258,7 +261,7 @@ void Checkpointer::Background::begin(const LivePayload& live, SaveOrder order,
   ended_ = false;
   thread_ = std::thread([this, order = std::move(order)] {
     try {
-      problem_ = save_checkpoint(order, peers_, *copy_, pieces_);
+      fault_ = save_checkpoint(order, peers_, *copy_, pieces_);
     } catch (...) {
       session_.end_all(std::current_exception());
     }
@@ -266,10 +269,10 @@ void Checkpointer::Background::begin(const LivePayload& live, SaveOrder order,
   });
 }
 
-std::string Checkpointer::Background::end() {
+SaveFault Checkpointer::Background::end() {
   thread_.join();
   disk_->thaw();
-  return std::exchange(problem_, "");
+  return std::exchange(fault_, {});
 }
 
 }  // namespace zero::save

@@ -40,12 +40,12 @@ struct SaveOrder {
   KeptOfSaves& kept;
 };
 
-/// Runs the commit protocol. Returns "" for a checkpoint that survives a loss of power; then old
-/// checkpoints go. Otherwise returns the fault and its rank, on all ranks, and leaves nothing
+/// Runs the commit protocol. Returns no fault for a checkpoint that survives a loss of power; then
+/// old checkpoints go. Otherwise returns the fault and its rank, on all ranks, and leaves nothing
 /// half-written. Counts the written pieces, to show a save that stands still. Collective among
 /// `peers`.
-std::string save_checkpoint(const SaveOrder& order, const launch::Peers& peers, Payload& payload,
-                            std::atomic<int64_t>& pieces);
+SaveFault save_checkpoint(const SaveOrder& order, const launch::Peers& peers, Payload& payload,
+                          std::atomic<int64_t>& pieces);
 
 /// Warns of each of Store::take_warnings().
 void warn_of_leftovers(checkpoint::Store& store);
@@ -67,8 +67,8 @@ struct Checkpointer::Background {
   void begin(const LivePayload& live, SaveOrder order, const state::Engine& engine);
   /// True if the save is over.
   bool ended() const { return ended_; }
-  /// Waits for the save and returns its fault, or "". REQUIRES: no body runs.
-  std::string end();
+  /// Waits for the save and returns its fault, if any. REQUIRES: no body runs.
+  SaveFault end();
 
  private:
   launch::Session& session_;
@@ -78,7 +78,7 @@ struct Checkpointer::Background {
   std::unique_ptr<launch::Watchdog> watchdog_;
   std::atomic<int64_t> pieces_{0};
   std::atomic<bool> ended_{false};
-  std::string problem_;
+  SaveFault fault_;
   std::thread thread_;
 };
 

@@ -194,10 +194,11 @@ int64_t Checkpointer::committed(bool waits) {
   return committed_;
 }
 
-void Checkpointer::conclude(const std::string& problem) {
+void Checkpointer::conclude(const SaveFault& fault) {
   const int64_t step = std::exchange(saving_, 0);
-  if (!problem.empty()) {
-    problem_ = text("the checkpoint of step ", step, " failed: ", problem);
+  if (!fault.what.empty()) {
+    problem_ = text("the checkpoint of step ", step, " failed: ", fault.what);
+    blamed_ = fault.blamed;
     return give_up();
   }
   committed_ = step;
@@ -208,10 +209,10 @@ void Checkpointer::conclude(const std::string& problem) {
 void Checkpointer::give_up() {
   if (++failures_ > config_.checkpoint.max_failures) {
     session_.on_every_rank([&] {
-      if (session_.is_first()) {
-        refuse(Exit::kIo, problem_, " - mend that; checkpoint.max_failures = ", failures_,
-               " would have let the run go on");
-      }
+      if (!session_.is_first()) return;
+      const std::string what = text(problem_, " - mend that; checkpoint.max_failures = ", failures_,
+                                    " would have let the run go on");
+      throw launch::NodeError(Exit::kIo, what, blamed_);
     });
   }
   if (!session_.is_first()) return;

@@ -137,7 +137,8 @@ Engine::Engine(launch::Session& session, const Communicators& comms, const setup
       lane_comms_(comms.lanes()),
       build_(build),
       spikes_(options.spikes),
-      watchdog_seconds_(options.watchdog_seconds) {
+      watchdog_seconds_(options.watchdog_seconds),
+      watchdog_grows_(options.watchdog_grows) {
   for (const auto& comm : comms_) sent_before_.push_back(comm->traffic());
   // Measurements may differ from run to run, and so may the bits.
   kernels::set_product_rules({.measure = !build_.fixed_products, .cache = product_cache()});
@@ -222,7 +223,9 @@ void Engine::start_watchdog() {
                  launch::finished_ops(progress) + moved_by_lanes().sum());
     look_at_disk();
     look_at_links();
-    return board().finished_ops();
+    // Over a slow link the bytes of an op may travel for longer than any patience.
+    const bool counts_bytes = watchdog_grows_ && !session_.lookout().sees_all();
+    return counts_bytes ? board().moved() : board().finished_ops();
   };
   watchdog_ = make_watchdog(finished, running);
   session_.peers().watch_with(watchdog_.get());
@@ -277,9 +280,19 @@ void Engine::run(plan::BodyId body, const kernels::StepInputs& inputs) {
     executor_->run(body, inputs);
   }
   disk_of_bodies_.add(moved_by_lanes() - before);
-  last_seconds_ = seconds_since(start);
+  const double before_seconds = std::exchange(last_seconds_, seconds_since(start));
+  // One long step may be that of a job which was suspended.
+  if (watchdog_grows_) wait_for_steps_of(std::min(before_seconds, last_seconds_));
   add_times(body);
   ++runs_[body];
+}
+
+/// Raises the patience with steps of these seconds. It never falls.
+void Engine::wait_for_steps_of(double seconds) {
+  if (kPatientSteps * seconds <= watchdog_seconds_) return;
+  watchdog_seconds_ = kPatientSteps * seconds;
+  watchdog_->set_timeout(watchdog_seconds_);
+  session_.lookout().set_patience(watchdog_seconds_);
 }
 
 void Engine::add_times(plan::BodyId body) {

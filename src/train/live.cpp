@@ -210,12 +210,14 @@ void Live::make_engine(Context& context, const Started& started) {
   // A plan of large products is slow long before it hangs. The first step on a device also measures
   // algorithms for the other steps.
   const double least = drives_devices() ? 300 : 30;
-  const double patience = std::max(least, 20 * started.report.forecast.step_seconds);
+  const double patience =
+      std::max(least, state::Engine::kPatientSteps * started.report.forecast.step_seconds);
   const double seconds = config.run.watchdog ? double(config.run.watchdog) : patience;
   engine.emplace(
       context.session, *started.comms, started.build(), setup::rules_of(config, started.rates),
       state::Engine::Options{.seed = uint64_t(config.run.seed),
                              .watchdog_seconds = seconds,
+                             .watchdog_grows = config.run.watchdog == 0,
                              .disk = started.disk,
                              .disk_rates = disk_rates,
                              .draws_weights = !started.start,

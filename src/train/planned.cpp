@@ -131,6 +131,7 @@ Input::Input(Context& context) {
   launch::require_same(session, "the program", order.version);
   launch::require_same_settings(session, effective_toml(settings));
   session.start_threads(settings.config.run.threads, settings.config.run.share_device);
+  launch::check_placement(session);
 }
 
 Planned::Planned(Context& context, Input input)

@@ -267,9 +267,10 @@ void Trainer::audit(int64_t step) {
   }
   session.on_every_rank([&] {
     if (session.rank() != found->speaker) return;
-    throw launch::NodeError(text(found->words, " - start again on other nodes; the run goes on ",
+    throw launch::NodeError(Exit::kDevice,
+                            text(found->words, " - start again on other nodes; the run goes on ",
                                  "from its last checkpoint, made before this step"),
-                            found->node, Exit::kDevice);
+                            found->node);
   });
 }
 

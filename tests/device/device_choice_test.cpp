@@ -10,6 +10,7 @@ namespace zero {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 /// A node whose ranks all see the same devices.
@@ -117,6 +118,19 @@ TEST(AddressSpace, ALimitOfItIsToldWhereCudaDoesNotStart) {
   EXPECT_EQ(address_space_hint(-1), "");
   EXPECT_THAT(address_space_hint(int64_t(3) << 30),
               AllOf(HasSubstr("3072 MiB"), HasSubstr("ulimit -v unlimited")));
+}
+
+TEST(CoreChoice, TakesTheNearOnesOfThoseAllowed) {
+  EXPECT_THAT(choose_cores({0, 1, 2, 3, 4, 5}, {2, 3, 8}).cores, ElementsAre(2, 3));
+  EXPECT_EQ(choose_cores({0, 1, 2, 3, 4, 5}, {2, 3, 8}).words, "2 cores near it");
+  EXPECT_EQ(choose_cores({3}, {2, 3}).words, "1 core near it");
+}
+
+TEST(CoreChoice, LeavesALauncherItsWord) {
+  EXPECT_THAT(choose_cores({0, 1}, {4, 5}).cores, ElementsAre(0, 1));
+  EXPECT_EQ(choose_cores({0, 1}, {4, 5}).words, "2 cores, none of them near it");
+  EXPECT_THAT(choose_cores({0, 1}, {}).cores, ElementsAre(0, 1));
+  EXPECT_EQ(choose_cores({0, 1}, {}).words, "2 cores");
 }
 
 }  // namespace

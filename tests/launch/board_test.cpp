@@ -18,6 +18,14 @@ Word works(int rank) {
   return {.rank = rank, .silent_seconds = 0.1, .works = true, .step = 12, .last_op = "adam of h.3"};
 }
 
+TEST(BlamedNode, IsTheOneThatTwoOthersDoNotReach) {
+  const LostLink first{"n1", "n3", "c", ""}, second{"n2", "n3", "c", ""}, back{"n3", "n1", "a", ""};
+  const std::vector<Word> words = {waits(0)};
+  EXPECT_EQ(blamed_node(words, 2, {.links = {back, first, second}}), "n3");
+  EXPECT_EQ(blamed_node(words, 2, {.links = {back, first}}), "") << "either may be at fault";
+  EXPECT_EQ(blamed_node(words, 2, {.nodes = {"n3"}, .links = {first}}), "n3");
+}
+
 TEST(DescribeHang, BlamesTheRankThatSaysNothingWhereverItStands) {
   EXPECT_EQ(describe_hang(std::vector{waits(0), waits(1, 2.1)}, 2),
             "no word from rank 1 for 2.1 s; its last op: sum of h.3, step 12\n"

@@ -37,7 +37,8 @@ TEST(Failure, KeepsTheStatusOfAnErrorAndGivesOthersOne) {
 }
 
 TEST(Failure, KeepsTheNodeAtFault) {
-  const Failure failure = failure_of(std::make_exception_ptr(NodeError("it hangs", "n3")));
+  const Failure failure =
+      failure_of(std::make_exception_ptr(NodeError(Exit::kHang, "it hangs", "n3")));
   EXPECT_EQ(failure.exit, Exit::kHang);
   EXPECT_EQ(failure.what, "it hangs");
   EXPECT_EQ(failure.blamed, "n3");

@@ -89,6 +89,28 @@ TEST_F(HangNotesTest, BlameNobodyIfAllWait) {
   const Hang hang = notes().cause(kPatience);
   EXPECT_TRUE(hang.what.starts_with("all ranks wait for each other")) << hang.what;
   EXPECT_EQ(hang.blamed, "");
+  EXPECT_FALSE(hang.is_cut);
+}
+
+TEST_F(HangNotesTest, NameALinkWithoutAnAnswerIfAllWait) {
+  const LostLink there{"n1", "n2", "10.0.0.2", "eth0"}, back{"n2", "n1", "10.0.0.1", ""};
+  notes().leave(std::vector{waits(0), waits(1)}, std::vector{there});
+  notes().leave(std::vector{waits(2), waits(3)}, std::vector{back});
+  const Hang hang = notes().cause(kPatience);
+  EXPECT_TRUE(hang.what.starts_with(
+      "node n2 does not answer node n1 (10.0.0.2 by eth0); node n1 does not answer node n2 "
+      "(10.0.0.1); look at the link between them\n"))
+      << hang.what;
+  EXPECT_EQ(hang.blamed, "") << "either may be at fault";
+  EXPECT_TRUE(hang.is_cut);
+}
+
+TEST_F(HangNotesTest, BlameARankBeforeALink) {
+  notes().leave(std::vector{waits(0), waits(1, 4.1)});
+  notes().leave(std::vector{waits(2), waits(3)}, std::vector{LostLink{"n2", "n1", "10.0.0.1", ""}});
+  const Hang hang = notes().cause(kPatience);
+  EXPECT_TRUE(hang.what.starts_with("no word from rank 1 on n1")) << hang.what;
+  EXPECT_EQ(hang.blamed, "n1");
 }
 
 TEST_F(HangNotesTest, OfAnotherLaunchOrDamagedAreNone) {

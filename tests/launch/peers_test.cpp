@@ -69,7 +69,7 @@ TEST(Peers, AWatchdogCountsTheTimeThatARankWaitsForOthers) {
                      .finished = [] { return int64_t(0); },
                      .running = [] { return std::string("a body"); },
                      .on_hang =
-                         [&](const std::string& what) {
+                         [&](const std::string& what, double) {
                            said = what;
                            ++hangs;
                          }});

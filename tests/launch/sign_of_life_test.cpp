@@ -27,7 +27,7 @@ class LoneDiskWork : public ::testing::Test {
                      .finished = [] { return int64_t(0); },
                      .running = [] { return std::string("a step"); },
                      .on_hang =
-                         [this](const std::string& what) {
+                         [this](const std::string& what, double) {
                            said = what;
                            ++hangs;
                          }}};

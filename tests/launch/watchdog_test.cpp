@@ -20,7 +20,7 @@ class Watched : public ::testing::Test {
             .finished = [this] { return finished.load(); },
             .running = [] { return std::string("lane gather"); },
             .on_hang =
-                [this](const std::string& what) {
+                [this](const std::string& what, double) {
                   said = what;
                   ++hangs;
                 }};
@@ -77,7 +77,7 @@ int status_of_one_that_is_stopped(Watchdog::Options options, milliseconds afterw
   const pid_t child = fork();
   if (child == 0) {
     options.timeout_seconds = 2;
-    options.on_hang = [](const std::string&) { _exit(10); };
+    options.on_hang = [](const std::string&, double) { _exit(10); };
     Watchdog dog(options);
     dog.arm();
     kill(getpid(), SIGSTOP);

@@ -20,7 +20,8 @@ import sys
 
 from program import Program, check
 from slurm_cluster import enter_namespaces
-from two_levels_network import Cable, why_not
+from two_levels_network import Cable
+from two_nodes import why_not
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "perf/train"))
 from forecast import INPUTS  # noqa: E402

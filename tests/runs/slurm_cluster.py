@@ -85,6 +85,22 @@ def wait_until(condition, seconds, what):
         time.sleep(0.2)
 
 
+def processes_in(names, holder=None):
+    """The processes of these names in the network of process `holder`, or in any."""
+    found = []
+    wanted = os.readlink(f"/proc/{holder}/ns/net") if holder else None
+    for path in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            name = (path / "comm").read_text().strip()
+            state = (path / "stat").read_text().rsplit(")", 1)[1].split()[0]
+            network = os.readlink(path / "ns/net")
+        except OSError:
+            continue  # it has ended
+        if name in names and state != "Z" and wanted in (None, network):
+            found.append(int(path.name))
+    return sorted(found)
+
+
 class Cluster:
     """Slurm on `nodes` nodes, for jobs with a Program. REQUIRES: enter_namespaces()."""
 
@@ -161,18 +177,7 @@ class Cluster:
 
     def processes(self, names, node=None):
         """The processes of these names on a node, or on any."""
-        found = []
-        holder = os.readlink(f"/proc/{self.holders[node].pid}/ns/net") if node else None
-        for path in pathlib.Path("/proc").glob("[0-9]*"):
-            try:
-                name = (path / "comm").read_text().strip()
-                state = (path / "stat").read_text().rsplit(")", 1)[1].split()[0]
-                network = os.readlink(path / "ns/net")
-            except OSError:
-                continue  # it has ended
-            if name in names and state != "Z" and holder in (None, network):
-                found.append(int(path.name))
-        return sorted(found)
+        return processes_in(names, self.holders[node].pid if node else None)
 
     def environment_of(self, process):
         try:

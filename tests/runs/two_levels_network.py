@@ -3,100 +3,43 @@
 of node_bytes, two levels send two thirds of what one level sends, and both train to the bytes of
 one node. As an administrator."""
 import json
-import os
-import shutil
 import subprocess
-import sys
 
-from program import Program, check, open_mpi
-from slurm_cluster import NAMESPACES, call, enter_namespaces
+from program import Program, check
+from slurm_cluster import call, enter_namespaces
+from two_nodes import TwoNodes, why_not
 
 SETTINGS = ("zero.stage=3", "bf16.enabled=true", "train_batch_size=4", "model.width=256",
             "model.layers=4", "zero.stage3_max_reuse_distance=0", "evaluation.interval=0",
             "zero.stage3_param_persistence_threshold=0", "data.validation_fraction=0",
             "data.max_validation_samples=0")
 STEPS = (2, 12)
-SUBNET = "10.78.0"
-SHELL = """#!/bin/sh
-# In place of ssh: the words behind the name of a node, there.
-while [ "${1#-}" != "$1" ]; do shift; done
-eval "holder=\\$HOLDER_$1"
-shift
-exec nsenter -t "$holder" -n -u -i -m sh -c "$*"
-"""
-
-
-def why_not():
-    """What keeps this machine from having two networks; "" for nothing."""
-    for tool in ("ip", "nsenter", "unshare"):
-        if shutil.which(tool) is None:
-            return f"no {tool}: apt-get install iproute2 util-linux as an administrator"
-    if open_mpi(sys.argv[2]) >= 5:
-        return "its words are for the mpirun of Open MPI 4"
-    probe = "ip link add end1 type veth peer name end2"
-    ran = subprocess.run([*NAMESPACES, "sh", "-c", probe], capture_output=True, check=False)
-    return "only an administrator may make namespaces and cables" if ran.returncode else ""
 
 
 class Cable:
-    """Nodes n1 and n2, each with a network, a name and memory to share."""
+    """Two nodes that a cable joins."""
 
     def __init__(self, program):
-        self.program, self.holders = program, {}
-        hosts = program.folder / "hosts"
-        hosts.write_text(f"127.0.0.1 localhost\n{SUBNET}.1 n1\n{SUBNET}.2 n2\n")
-        call("mount", "--bind", str(hosts), "/etc/hosts")
-        for name in ("n1", "n2"):
-            holder = subprocess.Popen(
-                ["unshare", "--net", "--uts", "--ipc", "--mount", "sh", "-c",
-                 f"hostname {name}; mount -t tmpfs -o mode=1777,size=1g none /dev/shm; "
-                 "ip link set lo up; echo ready; exec sleep infinity"],
-                stdout=subprocess.PIPE, text=True)
-            holder.stdout.readline()
-            self.holders[name] = str(holder.pid)
-        call("ip", "link", "add", "end1", "netns", self.holders["n1"], "type", "veth", "peer",
-             "name", "end2", "netns", self.holders["n2"])
-        for number, name in enumerate(self.holders, 1):
-            inside = self.inside(name)
-            call(*inside, "ip", "address", "add", f"{SUBNET}.{number}/24", "dev", f"end{number}")
-            call(*inside, "ip", "link", "set", f"end{number}", "up")
-        # The launcher looks for it in PATH.
-        (program.folder / "bin").mkdir()
-        shell = program.folder / "bin/ssh"
-        shell.write_text(SHELL)
-        shell.chmod(0o755)
-
-    def inside(self, name):
-        return ["nsenter", "-t", self.holders[name], "-n", "-u", "-i", "-m"]
+        self.program, self.nodes = program, TwoNodes(program)
+        self.nodes.join_by_cable()
 
     def sent(self, number):
         """Bytes that have left a node."""
-        told = subprocess.run([*self.inside(f"n{number}"), "ip", "-s", "-j", "link", "show", "dev",
-                               f"end{number}"], capture_output=True, text=True, check=True)
+        told = subprocess.run([*self.nodes.inside(f"n{number}"), "ip", "-s", "-j", "link", "show",
+                               "dev", f"end{number}"], capture_output=True, text=True, check=True)
         return json.loads(told.stdout)[0]["stats64"]["tx"]["bytes"]
 
     def slow_down(self, rate):
         """Both ends send at most so much, "100mbit"."""
-        for number, name in enumerate(self.holders, 1):
-            call(*self.inside(name), "tc", "qdisc", "add", "dev", f"end{number}", "root", "tbf",
+        for number, name in enumerate(self.nodes.holders, 1):
+            call(*self.nodes.inside(name), "tc", "qdisc", "add", "dev", f"end{number}", "root", "tbf",
                  "rate", rate, "burst", "64kb", "latency", "400ms")
 
     def train(self, steps, env, settings=SETTINGS):
         """Two ranks on each node; the result and what left the first node meanwhile."""
-        program = self.program
-        networks = [word for part in ("btl_tcp", "oob_tcp")
-                    for word in ("--mca", f"{part}_if_include", f"{SUBNET}.0/24")]
-        exported = [word for name in ("OMPI_MCA_pml", "OMP_WAIT_POLICY", *env)
-                    for word in ("-x", name)]
-        line = [*self.inside("n1"), "sh", "-c", f'cd {program.folder}; exec "$@"', "run",
-                program.mpiexec, "--mca", "plm", "rsh", *networks, *exported, "--oversubscribe",
-                "--bind-to", "none", "-host", "n1:2,n2:2", "-np", "4", str(program.zeroapp),
-                "tiny.toml", *settings, f"run.steps={steps}"]
-        path = f"{program.folder}/bin:{os.environ['PATH']}"
-        env = dict(env, OMP_WAIT_POLICY="passive", PATH=path,
-                   **{f"HOLDER_{name}": pid for name, pid in self.holders.items()})
         before = self.sent(1)
-        result = program.wait(program.popen(line, env))
+        words = ("tiny.toml", *settings, f"run.steps={steps}")
+        result = self.program.wait(self.nodes.start(words, env))
         check(result.finished(), f"{steps} steps {env}: trains to the end", result)
         return result, self.sent(1) - before
 

@@ -33,10 +33,11 @@ class FirstProblem : public ::testing::Test {
     }
   }
 
-  launch::Watchdog watchdog{{.timeout_seconds = 60,
-                             .finished = [] { return int64_t(0); },
-                             .running = [] { return std::string("work"); },
-                             .on_hang = [](const std::string& what) { ADD_FAILURE() << what; }}};
+  launch::Watchdog watchdog{
+      {.timeout_seconds = 60,
+       .finished = [] { return int64_t(0); },
+       .running = [] { return std::string("work"); },
+       .on_hang = [](const std::string& what, double) { ADD_FAILURE() << what; }}};
   launch::Peers peers;
   const int last = peers.ranks() - 1;
   std::atomic<bool> is_in_vain{false};
@@ -67,6 +68,22 @@ TEST_F(FirstProblem, IsNoneWhereAllEnd) {
   const milliseconds time(peers.rank() == 0 ? 900 : 10);
   EXPECT_FALSE(problem_of([&] { std::this_thread::sleep_for(time); }));
   EXPECT_FALSE(is_in_vain);
+}
+
+TEST(FirstProblemOfNodes, NamesTheNodeAndBlamesItIfRankZerosIsFine) {
+  const Problem of_second = first_problem({"n1", "n1", "n2 5 read-only", "n2 5 as well"});
+  EXPECT_EQ(of_second.rank, 2);
+  EXPECT_EQ(of_second.what, "read-only");
+  EXPECT_EQ(of_second.exit, Exit::kIo);
+  EXPECT_EQ(of_second.host, "n2");
+  EXPECT_EQ(of_second.blamed, "n2");
+  const Problem of_first = first_problem({"n1", "n1 5 the disk is full", "n2 5 as well"});
+  EXPECT_EQ(of_first.host, "n1");
+  EXPECT_EQ(of_first.blamed, "") << "all may write to one disk";
+  const Problem alone = first_problem({"n1", "n1 5 the disk is full"});
+  EXPECT_EQ(alone.rank, 1);
+  EXPECT_EQ(alone.host, "") << "there is one node";
+  EXPECT_FALSE(first_problem({"n1", "n2"}));
 }
 
 }  // namespace

@@ -156,7 +156,7 @@ TEST(SampleText, IsWaitedForByRanksThatCannotSeeThatTheFirstOneWorks) {
   launch::Watchdog watchdog({.timeout_seconds = 2,
                              .finished = [] { return int64_t(0); },
                              .running = [] { return std::string("samples"); },
-                             .on_hang = [&](const std::string&) { ++hangs; }});
+                             .on_hang = [&](const std::string&, double) { ++hangs; }});
   peers.watch_with(&watchdog);
   RunConfig config = testing::tiny(0);
   config.model.numbers.counts["vocab_size"] = 256;

@@ -27,8 +27,10 @@ def product(source):
 
 
 def product_but_ends(source):
-    """A rank that cannot end together with its peers ends where the session says."""
-    return product(source) and source.path not in ("src/main.cpp", "src/launch/session.cpp")
+    """A rank that cannot end together with its peers ends where the session says, and a child that
+    has outlived its rank when the launcher has ended."""
+    return product(source) and source.path not in ("src/main.cpp", "src/launch/session.cpp",
+                                                   "src/launch/stuck_launcher.cpp")
 
 
 def product_but_models(source):

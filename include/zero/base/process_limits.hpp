@@ -5,6 +5,9 @@
 
 namespace zero {
 
+/// Returns the name of this host.
+std::string host_name();
+
 /// Returns the system's limit of `resource` (RLIMIT_AS, RLIMIT_DATA, ...) for this process, in the
 /// unit of the resource. -1 if there is no limit.
 int64_t process_limit(int resource);

@@ -84,14 +84,6 @@ bool shares_cards(const NodeDevices& node);
 /// and reports a refusal as lack of memory. "" if there is no limit.
 std::string address_space_hint(int64_t limit);
 
-/// Returns the cores of the NUMA node to which a device's bus belongs: the kernel's numbers,
-/// ascending. Empty if the machine does not tell, and in a build without hwloc.
-///   bus_id   place of the device, "0000:3b:00.0": the first word of DeviceInfo::id
-///   machine  a file in hwloc's XML to read instead of this host; "": this host
-std::vector<int> cores_near(const std::string& bus_id, const std::string& machine = "");
-/// True if this build asks hwloc.
-bool knows_machines();
-
 /// The cores that a rank takes beside its device.
 struct CoreChoice {
   std::vector<int> cores;  ///< ascending

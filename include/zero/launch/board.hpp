@@ -29,21 +29,36 @@ struct Word {
   std::optional<double> moved_seconds = {};  ///< seconds since its node moved, of another node
 };
 
+/// A link from one node to another on which nothing is answered.
+struct LostLink {
+  std::string from, to;   ///< nodes
+  std::string address;    ///< of `to`
+  std::string interface;  ///< of `from`; "" if unknown
+
+  bool operator==(const LostLink&) const = default;
+};
+
+/// What nodes cannot tell of themselves in a hang.
+struct Silence {
+  std::vector<std::string> nodes = {};  ///< without a word
+  std::vector<LostLink> links = {};
+};
+
 /// True if the rank of `word` has died or gave no sign of life for half of the watchdog's patience.
 /// A slow rank keeps giving signs.
 bool is_silent(const Word& word, double patience_seconds);
 
-/// Returns a text about a hang, from the words of all known ranks and the names of nodes without a
-/// word. It begins with the ranks to blame: "no word from rank 1 for 2.1 s; its last op: ...".
-/// Blames ranks without signs of life, else ranks in an op that needs no peer, else, as unsure,
-/// nodes without a word, else none. `patience_seconds` is as in is_silent(). Adds a line per rank
-/// and per node without a word.
+/// Returns a text about a hang, from the words of all known ranks and what nodes cannot tell of
+/// themselves. It begins with the ranks to blame: "no word from rank 1 for 2.1 s; its last op: ...".
+/// Blames ranks without signs of life, else ranks in an op that needs no peer, else lost links and,
+/// as unsure, nodes without a word, else none. `patience_seconds` is as in is_silent(). Adds a line
+/// per rank and per node without a word.
 std::string describe_hang(std::span<const Word> words, double patience_seconds,
-                          std::span<const std::string> silent_nodes = {});
+                          const Silence& silence = {});
 /// Returns the name of the node that describe_hang() blames first for the same arguments; "" if
-/// none.
+/// none. Blames a node for lost links if two others have lost theirs to it.
 std::string blamed_node(std::span<const Word> words, double patience_seconds,
-                        std::span<const std::string> silent_nodes);
+                        const Silence& silence);
 
 /// A board on which each rank writes its progress, for others to read even if the rank is stopped
 /// or dead. Each rank has a few cache lines in memory of the node, with relaxed stores. Ranks of
@@ -95,6 +110,9 @@ class Board {
   /// True if another rank that announced the end is still alive.
   bool who_gave_up_lives() const;
 
+  /// Returns the lowest visible rank that gives signs of life (is_silent); this one if none does.
+  /// Allocates nothing.
+  int first_living(double patience_seconds) const;
   /// Returns the number of a visible rank that has died: its process ended without leave(). None if
   /// none has.
   std::optional<int> dead_rank() const;

@@ -21,10 +21,11 @@ struct Failure {
   bool knows_node = false;  ///< true: an empty `blamed` is not this rank's node either
 };
 
-/// A hang, a death or wrong numbers, with the node at fault, or "".
+/// A failure with the node at fault, or "": a hang, a death, wrong numbers, a folder that one node
+/// cannot write.
 class NodeError : public Error {
  public:
-  NodeError(const std::string& what, std::string node, Exit exit = Exit::kHang)
+  NodeError(Exit exit, const std::string& what, std::string node)
       : Error(exit, what), node_(std::move(node)) {}
   const std::string& node() const { return node_; }
 

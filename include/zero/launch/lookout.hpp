@@ -101,6 +101,7 @@ class Lookout {
   bool works() const;
   void end_for_dead(int dead);
   void join_hang(int64_t moved);
+  void look_at_links();
   std::vector<Word> words_for_note() const;
   void let_first_report(std::span<const Word> words, double patience);
   void change_busy(int by);

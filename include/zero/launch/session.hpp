@@ -8,12 +8,14 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "zero/device/device.hpp"
 #include "zero/launch/failure.hpp"
 #include "zero/launch/kernel_threads.hpp"
 #include "zero/launch/lookout.hpp"
 #include "zero/launch/peers.hpp"
+#include "zero/launch/rank_places.hpp"
 
 namespace zero::launch {
 
@@ -66,6 +68,8 @@ class Session {
   /// Returns the cores of this rank in words, "12 cores near it", if it drives a device. If the
   /// launcher allows only distant cores, the rank uses those.
   const std::string& cores_text() const { return cores_text_; }
+  /// Returns the place of every rank, with its device from start_threads() on. Collective.
+  std::vector<RankPlace> places();
 
   /// Runs `work` on every rank. If it throws on any, the first such rank prints its line and every
   /// rank throws Ended. Collective. REQUIRES: `work` does not communicate.
@@ -100,7 +104,8 @@ class Session {
 
   std::unique_ptr<Peers> peers_;
   std::unique_ptr<Lookout> lookout_;
-  std::string host_, folder_, cores_text_;
+  std::string host_, folder_, device_, cores_text_;
+  Numbers given_cores_;  ///< by the launcher
   int rank_ = 0, node_ranks_ = 1, sharers_ = 1, threads_ = 1;
   std::atomic<int64_t> step_{0};
   bool leads_node_ = true, threaded_ = false, shares_devices_ = false, shares_cards_ = false;

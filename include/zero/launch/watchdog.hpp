@@ -22,8 +22,8 @@ class Watchdog {
     double timeout_seconds = 30;
     std::function<int64_t()> finished;     ///< returns the ops that all lanes have finished so far
     std::function<std::string()> running;  ///< describes the ops that the lanes run
-    std::function<void(const std::string&)>
-        on_hang;  ///< gets the text of `running`; called once, on the watchdog's thread
+    /// Gets the text of `running` and the timeout. Called once, on the watchdog's thread.
+    std::function<void(const std::string&, double)> on_hang;
     std::function<bool()> excused{};  ///< true if the wait may take longer; empty: never
   };
   /// Starts the thread of a watchdog, which is not armed yet.

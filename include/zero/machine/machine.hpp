@@ -33,6 +33,10 @@ class ProbeSteps;
 /// together, so all measure at once. Collective.
 Examination examine(launch::Session& session, const ExaminedFolders& folders);
 
+/// Examines where the launcher has placed each rank: a table of all ranks, and the faults.
+/// Collective.
+Examination examine_placement(launch::Session& session);
+
 /// Returns the name by which `plan --machine` knows `devices`, those of this node, or "host" unless
 /// the build `drives` devices. Throws Error(exit), with `trouble`, the reason, without a device.
 /// Throws Error(kUsage) for devices that no profile describes, and for those with less memory than

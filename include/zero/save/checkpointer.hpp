@@ -56,6 +56,12 @@ std::string to_begin_anew(const RunConfig& config);
 /// Error(kInput) naming `folder`, the checkpoint's.
 DataCursor cursor_of(const checkpoint::Manifest& manifest, const std::string& folder);
 
+/// A failed save.
+struct SaveFault {
+  std::string what = {};    ///< fault and rank; "" for none
+  std::string blamed = {};  ///< the node at fault, if rank 0's has no such fault; else ""
+};
+
 /// A checkpoint to go on from.
 struct Start {
   const checkpoint::Store* store;
@@ -195,7 +201,7 @@ class Checkpointer {
   std::optional<Start> start_before(const Start& newest, const std::vector<int64_t>& steps);
   std::optional<int64_t> healthy_beside(const StreakMark& saved);
   std::vector<StreakMark> marks_before(int64_t step) const;
-  void conclude(const std::string& problem);
+  void conclude(const SaveFault& fault);
   void give_up();
 
   launch::Session& session_;
@@ -209,6 +215,7 @@ class Checkpointer {
   int64_t committed_ = 0;
   int64_t failures_ = 0;
   std::string problem_;  ///< text of the last failure
+  std::string blamed_;   ///< the node at fault, or ""
   std::optional<state::Evaluation> noted_, best_, best_if_saved_;
   Patience patience_;
   /// Problems of checkpoints that were passed over.

@@ -64,14 +64,20 @@ run::LaneComms lane_comms(const std::vector<std::unique_ptr<comm::Communicator>>
 /// watchdog guards the bodies, and the session's peers wherever they wait for each other.
 class Engine {
  public:
+  /// Steps for whose time a watchdog waits, where the user sets none.
+  static constexpr double kPatientSteps = 20;
+
   struct Options {
     uint64_t seed = 0;             ///< seed of the initial weights
     double watchdog_seconds = 30;  ///< time without a finished op until all ranks are ended
-    DiskHomes disk = {};           ///< homes of a plan that keeps bytes on disk
-    DiskRates disk_rates = {};     ///< expected of that disk; a slower one causes a warning
-    bool draws_weights = true;     ///< false if a checkpoint is loaded next
-    bool fast_attention = false;   ///< numerics.attention of this process
-    SpikeRule spikes = {};         ///< rule of numerics.spike_factor
+    /// Waits longer by steps that take longer than was forecast, and, over several nodes, while
+    /// bytes move.
+    bool watchdog_grows = false;
+    DiskHomes disk = {};          ///< homes of a plan that keeps bytes on disk
+    DiskRates disk_rates = {};    ///< expected of that disk; a slower one causes a warning
+    bool draws_weights = true;    ///< false if a checkpoint is loaded next
+    bool fast_attention = false;  ///< numerics.attention of this process
+    SpikeRule spikes = {};        ///< rule of numerics.spike_factor
   };
   /// Takes the memory and the disk of the build's plan, and fills the step state and the initial
   /// weights, or zeros if these are not drawn. Throws Ended if a rank lacks the memory. Collective.
@@ -151,6 +157,7 @@ class Engine {
   run::LaneDisks open_disk(const Options& options);
   void register_staging();
   void start_watchdog();
+  void wait_for_steps_of(double seconds);
   void add_times(plan::BodyId body);
   void look_at_disk();
   void look_at_links();
@@ -172,6 +179,7 @@ class Engine {
   std::array<std::array<int64_t, plan::kLanes>, plan::kBodies> copied_{};  ///< bytes of a run
   double last_seconds_ = 0;
   double watchdog_seconds_;
+  const bool watchdog_grows_;
   std::unique_ptr<launch::Watchdog> watchdog_;
 };
 

@@ -62,6 +62,7 @@ struct CommandLine {
   bool decode = false;
   std::string scratch = ".";        ///< doctor: folder to test writing in
   bool card = false;                ///< doctor: only the name that plan --machine knows
+  bool placement = false;           ///< doctor: only where each rank stands
   std::optional<std::string> nvme;  ///< doctor, calibrate: folder whose disk is measured
   std::string prompt, prompt_file;  ///< generate, like all members up to `seed`
   std::string lines;                ///< file with a source or prompt a line; texts go to `output`

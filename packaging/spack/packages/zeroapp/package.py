@@ -28,7 +28,6 @@ class Zeroapp(CMakePackage, CudaPackage):
     depends_on("xxhash")
     depends_on("openssl")
     depends_on("zstd")
-    depends_on("hwloc")
     depends_on("kokkos@4.5:+openmp")
     depends_on("onednn", when="~cuda")
     depends_on("liburing", when="+uring")
