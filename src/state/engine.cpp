@@ -98,7 +98,8 @@ std::string why_one_level(const launch::Session& session, const comm::Nodes& nod
 std::vector<std::unique_ptr<comm::Communicator>> make_communicators(const launch::Session& session,
                                                                     const comm::Nodes& nodes) {
   const auto of_host = [&] {
-    return wants("mpi") ? comm::make_mpi({}) : comm::make_of_hosts(nodes, wants("flat"));
+    return wants("mpi") ? comm::make_mpi({})
+                        : comm::make_of_hosts(nodes, {.one_level = wants("flat")});
   };
   const comm::Backend backend = backend_of(session);
   std::vector<std::unique_ptr<comm::Communicator>> comms;

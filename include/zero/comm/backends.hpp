@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "zero/comm/communicator.hpp"
 #include "zero/comm/nodes.hpp"
@@ -86,9 +87,15 @@ std::unique_ptr<Communicator> make_two_level(std::unique_ptr<Communicator> withi
                                              std::unique_ptr<Communicator> between,
                                              const TwoLevelOptions& options = {});
 
-/// Makes the communicator of hosts over all ranks: shared memory on one node, two levels where
-/// why_one_level() is empty, else MPI. `one_level`: never two levels. Collective over all ranks.
-std::unique_ptr<Communicator> make_of_hosts(const Nodes& nodes, bool one_level);
+struct OfHostsOptions {
+  bool one_level = false;  ///< true: never two levels
+  /// [ranks] Ranks with equal part form a communicator, in their order. Empty: all ranks form one.
+  std::vector<int> part_of = {};
+};
+
+/// Makes the communicator of hosts: shared memory on one node, two levels where why_one_level() is
+/// empty, else MPI. All parts take the same way. Collective over all ranks.
+std::unique_ptr<Communicator> make_of_hosts(const Nodes& nodes, const OfHostsOptions& options = {});
 
 struct HostStagedOptions {
   int64_t staging_bytes = int64_t(8) << 20;  ///< pinned bytes; pieces stream through them
