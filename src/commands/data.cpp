@@ -204,7 +204,7 @@ void View::show(const Steps& steps) const {
 
 void View::show_micro_batch(int64_t step, int64_t micro_batch, int rank) const {
   const int64_t first =
-      state::first_position(batch_, int(line_.ranks), consumed(step), micro_batch, rank);
+      state::first_position(batch_, {.ranks = int(line_.ranks)}, consumed(step), micro_batch, rank);
   for (int64_t i = 0; i < batch_.micro; ++i) {
     show_sample({.step = step, .position = first + i, .micro_batch = micro_batch, .rank = rank});
   }

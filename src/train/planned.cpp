@@ -148,7 +148,7 @@ Planned::Planned(Context& context, Input input)
   RunConfig asked;
   plan::Machine machine = this->machine(context);
   machine.node_ranks = nodes_most;
-  machine.border = comms->all.front()->border();
+  machine.borders = comms->borders();
   session.on_every_rank([&] {
     settings.locate([&] {
       counted_by = first_generation(config, initial.get());
