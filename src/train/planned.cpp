@@ -11,6 +11,7 @@
 #include "zero/device/device.hpp"
 #include "zero/kernels/attention.hpp"
 #include "zero/launch/session.hpp"
+#include "zero/setup/groups.hpp"
 #include "zero/train/evaluator.hpp"
 #include "zero/train/start_model.hpp"
 
@@ -64,7 +65,10 @@ void Context::warn(const std::string& words) const {
 }
 
 setup::World Context::world() const {
-  return {.ranks = session.ranks(), .threads = session.threads(), .gpus = drives_devices()};
+  return {.ranks = session.ranks(),
+          .threads = session.threads(),
+          .gpus = drives_devices(),
+          .node_ranks = session.even_node_ranks()};
 }
 
 advise::ChangeOptions Context::change_options() const {
@@ -140,7 +144,10 @@ Planned::Planned(Context& context, Input input)
   launch::Session& session = context.session;
   setup::World world = context.world();
   const int64_t nodes_most = session.peers().largest(session.node_ranks());
-  comms = std::make_shared<state::Communicators>(state::ready_communicators(session));
+  int group_ranks = 0;
+  session.on_every_rank(
+      [&] { settings.locate([&] { group_ranks = setup::group_ranks(config, world); }); });
+  comms = std::make_shared<state::Communicators>(state::ready_communicators(session, group_ranks));
   limit = least_limit(session, config, nodes_most);
   limit.communicators = {.bytes = session.peers().largest(comms->device_bytes),
                          .ranks = session.ranks(),
