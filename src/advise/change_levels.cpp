@@ -102,9 +102,26 @@ Level lean_settings() {
            [](RunConfig& c) { c.zero.stage3_prefetch_bucket_size = 0; }}};
 }
 
+/// Returns larger groups, of which each holds fewer copies of the weights; empty if one holds all.
+Level group_level(const RunConfig& config, int ranks) {
+  const int64_t now = config.zero.shard_group;
+  if (now == 0 || config.zero.stage != 3) return {};
+  const auto setting = [](const std::string& word, int64_t group) {
+    return Setting{text("zero.shard_group=", word),
+                   [group](RunConfig& c) { c.zero.shard_group = group; }};
+  };
+  Setting all = setting("all", 0);
+  for (int64_t group = 2 * now; now > 0 && group < ranks; group += now) {
+    if (ranks % group == 0) all.weaker.push_back(setting(text(group), group));
+  }
+  return {all};
+}
+
 std::vector<Level> stage_levels(const RunConfig& config, int ranks) {
   std::vector<Level> levels = {{}};
   if (ranks == 1) return levels;
+  const Level groups = group_level(config, ranks);
+  if (!groups.empty()) levels.push_back(groups);
   for (int64_t stage = config.zero.stage + 1; stage <= 3; ++stage) {
     levels.push_back({stage_setting(stage)});
   }

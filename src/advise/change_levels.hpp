@@ -40,11 +40,11 @@ struct StateLevels {
   /// Subset of `all`: if none of these fits, no change does.
   std::vector<Level> leanest;
 };
-/// Returns every stage from the present one on; at stage 3 also without kept units and prefetch.
-/// Then states move from host memory back to the device, and from disk to host memory. Then states,
-/// later also parameters, move to host memory, to disk, and to disk with some on the device. Each
-/// group also comes with fewer buffers if their number is given, and with checkpoint.async = false
-/// if it is true.
+/// Returns every stage from the present one on, or larger groups (zero.shard_group); at stage 3
+/// also without kept units and prefetch. Then states move from host memory back to the device, and
+/// from disk to host memory. Then states, later also parameters, move to host memory, to disk, and
+/// to disk with some on the device. Each group also comes with fewer buffers if their number is
+/// given, and with checkpoint.async = false if it is true.
 StateLevels state_levels(const RunConfig& config, int ranks);
 
 }  // namespace zero::advise

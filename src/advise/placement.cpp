@@ -213,9 +213,12 @@ std::vector<RunConfig> home_candidates(const RunConfig& config) {
   const OffloadOptimizerConfig& optimizer = config.offload_optimizer;
   const OffloadParamConfig& parameters = config.offload_param;
   const bool both = is_auto(optimizer.device) && is_auto(parameters.device);
+  // Weights in groups have no home on disk.
+  const bool may_leave_for_disk = !is_auto(parameters.device) || config.zero.shard_group == 0;
   std::vector<Pair> pairs;
   for (const Home states : homes_of(optimizer.device, optimizer.nvme_path)) {
     for (const Home weights : homes_of(parameters.device, parameters.nvme_path)) {
+      if (weights == Home::nvme && !may_leave_for_disk) continue;
       if (!both || weights <= states) pairs.emplace_back(states, weights);
     }
   }

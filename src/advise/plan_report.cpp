@@ -310,6 +310,7 @@ std::string plan_json(const PlanReport& report) {
                                  {"limit_source", report.limit.source},
                                  {"communicator_bytes", report.limit.communicators.bytes},
                                  {"fits", report.fits()}};
+  if (asked.has_groups()) json["group_ranks"] = asked.groups().group_ranks;
   json["batch"] = {{"train", report.build->batch.train},
                    {"micro", report.build->batch.micro},
                    {"accumulation", report.build->batch.accumulation}};

@@ -14,7 +14,7 @@ double optimizer_bytes(const plan::Request& request) {
 }
 
 double gradient_bytes(const plan::Request& request) {
-  const bool summed = request.micro_batches > 1 || request.gradient_fp32;
+  const bool summed = request.micro_batches > 1 || request.gradient_fp32 || request.has_groups();
   return summed ? 4 : double(bytes_of(request.compute));
 }
 
@@ -22,19 +22,25 @@ double gradient_bytes(const plan::Request& request) {
 
 StateFormula state_formula(const plan::Request& request, int64_t parameters, int64_t frozen) {
   const double p = double(parameters), t = p - double(frozen), ranks = request.ranks;
-  return {.weights = double(bytes_of(request.compute)) * (request.stage >= 3 ? p / ranks : p),
+  const double held = request.stage >= 3 ? p / request.groups().group_ranks : p;
+  return {.weights = double(bytes_of(request.compute)) * held,
           .gradients = gradient_bytes(request) * (request.stage >= 2 ? t / ranks : t),
           .optimizer = optimizer_bytes(request) * (request.stage >= 1 ? t / ranks : t)};
 }
 
 TrafficFormula traffic_formula(const plan::Request& request, int64_t parameters, int64_t frozen) {
-  const auto once = [&](int64_t numel) {
-    return double(numel) * (request.ranks - 1) / request.ranks;
-  };
-  const double p = once(parameters), t = once(parameters - frozen);
-  const int a = request.micro_batches;
+  const int a = request.micro_batches, group = request.groups().group_ranks;
+  const auto once = [](double numel, int ranks) { return numel * (ranks - 1) / ranks; };
+  const double trained = double(parameters - frozen);
+  const double p = once(double(parameters), group), t = once(trained, group);
   const bool each = request.stage >= 2 || request.reproducible;
-  return {.gathered = request.stage == 3 ? 2 * a * p : t, .reduced = t * (each ? a : 1)};
+  TrafficFormula formula{.gathered = request.stage == 3 ? 2 * a * p : t,
+                         .reduced = t * (each ? a : 1)};
+  if (!request.has_groups()) return formula;
+  const double crossing = once(trained / group, request.groups().count());
+  formula.gathered += crossing;
+  formula.reduced += crossing * (request.crosses_once() ? 1 : a);
+  return formula;
 }
 
 }  // namespace zero::advise

@@ -46,12 +46,37 @@ std::string why_one_level(const Nodes& nodes) {
   return "";
 }
 
-std::unique_ptr<Communicator> make_of_hosts(const Nodes& nodes, bool one_level) {
-  if (nodes.count() == 1) return make_shm({});
-  if (one_level || !why_one_level(nodes).empty()) return make_mpi({});
-  const int node_ranks = nodes.ranks()[0], rank = World().rank();
-  auto within = make_shm({.part = rank / node_ranks});
-  return make_two_level(std::move(within), make_mpi({.part = rank % node_ranks, .agreed = true}));
+Nodes nodes_of_part(const Nodes& nodes, const std::vector<int>& part_of, int part) {
+  std::vector<int> number(static_cast<size_t>(nodes.count()), -1);
+  Nodes of_part;
+  int count = 0;
+  for (size_t r = 0; r < part_of.size(); ++r) {
+    if (part_of[r] != part) continue;
+    int& node = number[size_t(nodes.of_rank[r])];
+    if (node < 0) node = count++;
+    of_part.of_rank.push_back(node);
+  }
+  return of_part;
+}
+
+std::unique_ptr<Communicator> make_of_hosts(const Nodes& nodes, const OfHostsOptions& options) {
+  std::vector<int> part_of = options.part_of;
+  if (part_of.empty()) part_of.assign(nodes.of_rank.size(), 0);
+  std::vector<Nodes> parts;
+  for (int part = 0; part <= std::ranges::max(part_of); ++part)
+    parts.push_back(nodes_of_part(nodes, part_of, part));
+  const auto rank = size_t(World().rank());
+  const int part = part_of[rank];
+  const auto all = [&](const auto& is) { return std::ranges::all_of(parts, is); };
+  if (all([](const Nodes& of) { return of.count() == 1; })) return make_shm({.part = part});
+  const bool levels =
+      all([](const Nodes& of) { return of.count() > 1 && why_one_level(of).empty(); });
+  if (options.one_level || !levels) return make_mpi({.part = part});
+  const int place = int(std::count(part_of.begin(), part_of.begin() + ptrdiff_t(rank), part));
+  const int node_ranks = parts[size_t(part)].ranks()[0];
+  auto within = make_shm({.part = part * nodes.count() + place / node_ranks});
+  return make_two_level(std::move(within),
+                        make_mpi({.part = part * node_ranks + place % node_ranks, .agreed = true}));
 }
 
 }  // namespace zero::comm

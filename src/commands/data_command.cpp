@@ -13,6 +13,7 @@
 #include "zero/io/text/tokenizer.hpp"
 #include "zero/save/checkpointer.hpp"
 #include "zero/save/stored_checkpoints.hpp"
+#include "zero/setup/groups.hpp"
 #include "zero/setup/prepare_data.hpp"
 #include "zero/state/batch_loader.hpp"
 #include "zero/train/banner.hpp"
@@ -79,6 +80,7 @@ class View {
   const CommandLine& line_;
   RunConfig config_;
   BatchSizes batch_{};
+  plan::Request request_;  ///< which rank reads what
   DataCursor done_;
   DataSets data_;
   uint64_t fingerprint_ = 0;
@@ -110,6 +112,17 @@ DataCursor cursor_in(const std::string& folder) {
                          survey.root + "/" + name);
 }
 
+/// Returns what decides which rank reads a micro-batch. Ranks are taken to share a node.
+plan::Request request_of(const RunConfig& config, const CommandLine& line,
+                         const BatchSizes& batch) {
+  plan::Request request;
+  request.ranks = int(line.ranks);
+  request.group_ranks = setup::group_ranks(config, {.ranks = request.ranks});
+  request.micro_batches = int(batch.accumulation);
+  request.reproducible = config.numerics.reproducible;
+  return request;
+}
+
 View::View(const CommandLine& line) : line_(line) {
   if (!line.from.empty()) done_ = cursor_in(line.from);
   train::StartModel start;
@@ -118,6 +131,7 @@ View::View(const CommandLine& line) : line_(line) {
   std::string warning;
   input.locate([&] {
     batch_ = resolve_batch(config_, line.ranks);
+    request_ = request_of(config_, line, batch_);
     data_ = setup::open_as_run(config_);
     setup::order_by_length(config_, batch_, data_);
     warning = resolve_steps(config_, train().samples(), batch_.train, done_);
@@ -194,6 +208,10 @@ void View::show(const Steps& steps) const {
            " has it behind it, with a batch that may have been another; write ", done_.steps + 1,
            " or a later one");
   }
+  if (config_.zero.shard_group == kGroupOfNode && request_.reproducible) {
+    refuse_settings({"zero.shard_group"}, "which rank reads a sample depends on the nodes; write ",
+                    "the ranks of one");
+  }
   const int ranks = int(line_.ranks);
   for (int64_t step = steps.first; step <= steps.last; ++step) {
     for (int64_t number = 0; number < batch_.accumulation * ranks; ++number) {
@@ -203,8 +221,7 @@ void View::show(const Steps& steps) const {
 }
 
 void View::show_micro_batch(int64_t step, int64_t micro_batch, int rank) const {
-  const int64_t first =
-      state::first_position(batch_, int(line_.ranks), consumed(step), micro_batch, rank);
+  const int64_t first = state::first_position(batch_, request_, consumed(step), micro_batch, rank);
   for (int64_t i = 0; i < batch_.micro; ++i) {
     show_sample({.step = step, .position = first + i, .micro_batch = micro_batch, .rank = rank});
   }

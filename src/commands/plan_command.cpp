@@ -112,7 +112,8 @@ setup::World team_of(const CommandLine& line, const RunConfig& config, const Tar
   const int64_t threads = written ? written : target.threads;
   return {.ranks = int(line.ranks),
           .threads = int(threads),
-          .gpus = target.machine.has_memory || (is_this_host(line) && drives_devices())};
+          .gpus = target.machine.has_memory || (is_this_host(line) && drives_devices()),
+          .node_ranks = int(node_ranks(line, target.machine))};
 }
 
 advise::MemoryLimit limit_of(const CommandLine& line, const RunConfig& config,
@@ -164,13 +165,15 @@ void print_report(const advise::PlanReport& report, bool json) {
   }
   const setup::Build& build = *report.build;
   const int64_t frozen = graph::frozen_numel(build.plan.graphs[0]);
-  std::printf("%lld parameters, %sstage %d, %s, %s, batch %lld = %lld x %lld x %d\n",
+  const plan::Request& asked = build.plan.request;
+  const std::string groups =
+      asked.has_groups() ? text(" in groups of ", asked.groups().group_ranks) : "";
+  std::printf("%lld parameters, %sstage %d%s, %s, %s, batch %lld = %lld x %lld x %d\n",
               (long long)model::parameter_count(build.recipe),
-              frozen > 0 ? text(frozen, " of them frozen, ").c_str() : "", build.plan.request.stage,
-              counted(build.plan.request.ranks, "rank").c_str(),
-              std::string(name_of(build.plan.request.compute)).c_str(),
-              (long long)build.batch.train, (long long)build.batch.micro,
-              (long long)build.batch.accumulation, build.plan.request.ranks);
+              frozen > 0 ? text(frozen, " of them frozen, ").c_str() : "", asked.stage,
+              groups.c_str(), counted(asked.ranks, "rank").c_str(),
+              std::string(name_of(asked.compute)).c_str(), (long long)build.batch.train,
+              (long long)build.batch.micro, (long long)build.batch.accumulation, asked.ranks);
   std::fputs(advise::memory_table(report).c_str(), stdout);
   std::fputs(advise::traffic_table(report).c_str(), stdout);
   std::fputs(advise::disk_table(report).c_str(), stdout);

@@ -72,7 +72,8 @@ class UnitFeed {
     writer_.all_gather(u, {.element = compute,
                            .shard = shard,
                            .full = writer_.whole(full, Mode::write),
-                           .bucket_numel = writer_.request().gather_bucket_numel});
+                           .bucket_numel = writer_.request().gather_bucket_numel,
+                           .team = writer_.layout().meets});
     return full;
   }
 

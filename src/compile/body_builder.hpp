@@ -83,8 +83,10 @@ class Reducer {
   void clear_gaps(int32_t u);
   std::vector<Range> ranges_to_sum(int32_t u);
   void sum_locally(int32_t u, int32_t micro);
-  void reduce(int32_t u, int32_t from, const Operand& to, Dtype out, bool add);
-  Operand group_sums(int32_t u, int64_t piece_numel);
+  void reduce(int32_t u, Team team, int32_t from, const Operand& to, Dtype out, bool add);
+  Operand group_sums(int32_t u, Team team, int64_t piece_numel);
+  int32_t sum_of_group(int32_t u);
+  void cross(int32_t u, int32_t sum, const Operand& to, bool add);
   void leaf(int32_t u, int32_t to, bool add);
   void merge(int32_t u, int32_t from, int32_t to);
   void round_for_the_way(int32_t u);
@@ -102,7 +104,8 @@ class Reducer {
   const bool loops_;
   std::vector<int32_t> bucket_;                ///< [units]
   std::vector<int32_t> sum_;                   ///< [units] final gradients of the step
-  std::vector<std::vector<int32_t>> counter_;  ///< [units][level] fp32 shard, -1: empty
+  std::vector<int32_t> of_group_;              ///< [units] fp32 sums of a group's micro-batches
+  std::vector<std::vector<int32_t>> counter_;  ///< [units][level] fp32 slot, -1: empty
   std::vector<bool> in_products_;              ///< [parameters] true: products add its gradient
   Slack slack_{0};                             ///< for each unit's reductions
 };
@@ -118,8 +121,8 @@ class Updater {
 
   /// Decides on the last attempt. The host optimizer gets a copy of the decision.
   void decide();
-  /// Updates this rank's part of unit u and, at stages 1 and 2, gathers its weights. Returns the
-  /// place from which the new weight is available soonest: its home or a copy.
+  /// Updates this rank's part of unit u and, at stages 1 and 2 or over groups, gathers its weights.
+  /// Returns the place from which the new weight is available soonest: its home or a copy.
   Operand update(int32_t u);
   /// Makes the update of the next decision for a speculated unit, whose whole gradient is on its
   /// way.
@@ -164,7 +167,10 @@ class Updater {
   Operand send_home(int32_t u, const Staged& staged);
   void run(int32_t u, const States& states);
   void run_with_norms(const PlanOp& update);
-  void gather(int32_t u);
+  /// Joins a weight with a home beside the device, of which this rank has updated a part. Returns
+  /// the whole on the device, and sends it home.
+  Operand join(int32_t u, const Operand& updated);
+  void gather(int32_t u, Operand part, const Operand& full);
 
   BodyWriter& writer_;
   int32_t host_state_ = -1;     ///< decision in host memory

@@ -31,9 +31,11 @@ Operand BodyWriter::owned(int32_t buffer, int64_t bytes, Mode mode) const {
   if (buffer < 0) return {};
   const int64_t held = plan_.buffers[size_t(buffer)].bytes;
   if (held == bytes) return whole(buffer, mode);
-  ZERO_REQUIRE(held == bytes * plan_.request.ranks, plan_.buffers[size_t(buffer)].name, " holds ",
-               held, " bytes, neither ", bytes, " nor that of each rank");
-  return {.buffer = buffer, .bytes = bytes, .mode = mode, .sharded = true};
+  const Team team = plan_.request.has_groups() ? Team::across : Team::all;
+  ZERO_REQUIRE(held == bytes * plan_.request.groups().ranks_of(team),
+               plan_.buffers[size_t(buffer)].name, " holds ", held, " bytes, neither ", bytes,
+               " nor that of each rank of ", name_of(team));
+  return {.buffer = buffer, .bytes = bytes, .mode = mode, .sharded = true, .team = team};
 }
 
 void BodyWriter::clear(const Operand& bytes, Lane lane) {
@@ -87,13 +89,16 @@ int32_t BodyWriter::bring(int32_t u, const Operand& from, Tier to) {
 }
 
 void BodyWriter::all_gather(int32_t u, Collection parts) {
-  const int64_t shard_numel = unit(u).shard_numel;
-  for (const PieceRange& piece : cut_pieces(shard_numel, request().ranks, parts.bucket_numel)) {
+  const int ranks = request().groups().ranks_of(parts.team);
+  const int64_t shard_numel =
+      parts.team == Team::group ? unit(u).weight_shard_numel() : unit(u).shard_numel;
+  for (const PieceRange& piece : cut_pieces(shard_numel, ranks, parts.bucket_numel)) {
     emit({.kind = Kind::all_gather,
           .lane = Lane::gather,
           .unit = u,
           .in = parts.element,
           .out = parts.element,
+          .team = parts.team,
           .shard_numel = shard_numel,
           .piece_begin = piece.begin,
           .piece_numel = piece.numel,

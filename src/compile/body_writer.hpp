@@ -76,12 +76,14 @@ class BodyWriter {
   void all_reduce(int32_t buffer);
   /// Returns the digests, to be written, of all units in the step or in its audit.
   Operand digests(bool of_audit) const;
-  /// The arguments of all_gather: an array as long as a unit, in pieces of at most the bucket.
+  /// The arguments of all_gather: a unit, or a weight shard across groups, in pieces of at most the
+  /// bucket.
   struct Collection {
     Dtype element;
     Operand shard;  ///< read
     Operand full;   ///< written, or updated if the shard lies inside
     int64_t bucket_numel;
+    Team team = Team::all;  ///< the ranks whose shards make `full`
   };
   void all_gather(int32_t u, Collection parts);
 

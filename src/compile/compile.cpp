@@ -51,6 +51,11 @@ void check_homes(const Request& r) {
   if (r.weight_home != Tier::device && r.stage != 3) {
     refuse(Exit::kUsage, "weights on ", name_of(r.weight_home), " at stage ", r.stage);
   }
+  if (r.weight_home == Tier::nvme && r.has_groups()) {
+    refuse_settings({"zero.shard_group", "zero.offload_param.device"},
+                    "a rank of a group updates a part of its weights, and a disk moves whole ",
+                    "blocks; write offload_param.device = \"cpu\", or shard_group = \"all\"");
+  }
   ZERO_REQUIRE(r.device_update_share >= 0 && r.device_update_share <= 1, "a share of ",
                r.device_update_share, " is updated on the device: 0 to 1");
   ZERO_REQUIRE(r.staged_units >= 1 && r.optimizer_share >= 0 && r.optimizer_share <= 1,
@@ -200,7 +205,7 @@ Plan compile_unproved(const Request& request, const graph::Graph& training,
   check_request(request);
   check_homes(request);
   Plan plan{.request = request, .graphs = {training, evaluation}};
-  plan.units = lay_out_units(training, request.ranks);
+  plan.units = lay_out_units(training, request.groups());
   place_states(plan);
   place_speculation(plan);
   place_copies(plan);
@@ -234,7 +239,7 @@ Plan compile_decode(const Request& request, const graph::Graph& token, const gra
                ": by one rank at stage 0, or by any at stage 3");
   check_same_state(token, chunk);
   Plan plan{.request = request, .graphs = {token, chunk}};
-  plan.units = lay_out_units(token, request.ranks);
+  plan.units = lay_out_units(token, request.groups());
   place_decode_states(plan);
   write_decode(plan);
   write_prefill(plan);

@@ -43,7 +43,7 @@ class Folder {
   static bool same_work(const PlanOp& a, const PlanOp& b) {
     return a.kind == b.kind && a.lane == b.lane && a.unit == b.unit && a.graph_op == b.graph_op &&
            a.in == b.in && a.out == b.out && a.round_gradient == b.round_gradient &&
-           a.add == b.add && a.sums == b.sums && a.counts == b.counts &&
+           a.add == b.add && a.sums == b.sums && a.counts == b.counts && a.team == b.team &&
            a.shard_numel == b.shard_numel && a.piece_begin == b.piece_begin &&
            a.piece_numel == b.piece_numel && a.operands.size() == b.operands.size();
   }
@@ -60,7 +60,8 @@ class Folder {
 
   /// True if operands match. In one buffer the offsets may differ, as for inputs.
   bool match(const Operand& a, Operand& b) {
-    if (a.bytes != b.bytes || a.mode != b.mode || a.sharded != b.sharded) return false;
+    if (a.bytes != b.bytes || a.mode != b.mode) return false;
+    if (a.sharded != b.sharded || a.team != b.team) return false;
     if ((a.buffer < 0) != (b.buffer < 0)) return false;
     if (a.buffer < 0) return true;
     b.stride = b.offset - a.offset;

@@ -18,7 +18,7 @@ Plan compile_unproved(const Request& request, const graph::Graph& training,
 
 /// Lays each unit's parameters out flat, every tensor at a multiple of 64 elements. Pads units to a
 /// multiple of ranks * 2048, so shard borders fall on blocks of the norm and of the disk.
-std::vector<Unit> lay_out_units(const graph::Graph& graph, int ranks);
+std::vector<Unit> lay_out_units(const graph::Graph& graph, const Groups& groups);
 
 /// Makes the persistent buffers of the ZeRO table: weights, optimizer states, gradients, step data.
 void place_states(Plan& plan);
@@ -85,6 +85,8 @@ struct GradientLayout {
   bool gather_sums;     ///< stage 0: final shards are gathered to every rank
   bool round_gradient;  ///< optimizer and norm round fp32 to the compute dtype
   bool wire_bf16;       ///< local sums are rounded to bf16 for transfer between ranks
+  Team meets;           ///< ranks that reduce a micro-batch
+  bool crosses_once;    ///< sums of a group's micro-batches are reduced across groups at the end
 };
 
 GradientLayout gradient_layout(const Request& request);

@@ -34,7 +34,7 @@ int64_t low_bytes(Dtype compute) {
 
 void place_weight(Plan& plan, Unit& unit) {
   unit.weight_sharded = plan.request.stage == 3 && plan.request.ranks > 1;
-  const int64_t numel = unit.weight_sharded ? unit.shard_numel : unit.numel;
+  const int64_t numel = unit.weight_sharded ? unit.weight_shard_numel() : unit.numel;
   unit.weight = keep(plan, unit.name + ".weight", Use::weights,
                      numel * int64_t(bytes_of(plan.request.compute)), unit.weight_home);
 }
@@ -166,7 +166,11 @@ GradientLayout gradient_layout(const Request& request) {
   // A counter holds only shards, so stage 1 then needs no whole gradient at rest.
   layout.full = alone || request.stage == 0 || (request.stage == 1 && !layout.counter);
   const bool rounded_once = layout.counter && layout.gather_sums && !request.gradient_fp32;
-  const bool one_micro_batch = !several && (alone || !request.gradient_fp32);
+  layout.meets = request.has_groups() ? Team::group : Team::all;
+  layout.crosses_once = request.crosses_once();
+  // A sum that has crossed is fp32, because sums of groups are.
+  const bool one_micro_batch =
+      !several && (alone || (!request.gradient_fp32 && !request.has_groups()));
   layout.element = one_micro_batch || rounded_once ? request.compute : Dtype::f32;
   layout.direct = !several && layout.full && layout.element == request.compute;
   layout.local_sum = several && !layout.counter && layout.full;
@@ -199,7 +203,7 @@ RestingGradient resting_gradient(const Request& request, Tier site) {
           .round_gradient = false};
 }
 
-std::vector<Unit> lay_out_units(const graph::Graph& graph, int ranks) {
+std::vector<Unit> lay_out_units(const graph::Graph& graph, const Groups& groups) {
   std::vector<Unit> units(graph.unit_names.size());
   for (size_t u = 0; u < units.size(); ++u) units[u].name = graph.unit_names[u];
   for (size_t p = 0; p < graph.parameters.size(); ++p) {
@@ -216,8 +220,9 @@ std::vector<Unit> lay_out_units(const graph::Graph& graph, int ranks) {
   }
   for (Unit& unit : units) {
     ZERO_REQUIRE(unit.numel > 0, "unit ", unit.name, " has no parameters");
-    unit.numel = round_up(unit.numel, kBlockNumel * ranks);
-    unit.shard_numel = unit.numel / ranks;
+    unit.numel = round_up(unit.numel, kBlockNumel * groups.ranks);
+    unit.shard_numel = unit.numel / groups.ranks;
+    unit.weight_copies = groups.count();
   }
   return units;
 }

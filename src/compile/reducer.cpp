@@ -9,6 +9,7 @@ namespace zero::plan {
 Reducer::Reducer(BodyWriter& writer, bool loops) : writer_(writer), loops_(loops) {
   bucket_.assign(writer.plan().units.size(), -1);
   sum_.assign(writer.plan().units.size(), -1);
+  of_group_.assign(writer.plan().units.size(), -1);
   counter_.resize(writer.plan().units.size());
   const graph::Graph& graph = writer.plan().graphs[0];
   in_products_.assign(graph.parameters.size(), false);
@@ -80,10 +81,14 @@ void Reducer::finish(int32_t u, int32_t micro) {
     count(u, micro);
   } else if (layout.local_sum) {
     sum_locally(u, micro);
+  } else if (request.has_groups()) {
+    if (micro == 0) of_group_[size_t(u)] = sum_of_group(u);
+    reduce(u, layout.meets, bucket_[size_t(u)], writer_.whole(of_group_[size_t(u)], Mode::write),
+           Dtype::f32, micro > 0);
   } else if (request.ranks > 1) {
     const int64_t shard_bytes = unit.shard_numel * int64_t(bytes_of(layout.element));
-    reduce(u, bucket_[size_t(u)], writer_.owned(sum_[size_t(u)], shard_bytes, Mode::write),
-           layout.element, micro > 0);
+    reduce(u, Team::all, bucket_[size_t(u)],
+           writer_.owned(sum_[size_t(u)], shard_bytes, Mode::write), layout.element, micro > 0);
   }
   if (micro == request.micro_batches - 1) finish_step(u);
   slack_.end(writer_.size());
@@ -152,7 +157,7 @@ void Reducer::sum_locally(int32_t u, int32_t micro) {
   if (micro < writer_.request().micro_batches - 1 || writer_.request().ranks == 1) return;
   const bool rounds = writer_.layout().wire_bf16;
   if (rounds) round_for_the_way(u);
-  reduce(u, rounds ? bucket_[size_t(u)] : sum,
+  reduce(u, Team::all, rounds ? bucket_[size_t(u)] : sum,
          writer_.owned(sum, unit.shard_numel * 4, Mode::write), Dtype::f32, false);
 }
 
@@ -167,22 +172,26 @@ void Reducer::round_for_the_way(int32_t u) {
                              writer_.whole(bucket_[size_t(u)], Mode::write)}});
 }
 
-// Returns a buffer for the sums of rank groups, empty if one pass of the tree adds all ranks.
-Operand Reducer::group_sums(int32_t u, int64_t piece_numel) {
-  const int64_t bytes = kernels::group_sums(writer_.request().ranks) * piece_numel * 4;
+// Returns a buffer for the sums of neighbours, empty if one pass of the tree adds all ranks.
+Operand Reducer::group_sums(int32_t u, Team team, int64_t piece_numel) {
+  const int ranks = writer_.request().groups().ranks_of(team);
+  const int64_t bytes = kernels::group_sums(ranks) * piece_numel * 4;
   if (bytes == 0) return {};
   return writer_.whole(writer_.transient(writer_.unit(u).name + ".group sums", Use::scratch, bytes),
                        Mode::write);
 }
 
-void Reducer::reduce(int32_t u, int32_t from, const Operand& to, Dtype out, bool add) {
+/// Sums an array over a team: a unit, or across groups a weight shard.
+void Reducer::reduce(int32_t u, Team team, int32_t from, const Operand& to, Dtype out, bool add) {
   const Unit& unit = writer_.unit(u);
-  const int64_t element = writer_.plan().buffers[size_t(from)].bytes / unit.numel;
+  const int64_t numel = team == Team::across ? unit.weight_shard_numel() : unit.numel;
+  const int ranks = writer_.request().groups().ranks_of(team);
+  const int64_t element = writer_.plan().buffers[size_t(from)].bytes / numel;
   const Dtype in = element == 4 ? Dtype::f32 : writer_.request().compute;
   Operand shard = to;
   shard.mode = add || to.buffer == from ? Mode::update : Mode::write;
-  for (const PieceRange& piece : cut_pieces(unit.shard_numel, writer_.request().ranks,
-                                            writer_.request().reduce_bucket_numel)) {
+  for (const PieceRange& piece :
+       cut_pieces(numel / ranks, ranks, writer_.request().reduce_bucket_numel)) {
     writer_.emit(
         {.kind = Kind::reduce_scatter,
          .lane = Lane::reduce,
@@ -190,21 +199,38 @@ void Reducer::reduce(int32_t u, int32_t from, const Operand& to, Dtype out, bool
          .in = in,
          .out = out,
          .add = add,
-         .shard_numel = unit.shard_numel,
+         .team = team,
+         .shard_numel = numel / ranks,
          .piece_begin = piece.begin,
          .piece_numel = piece.numel,
-         .operands = {writer_.whole(from, Mode::read), shard, group_sums(u, piece.numel)}});
+         .operands = {writer_.whole(from, Mode::read), shard, group_sums(u, team, piece.numel)}});
     shard.mode = Mode::update;
   }
+}
+
+/// Returns a buffer for the sum of a group, of a rank's weight shard.
+int32_t Reducer::sum_of_group(int32_t u) {
+  const Unit& unit = writer_.unit(u);
+  return writer_.transient(unit.name + ".sum of group", Use::gradient_buckets,
+                           unit.weight_shard_numel() * 4);
+}
+
+/// Sums the sums of groups. Each rank gets the part that its optimizer updates.
+void Reducer::cross(int32_t u, int32_t sum, const Operand& to, bool add) {
+  reduce(u, Team::across, sum, to, Dtype::f32, add);
 }
 
 // Puts the sum of unit u's bucket over ranks into slot `to` as a leaf, or adds it if `add`.
 void Reducer::leaf(int32_t u, int32_t to, bool add) {
   const int32_t bucket = bucket_[size_t(u)];
-  if (writer_.request().ranks > 1) {
-    reduce(u, bucket, writer_.whole(to, Mode::write), Dtype::f32, add);
-    return;
+  const GradientLayout& layout = writer_.layout();
+  const Operand slot = writer_.whole(to, Mode::write);
+  if (writer_.request().has_groups() && !layout.crosses_once) {
+    const int32_t part = sum_of_group(u);
+    reduce(u, layout.meets, bucket, writer_.whole(part, Mode::write), Dtype::f32, false);
+    return cross(u, part, slot, add);
   }
+  if (writer_.request().ranks > 1) return reduce(u, layout.meets, bucket, slot, Dtype::f32, add);
   writer_.emit({.kind = Kind::accumulate,
                 .unit = u,
                 .in = writer_.request().compute,
@@ -226,7 +252,8 @@ void Reducer::merge(int32_t u, int32_t from, int32_t to) {
 /// is an fp32 shard.
 int32_t Reducer::counter_slot(int32_t u, bool takes_all, int32_t number) {
   const Unit& unit = writer_.unit(u);
-  const int64_t bytes = unit.shard_numel * 4;
+  const bool of_group = writer_.layout().crosses_once;
+  const int64_t bytes = (of_group ? unit.weight_shard_numel() : unit.shard_numel) * 4;
   const int32_t sum = sum_[size_t(u)];
   const bool is_shard =
       writer_.plan().buffers[size_t(sum)].bytes == bytes && writer_.layout().element == Dtype::f32;
@@ -288,6 +315,8 @@ void Reducer::count_in_slots(int32_t u, int32_t micro) {
     writer_.emit(std::move(carry));
   }
   for (PlanOp& op : std::span(writer_.body().ops).subspan(begin)) {
+    // The sum of a group that crosses at once is no slot.
+    if (op.kind == Kind::reduce_scatter && op.operands[kTarget].buffer != slots[0]) continue;
     op.counts = true;
     op.micro = micro / 2 * 2;
   }
@@ -309,17 +338,17 @@ void Reducer::finish_step(int32_t u) {
   const Unit& unit = writer_.unit(u);
   const int64_t shard_bytes = unit.shard_numel * int64_t(bytes_of(layout.element));
   const int32_t gradient = sum_[size_t(u)];
-  if (layout.counter) {
-    const int32_t sum = merge_leftovers(u);
-    if (sum != gradient) {
-      writer_.emit({.kind = Kind::round_sum,
-                    .lane = lane(),
-                    .unit = u,
-                    .in = Dtype::f32,
-                    .out = layout.element,
-                    .operands = {writer_.whole(sum, Mode::read),
-                                 writer_.owned(gradient, shard_bytes, Mode::update)}});
-    }
+  const int32_t sum = layout.counter ? merge_leftovers(u) : of_group_[size_t(u)];
+  if (layout.crosses_once) {
+    cross(u, sum, writer_.owned(gradient, shard_bytes, Mode::write), false);
+  } else if (layout.counter && sum != gradient) {
+    writer_.emit({.kind = Kind::round_sum,
+                  .lane = lane(),
+                  .unit = u,
+                  .in = Dtype::f32,
+                  .out = layout.element,
+                  .operands = {writer_.whole(sum, Mode::read),
+                               writer_.owned(gradient, shard_bytes, Mode::update)}});
   }
   writer_.emit({.kind = Kind::sum_of_squares,
                 .lane = lane(),

@@ -103,8 +103,11 @@ void Updater::decide() {
 
 Operand Updater::update(int32_t u) {
   const Unit& unit = writer_.unit(u);
-  const Operand weight = unit.is_speculated() ? settle(u) : update_now(u);
-  if (unit.optimizer_sharded && !unit.weight_sharded) gather(u);
+  Operand weight = unit.is_speculated() ? settle(u) : update_now(u);
+  if (unit.is_joined() && unit.weight_home == Tier::device) {
+    gather(u, weight_at_home(u, Mode::read), writer_.whole(unit.weight, Mode::update));
+    weight = writer_.whole(unit.weight, Mode::read);
+  }
   const bool keeps = unit.weight_home == Tier::nvme && writer_.tier_of(weight) == Tier::host &&
                      is_last_[size_t(u)] && writer_.request().overlap;
   weights_[size_t(u)] = keeps ? weight : writer_.whole(unit.weight, Mode::read);
@@ -116,7 +119,8 @@ Operand Updater::update_now(int32_t u) {
   if (moves) slack_.begin(writer_.size());
   const States staged = bring(u);
   run(u, staged);
-  const Operand weight = send_home(u, staged[0]);
+  const bool joins = writer_.unit(u).is_joined_away();
+  const Operand weight = joins ? join(u, staged[0].here) : send_home(u, staged[0]);
   for (size_t state = 1; state < staged.size(); ++state) send_home(u, staged[state]);
   if (moves) slack_.end(writer_.size());
   return weight;
@@ -236,14 +240,28 @@ void Updater::run_with_norms(const PlanOp& update) {
   writer_.emit(second);
 }
 
-void Updater::gather(int32_t u) {
+// The device gathers next from where it joins the weight.
+Operand Updater::join(int32_t u, const Operand& updated) {
   const Unit& unit = writer_.unit(u);
+  const Buffer home = writer_.plan().buffers[size_t(unit.weight)];
+  const int32_t here = writer_.transient(home.name + ".joined", Use::staging, home.bytes);
+  Operand part = updated;
+  if (writer_.tier_of(part) != Tier::device) {
+    part = writer_.whole(writer_.bring(u, part, Tier::device), Mode::read);
+  }
+  gather(u, part, writer_.whole(here, Mode::write));
+  writer_.move(u, writer_.whole(here, Mode::read), writer_.whole(unit.weight, Mode::write));
+  return writer_.whole(here, Mode::read);
+}
+
+void Updater::gather(int32_t u, Operand part, const Operand& full) {
   const Request& request = writer_.request();
-  const int64_t shard = unit.shard_numel * int64_t(bytes_of(request.compute));
+  part.mode = Mode::read;
   writer_.all_gather(u, {.element = request.compute,
-                         .shard = writer_.owned(unit.weight, shard, Mode::read),
-                         .full = writer_.whole(unit.weight, Mode::update),
-                         .bucket_numel = request.gather_bucket_numel});
+                         .shard = part,
+                         .full = full,
+                         .bucket_numel = request.gather_bucket_numel,
+                         .team = request.has_groups() ? Team::across : Team::all});
 }
 
 void Updater::spread() {

@@ -60,6 +60,10 @@ struct ValueOf {
     return *binding.value == 0 ? TomlValue("auto") : TomlValue(*binding.value);
   }
   TomlValue operator()(const Duration& binding) const { return *binding.value; }
+  TomlValue operator()(const GroupSize& binding) const {
+    if (*binding.value > 0) return *binding.value;
+    return *binding.value == 0 ? "all" : "node";
+  }
   TomlValue operator()(const std::string* value) const { return *value; }
   TomlValue operator()(const std::vector<std::string>* value) const {
     return TomlArray(value->begin(), value->end());
@@ -103,6 +107,7 @@ struct LegalValues {
   std::string operator()(const Real& binding) const { return to_text(binding.range); }
   std::string operator()(const Size&) const { return std::string(kSizes); }
   std::string operator()(const Duration&) const { return std::string(kTimes); }
+  std::string operator()(const GroupSize&) const { return std::string(kGroupSizes); }
   std::string operator()(const std::string*) const { return "text"; }
   std::string operator()(const std::vector<std::string>*) const { return std::string(kWords); }
   std::string operator()(const std::array<double, 2>*) const { return "two of 0 to below 1"; }

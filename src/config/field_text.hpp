@@ -25,6 +25,8 @@ inline constexpr std::string_view kSizes =
 inline constexpr std::string_view kWords = "strings in [\"brackets\"]";
 inline constexpr std::string_view kDataPaths =
     "text, or a list of texts and of {path = \"FILE\", weight = NUMBER}";
+inline constexpr std::string_view kGroupSizes = "\"all\", \"node\" or 2 to 8192 ranks";
+inline constexpr int64_t kMostGroupRanks = 8192;
 inline constexpr std::string_view kTimes = "\"HH:MM:SS\" or seconds, and 0 for none";
 inline constexpr std::string_view kBeamEnds = "false, true, \"never\" or \"auto\"";
 inline constexpr std::string_view kIdLists = "a list of token ids, [1, 2], or one, or \"auto\"";

@@ -49,6 +49,11 @@ struct Duration {
   int64_t* value;
 };
 
+/// A number of ranks above 1; "all" is stored as 0, "node" as kGroupOfNode.
+struct GroupSize {
+  int64_t* value;
+};
+
 /// A key without a member that accepts every legal value. The plan decides, and a line reports its
 /// decision. The type is that of the default.
 struct Hint {
@@ -71,9 +76,9 @@ struct DataPaths {
   std::vector<DataPart>* parts;
 };
 
-using Binding =
-    std::variant<bool*, Integer, Real, Size, Duration, std::string*, std::vector<std::string>*,
-                 std::array<double, 2>*, Recompute*, OneOf, Fixed, Hint, Open, DataPaths>;
+using Binding = std::variant<bool*, Integer, Real, Size, Duration, GroupSize, std::string*,
+                             std::vector<std::string>*, std::array<double, 2>*, Recompute*, OneOf,
+                             Fixed, Hint, Open, DataPaths>;
 
 /// The relation of a key to DeepSpeed's key of the same name.
 enum class Standing {

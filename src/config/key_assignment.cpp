@@ -104,6 +104,15 @@ struct Assign {
     if (read && seconds >= 0 && seconds <= kMostSeconds) return *binding.value = seconds, "";
     return text(to_text(value), read ? " is out of range" : " is no time", "; write ", kTimes);
   }
+  std::string operator()(const GroupSize& binding) const {
+    if (is_word(value, "all")) return *binding.value = 0, "";
+    if (is_word(value, "node")) return *binding.value = kGroupOfNode, "";
+    int64_t ranks = 0;
+    if (!as_integer(value, ranks)) return wrong_type(value, std::string(kGroupSizes));
+    if (ranks >= 2 && ranks <= kMostGroupRanks) return *binding.value = ranks, "";
+    if (ranks == 1) return "each rank would hold all weights; write zero.stage = 1, or \"all\"";
+    return text(to_text(value), " is out of range; write ", kGroupSizes);
+  }
   std::string operator()(std::string* out) const {
     const auto* word = std::get_if<std::string>(&value);
     if (!word) return wrong_type(value, "a string in \"quotes\"");

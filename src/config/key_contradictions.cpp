@@ -234,6 +234,12 @@ std::string resident_parameters(const C& c) {
               "3");
 }
 
+std::string groups_of_whole_weights(const C& c) {
+  if (c.zero.shard_group == 0 || c.zero.stage == 3) return kFine;
+  return text("stage ", c.zero.stage, " keeps all weights on each rank, only stage 3 shards them; ",
+              "write zero.stage = 3, or zero.shard_group = \"all\"");
+}
+
 /// Returns the rule that a home on a disk needs a named folder.
 Rule no_folder(const std::string& section, const char* device, bool (*holds)(const C&),
                const char* condition) {
@@ -274,6 +280,9 @@ std::vector<Rule> tier_rules() {
             "another optimizer.type than \"LAMB\", or zero.offload_optimizer.speculate = false",
             {"zero.stage = 3", "zero.offload_optimizer.device = \"cpu\"",
              "zero.offload_param.device = \"cpu\"", "zero.offload_optimizer.speculate = true"}),
+      {.keys = {"zero.shard_group", "zero.stage"},
+       .broken = groups_of_whole_weights,
+       .example = {"zero.stage = 2", "zero.shard_group = 2"}},
       {.keys = {"zero.offload_param.device", "zero.stage"},
        .broken = resident_parameters,
        .example = {"zero.stage = 2", "zero.offload_param.device = \"cpu\""}},

@@ -21,6 +21,7 @@ struct WordsOf {
   Words operator()(const Real& binding) const { return of_range(binding.range); }
   Words operator()(const Size&) const { return {"auto"}; }
   Words operator()(const Duration&) const { return {}; }
+  Words operator()(const GroupSize&) const { return {"all", "node"}; }
   Words operator()(const std::string*) const { return {}; }
   Words operator()(const std::vector<std::string>*) const { return {}; }
   Words operator()(const std::array<double, 2>*) const { return {}; }

@@ -22,6 +22,11 @@ void stage_fields(Table& table, ZeroConfig& c) {
   table.integer("stage3_max_reuse_distance", c.stage3_max_reuse_distance, {}).standing = kCap;
   table.flag("stage3_gather_16bit_weights_on_model_save",
              c.stage3_gather_16bit_weights_on_model_save);
+  Field& group = table.other("shard_group", GroupSize{&c.shard_group});
+  group.standing = kOurs;
+  group.note =
+      "there mics_shard_size, and nearly zero_hpz_partition_size; states of the optimizer stay cut "
+      "over all ranks";
 }
 
 void stage_fields_without_member(Table& table) {
@@ -49,10 +54,12 @@ void stage_fields_without_member(Table& table) {
                 "a unit's gather is one collective of the plan");
   table.refused("log_trace_cache_warnings", false,
                 "no trace is recorded: the order of use is known before step 1");
-  table.refused("mics_shard_size", int64_t(-1), "shards are cut over all ranks, not within groups");
-  table.refused("mics_hierarchical_params_gather", false,
-                "shards are cut over all ranks, not within groups");
-  table.refused("zero_hpz_partition_size", int64_t(1), "weights have no second copy inside a node");
+  table.refused("mics_shard_size", int64_t(-1), "another key cuts weights within groups",
+                ", and zero.shard_group");
+  table.either("mics_hierarchical_params_gather", false,
+               "a shard crosses to a node once wherever nodes are alike");
+  table.refused("zero_hpz_partition_size", int64_t(1), "another key cuts weights within groups",
+                ", and zero.shard_group");
   table.refused("zero_quantized_weights", false, "weights travel unquantised");
   table.refused("zero_quantized_nontrainable_weights", false,
                 "weights travel unquantised, and all are trained");

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <set>
 #include <sstream>
 #include <thread>
 
@@ -93,6 +94,24 @@ Session::Session(int& argc, char**& argv) : host_(host_name()) {
   count_sharers();
 }
 
+namespace {
+
+/// Returns the neighbours of every host, by ranks' "host:cores"; -1 if hosts have others.
+int even_ranks(const std::vector<std::string>& ranks) {
+  const auto host = [&](size_t rank) { return ranks[rank].substr(0, ranks[rank].find(':')); };
+  size_t each = 0, begin = 0;
+  std::set<std::string> seen;
+  for (size_t rank = 1; rank <= ranks.size(); ++rank) {
+    if (rank < ranks.size() && host(rank) == host(begin)) continue;
+    if (each == 0) each = rank;
+    if (rank - begin != each || !seen.insert(host(begin)).second) return -1;
+    begin = rank;
+  }
+  return int(each);
+}
+
+}  // namespace
+
 void Session::count_sharers() {
   const Cores cores = allowed_cores();
   std::string mine = host_ + ":";
@@ -101,6 +120,7 @@ void Session::count_sharers() {
   const auto is_here = [&](const std::string& other) { return other.starts_with(host_ + ":"); };
   sharers_ = int(std::count(all.begin(), all.end(), mine));
   node_ranks_ = int(std::count_if(all.begin(), all.end(), is_here));
+  even_node_ranks_ = even_ranks(all);
   leads_node_ = std::none_of(all.begin(), all.begin() + rank(), is_here);
   threads_ = std::max(1, cores.count() / sharers_);
 }

@@ -49,14 +49,15 @@ void count_bytes(const Plan& plan, Forecast& forecast) {
 }
 
 int64_t sent_elements(const Plan& plan, const PlanOp& op) {
-  const int64_t peers = plan.request.ranks - 1;
+  const int64_t peers = plan.request.groups().ranks_of(op.team) - 1;
   if (op.kind == Kind::all_reduce) return peers * op.operands[kSource].bytes / 8;
   return peers * op.piece_numel;
 }
 
 /// Returns the bytes of a collective that a rank sends to other nodes.
 int64_t leaving_bytes(const Plan& plan, const PlanOp& op, const comm::Border& border) {
-  const int64_t ranks = plan.request.ranks, element = int64_t(bytes_of(op.in));
+  const int64_t ranks = plan.request.groups().ranks_of(op.team);
+  const int64_t element = int64_t(bytes_of(op.in));
   if (ranks == 1 || border.node_ranks == 0) return 0;
   const int64_t numel = sent_elements(plan, op) / (ranks - 1);
   const int64_t nodes = comm::other_nodes(ranks, border.node_ranks);
@@ -130,12 +131,12 @@ double share_of(const Key& key, const Shares& shares) {
   return share == shares.end() ? 1 : share->second;
 }
 
-/// Returns the seconds of an op at the machine's peak rates.
+/// Returns the seconds of an op at the machine's peak rates, as the op's team sees it.
 double work_seconds(const Plan& plan, const PlanOp& op, int carries, const Machine& machine) {
   if (is_collective(op.kind)) {
     const double bytes = double(sent_elements(plan, op)) * double(bytes_of(op.in));
     return collective_seconds({.kind = op.kind,
-                               .ranks = plan.request.ranks,
+                               .ranks = plan.request.groups().ranks_of(op.team),
                                .bytes = bytes,
                                .element_bytes = int64_t(bytes_of(op.in))},
                               machine);
@@ -183,7 +184,10 @@ double seconds_of(const Plan& plan, const PlanOp& op, int carries, const Machine
 class Replay {
  public:
   Replay(const Plan& plan, const Machine& machine, Forecast& forecast)
-      : plan_(plan), body_(plan.bodies[kStep]), machine_(machine), forecast_(forecast) {}
+      : plan_(plan), body_(plan.bodies[kStep]), forecast_(forecast) {
+    for (const Team team : kAllTeams)
+      machines_[size_t(team)] = seen_by(machine, plan.request.groups(), team);
+  }
 
   void run() {
     const int64_t rounds = std::min(body_.loop.rounds, kMostRounds);
@@ -220,7 +224,7 @@ class Replay {
     }
     if (op.lane == Lane::compute) forecast_.exposed_seconds += start - lane_free;
     const int carries = op.counts ? carries_of(body_, op, turn.round) : int(op.operands.size());
-    const double seconds = seconds_of(plan_, op, carries, machine_);
+    const double seconds = seconds_of(plan_, op, carries, machines_[size_t(op.team)]);
     forecast_.lane_seconds[size_t(op.lane)] += seconds;
     lane_free = start + seconds;
     finished_[size_t(op.lane)].push_back(lane_free);
@@ -255,7 +259,7 @@ class Replay {
 
   const Plan& plan_;
   const Body& body_;
-  const Machine& machine_;
+  std::array<Machine, kTeams> machines_;
   Forecast& forecast_;
   std::array<std::vector<double>, kLanes> finished_;
   std::array<double, kLanes> free_{};
@@ -272,8 +276,7 @@ void add(CollectiveForecasts& sum, const CollectiveForecasts& more, int64_t time
   }
 }
 
-std::array<CollectiveForecasts, kBodies> collectives_of(const Plan& plan,
-                                                        const comm::Border& border) {
+std::array<CollectiveForecasts, kBodies> collectives_of(const Plan& plan, const Borders& borders) {
   std::array<CollectiveForecasts, kBodies> sent{};
   for (size_t b = 0; b < plan.bodies.size(); ++b) {
     visit_ops(plan.bodies[b], [&](const PlanOp& op, int64_t times) {
@@ -283,7 +286,7 @@ std::array<CollectiveForecasts, kBodies> collectives_of(const Plan& plan,
       row.calls += times;
       row.elements += elements;
       row.bytes += elements * int64_t(bytes_of(op.in));
-      row.node_bytes += leaving_bytes(plan, op, border) * times;
+      row.node_bytes += leaving_bytes(plan, op, borders[size_t(op.team)]) * times;
     });
   }
   return sent;
@@ -292,7 +295,7 @@ std::array<CollectiveForecasts, kBodies> collectives_of(const Plan& plan,
 Forecast forecast(const Plan& plan, const Machine& machine) {
   Forecast made;
   count_bytes(plan, made);
-  made.collectives = collectives_of(plan, border_of(machine, plan.request.ranks));
+  made.collectives = collectives_of(plan, borders_of(machine, plan.request.groups()));
   count_disk(plan, made);
   Replay(plan, machine, made).run();
   return made;

@@ -134,12 +134,32 @@ int64_t nodes_of(const Machine& machine, int64_t ranks) {
 }
 
 comm::Border border_of(const Machine& machine, int64_t ranks) {
-  if (machine.border) return *machine.border;
+  if (machine.borders) return machine.borders->at(size_t(Team::all));
   const int64_t here = machine.node_ranks;
   if (nodes_of(machine, ranks) == 1) return {};
   const bool levels =
       !machine.has_memory && here > 1 && ranks % here == 0 && std::has_single_bit(uint64_t(here));
   return {.node_ranks = here, .gathers_once = levels || machine.has_memory, .sums_once = levels};
+}
+
+Machine seen_by(const Machine& machine, const Groups& groups, Team team) {
+  Machine seen = machine;
+  if (team == Team::all) return seen;
+  if (machine.borders) (*seen.borders)[size_t(Team::all)] = (*machine.borders)[size_t(team)];
+  if (machine.node_ranks == 0) return seen;
+  const int64_t beside = std::min<int64_t>(machine.node_ranks, groups.group_ranks);
+  seen.node_ranks = beside;
+  if (team == Team::group) return seen;
+  seen.node_ranks = std::max<int64_t>(1, machine.node_ranks / groups.group_ranks);
+  seen.node_link_bandwidth /= double(beside);
+  return seen;
+}
+
+Borders borders_of(const Machine& machine, const Groups& groups) {
+  Borders borders{};
+  for (const Team team : kAllTeams)
+    borders[size_t(team)] = border_of(seen_by(machine, groups, team), groups.ranks_of(team));
+  return borders;
 }
 
 int64_t ranks_on_a_node(const Machine& machine, int64_t ranks) {

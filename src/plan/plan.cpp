@@ -30,6 +30,23 @@ const char* name_of(Use use) {
   return kNames[size_t(use)];
 }
 
+const char* name_of(Team team) {
+  static constexpr const char* kNames[] = {"all ranks", "a group", "across groups"};
+  static_assert(std::size(kNames) == size_t(kTeams));
+  return kNames[size_t(team)];
+}
+
+bool Request::crosses_once() const {
+  return has_groups() && (!reproducible || std::has_single_bit(unsigned(micro_batches)));
+}
+
+int64_t Request::number_of(int64_t micro_batch, int rank) const {
+  if (!reproducible || !crosses_once()) return micro_batch * ranks + rank;
+  const Groups cut = groups();
+  const int64_t before = cut.part(Team::group, rank) * int64_t(micro_batches) + micro_batch;
+  return before * cut.group_ranks + cut.place(Team::group, rank);
+}
+
 const char* name_of(Kind kind) {
   static constexpr const char* kNames[] = {
       "compute",   "decide",    "update",         "add_norms",      "apply_norms",
@@ -144,14 +161,14 @@ void add(Digest& digest, const Operand& operand) {
   digest.add(operand.offset);
   digest.add(operand.bytes);
   digest.add(int(operand.mode));
-  digest.add(operand.sharded);
+  digest.add(int(operand.sharded) + 2 * int(operand.team));
   digest.add(operand.stride);
 }
 
 void add(Digest& digest, const PlanOp& op) {
-  for (int number :
-       {int(op.kind), int(op.lane), int(op.unit), int(op.graph_op), int(op.micro), int(op.in),
-        int(op.out), int(op.round_gradient), int(op.add) + 2 * int(op.sums) + 4 * int(op.counts)}) {
+  for (int number : {int(op.kind), int(op.lane), int(op.unit), int(op.graph_op), int(op.micro),
+                     int(op.in), int(op.out), int(op.round_gradient),
+                     int(op.add) + 2 * int(op.sums) + 4 * int(op.counts) + 8 * int(op.team)}) {
     digest.add(number);
   }
   for (int64_t number : {op.shard_numel, op.piece_begin, op.piece_numel}) digest.add(number);

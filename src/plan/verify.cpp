@@ -152,15 +152,16 @@ class BodyCheck {
     const bool transfers = is_transfer(op(i).kind);
     if (!transfers) check_versions(i, operands);
     if (!transfers) check_computed(i, operands);
-    // A transfer delivers the content that was sent.
-    const Content sent = transfers ? content_at(extent(operands[kSource])) : Content{};
+    // A transfer delivers the content that was sent, and a gather across groups its version.
+    const bool delivers = transfers || joins_copy(i);
+    const Content sent = delivers ? content_at(extent(operands[kSource])) : Content{};
     for (size_t k = 0; k < operands.size(); ++k) {
       const Operand& operand = operands[k];
       if (operand.buffer < 0 || operand.mode == Mode::read) continue;
       contents_.put(extent(operand), {.buffer = operand.buffer,
                                       .writer = i,
-                                      .version = transfers ? arrived(i, operand, sent.version)
-                                                           : written(i, k, operand),
+                                      .version = delivers ? arrived(i, operand, sent.version)
+                                                          : written(i, k, operand),
                                       .computed = transfers ? sent.computed : computed(i, k),
                                       .counted = op(i).counts});
     }
@@ -170,6 +171,12 @@ class BodyCheck {
                        [&](Content& content) { content.readers[size_t(op(i).lane)] = i; });
     }
     end_groups(i, operands);
+  }
+
+  /// True if an op gathers the parts of an updated weight into a copy of it.
+  bool joins_copy(int32_t i) const {
+    return op(i).kind == Kind::all_gather && op(i).team == Team::across &&
+           !versions_.follows(op(i).operands[kTarget].buffer);
   }
 
   /// Returns the operands in the current round.
@@ -377,6 +384,7 @@ std::vector<std::string> verify(const Plan& plan, int limit) {
   for (int body = 0; body < kBodies; ++body) {
     check_apart(plan, BodyId(body), findings);
     check_body(plan, BodyId(body), findings);
+    check_teams(plan, BodyId(body), findings);
   }
   return findings.take();
 }

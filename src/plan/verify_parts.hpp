@@ -1,6 +1,6 @@
 #pragma once
 /// The parts of verify(), which verify.cpp has: turn_clocks.cpp, slot_schedule.cpp,
-/// live_buffers.cpp, forms.cpp.
+/// live_buffers.cpp, team_check.cpp, forms.cpp.
 
 #include <array>
 #include <cstdint>
@@ -39,6 +39,11 @@ class Findings {
 /// because gaps between a unit's tensors stay zero. A copy (Buffer::copy_of) is unused from the
 /// last op with it to the op that fills it anew.
 void check_apart(const Plan& plan, BodyId body, Findings& findings);
+
+/// Follows what each rank holds of a unit and over which ranks gradients are summed. Reports
+/// collectives of another team than cuts their arrays, an update of another shard, an update whose
+/// result ranks do not join, and a gradient that is no sum over all ranks. A single rank has none.
+void check_teams(const Plan& plan, BodyId body, Findings& findings);
 
 // Forms of a graph (Plan::shorter) in verify.
 

@@ -5,6 +5,7 @@
 #include "src/run/bound_op.hpp"
 #include "zero/graph/operation.hpp"
 #include "zero/kernels/tree_sum.hpp"
+#include "zero/plan/lifetimes.hpp"
 
 namespace zero::run {
 namespace {
@@ -104,6 +105,16 @@ class Checker {
   const plan::PlanOp& op_;
 };
 
+/// Returns the number of a rank's micro-batch in its step, or in a round of an evaluation. An
+/// audit, behind all micro-batches, repeats the first one of the next rank.
+int64_t sample_number(const BindTarget& target, int32_t graph, int64_t micro) {
+  const plan::Request& request = target.plan.request;
+  const int rank = target.memory.rank;
+  if (graph > 0) return micro * request.ranks + rank;
+  if (micro == request.micro_batches) return request.number_of(0, (rank + 1) % request.ranks);
+  return request.number_of(micro, rank);
+}
+
 void bind_compute(const BindTarget& target, BoundOp& bound) {
   const plan::PlanOp& op = *bound.op;
   const graph::Op& graph_op = bound.graph->ops.at(size_t(op.graph_op));
@@ -117,13 +128,8 @@ void bind_compute(const BindTarget& target, BoundOp& bound) {
     const int64_t numel = (*bound.graph)[gradient].shape.numel();
     Checker(op).bytes(graph_op.inputs.size(), numel * int64_t(sizeof(float)));
   }
-  const plan::Request& request = target.plan.request;
-  const int64_t ranks = request.ranks, rank = target.memory.rank;
-  // An audit repeats the first micro-batch of the next rank.
-  const bool audits = op.micro == request.micro_batches;
-  const int64_t number = audits ? (rank + 1) % ranks : op.micro * ranks + rank;
-  bound.sample_offset = number * bound.graph->samples;
   const auto graph = int32_t(bound.graph - target.plan.graphs.data());
+  bound.sample_offset = sample_number(target, graph, op.micro) * bound.graph->samples;
   if (target.forms != nullptr) bound.chosen = target.forms->of(graph, op.micro);
 }
 
@@ -146,8 +152,9 @@ void bind_rounds(const BindTarget& target, const plan::Body& body, BoundOp& boun
   if (loops) bound.micro_a_round = body.loop.micro_batches;
   if (bound.op->counts) bound.choose_slot();
   if (!loops) return;
-  bound.samples_a_round =
-      int64_t(body.loop.micro_batches) * target.plan.request.ranks * bound.graph->samples;
+  const plan::Request& request = target.plan.request;
+  const int64_t numbers = request.number_of(body.loop.micro_batches, 0) - request.number_of(0, 0);
+  bound.samples_a_round = numbers * bound.graph->samples;
   for (size_t i = 0; i < bound.op->operands.size(); ++i) {
     plan::Operand operand = bound.op->operands[i];
     if (operand.buffer < 0 || operand.stride == 0) continue;
@@ -178,7 +185,8 @@ size_t optimizer_operands(const plan::PlanOp& op, const OptimizerForm& optimizer
 void bind_optimizer(const BindTarget& target, BoundOp& bound) {
   const plan::Unit& unit = target.plan.units.at(size_t(bound.op->unit));
   const plan::Request& request = target.plan.request;
-  const int64_t begin = unit.optimizer_sharded ? target.memory.rank * unit.shard_numel : 0;
+  const int64_t begin =
+      unit.optimizer_sharded ? unit.groups().shard_of(target.memory.rank) * unit.shard_numel : 0;
   const int64_t numel = unit.optimizer_sharded ? unit.shard_numel : unit.numel;
   const size_t gradient = plan::gradient_operand(request.optimizer);
   require_operands(*bound.op, optimizer_operands(*bound.op, request.optimizer));
@@ -209,9 +217,9 @@ void check_collective(const BindTarget& target, const plan::PlanOp& op) {
   const Dtype shard = gather ? op.in : op.out;
   const Checker check(op);
   check.bytes(gather ? 0 : 1, op.shard_numel * int64_t(bytes_of(shard)));
-  check.bytes(gather ? 1 : 0,
-              op.shard_numel * target.plan.request.ranks * int64_t(bytes_of(op.in)));
-  const int64_t sums = kernels::group_sums(target.plan.request.ranks) * op.piece_numel;
+  const int ranks = target.plan.request.groups().ranks_of(op.team);
+  check.bytes(gather ? 1 : 0, op.shard_numel * ranks * int64_t(bytes_of(op.in)));
+  const int64_t sums = kernels::group_sums(ranks) * op.piece_numel;
   if (!gather) check.bytes(2, sums * int64_t(sizeof(float)));
   ZERO_REQUIRE(op.piece_begin >= 0 && op.piece_numel > 0 &&
                    op.piece_begin + op.piece_numel <= op.shard_numel,
@@ -230,6 +238,12 @@ void bind_sums(const plan::PlanOp& op) {
   const int64_t numel = op.operands[rounds ? plan::kSource : plan::kTarget].bytes / 4;
   check.bytes(rounds ? plan::kTarget : plan::kSource,
               numel * int64_t(bytes_of(rounds ? op.out : op.in)));
+}
+
+/// Returns the offset in bytes of this rank's part of an operand.
+int64_t place_of(const plan::Plan& plan, const RankMemory& memory, const plan::Operand& operand) {
+  if (!operand.sharded) return 0;
+  return plan.request.groups().place(operand.team, memory.rank) * operand.bytes;
 }
 
 /// True if an operand has an offset in a file and no address.
@@ -257,7 +271,7 @@ void bind_transfer(const BindTarget& target, BoundOp& bound) {
     if (!is_on_disk(target, operand)) continue;
     require_pages(target, *bound.op);
     bound.disk_offset = target.plan.buffers[size_t(operand.buffer)].offset + operand.offset +
-                        (operand.sharded ? target.memory.rank * operand.bytes : 0);
+                        place_of(target.plan, target.memory, operand);
   }
 }
 
@@ -341,11 +355,11 @@ int32_t inputs_buffer(const plan::Plan& plan, plan::BodyId body, int64_t bytes) 
 void* address(const plan::Plan& plan, const RankMemory& memory, const plan::Operand& operand) {
   if (operand.buffer < 0) return nullptr;
   const std::span<std::byte> bytes = buffer_bytes(plan, memory, operand.buffer);
-  const int64_t extent = operand.bytes * (operand.sharded ? plan.request.ranks : 1);
+  const int64_t extent = operand.bytes * plan::parts_of(plan, operand);
   ZERO_REQUIRE(operand.offset >= 0 && operand.offset + extent <= int64_t(bytes.size()),
                "operand at ", operand.offset, " + ", extent, " leaves buffer ",
                plan.buffers[size_t(operand.buffer)].name, " of ", bytes.size(), " bytes");
-  return bytes.data() + operand.offset + (operand.sharded ? memory.rank * operand.bytes : 0);
+  return bytes.data() + operand.offset + place_of(plan, memory, operand);
 }
 
 /// Refuses an op on a state with two copies unless the op looks up the current copy as it runs.

@@ -20,20 +20,34 @@ namespace {
 using plan::BodyId;
 using plan::kLanes;
 
-/// Returns this rank's number from any communicator. 0 for a plan for one rank.
+/// Returns this rank's number from a communicator of all ranks. 0 for a plan for one rank.
 int rank_of(const plan::Plan& plan, const LaneComms& comms) {
   int rank = 0;
   bool found = false;
-  for (const comm::Communicator* comm : comms) {
+  for (const TeamComms& lane : comms) {
+    const comm::Communicator* const comm = lane.at(plan::Team::all);
     if (comm == nullptr) continue;
-    ZERO_REQUIRE(comm->ranks() == plan.request.ranks, "a plan for ", plan.request.ranks,
-                 " ranks, a communicator of ", comm->ranks());
     rank = comm->rank();
     found = true;
   }
   ZERO_REQUIRE(found || plan.request.ranks == 1, "a plan for ", plan.request.ranks,
                " ranks needs communicators");
   return rank;
+}
+
+/// Checks that each communicator has the ranks of its team, in the plan's order.
+void check_teams(const plan::Plan& plan, const LaneComms& comms, int rank) {
+  const plan::Groups groups = plan.request.groups();
+  for (const TeamComms& lane : comms) {
+    for (const plan::Team team : plan::kAllTeams) {
+      const comm::Communicator* const comm = lane.at(team);
+      if (comm == nullptr) continue;
+      ZERO_REQUIRE(
+          comm->ranks() == groups.ranks_of(team) && comm->rank() == groups.place(team, rank),
+          "a plan for ", groups.ranks_of(team), " ranks, this one at ", groups.place(team, rank),
+          ", a communicator of ", comm->ranks(), ", this one at ", comm->rank());
+    }
+  }
 }
 
 using LaneSetups = std::array<LaneSetup, kLanes>;
@@ -53,8 +67,9 @@ void bind_body(const BindTarget& target, size_t id, LaneSetups& lanes, ProfileRo
   for (size_t place = 0; place < body.ops.size(); ++place) {
     const plan::PlanOp& op = body.ops[place];
     LaneSetup& lane = lanes[size_t(op.lane)];
-    ZERO_REQUIRE(lane.comm != nullptr || !plan::is_collective(op.kind), plan::name_of(op.kind),
-                 " on lane ", plan::name_of(op.lane), ", which has no communicator");
+    ZERO_REQUIRE(lane.comms.at(op.team) != nullptr || !plan::is_collective(op.kind),
+                 plan::name_of(op.kind), " on lane ", plan::name_of(op.lane),
+                 ", which has no communicator of ", plan::name_of(op.team));
     ZERO_REQUIRE(lane.disk != nullptr || !plan::is_disk_transfer(op.kind), plan::name_of(op.kind),
                  " on lane ", plan::name_of(op.lane), ", which has no disk");
     BoundOp bound = bind(target, body, op);
@@ -79,6 +94,7 @@ class Executor::Impl {
         plan_(plan),
         rules_(rules),
         forms_(plan) {
+    check_teams(plan, comms, buffers.memory().rank);
     lend_rates_to_device();
     make_lanes(comms, disks);
     plan::write_constants(plan, [&](int32_t buffer, std::span<const std::byte> values) {
@@ -221,7 +237,7 @@ class Executor::Impl {
     for (size_t lane = 0; lane < kLanes; ++lane) {
       setups[lane].lane = plan::Lane(lane);
       setups[lane].threads = computes(plan::Lane(lane)) ? plan_.request.threads : 1;
-      setups[lane].comm = comms[lane];
+      setups[lane].comms = comms[lane];
     }
     setups[size_t(plan::Lane::disk_read)].disk = disks.read;
     setups[size_t(plan::Lane::disk_write)].disk = disks.write;
@@ -261,6 +277,17 @@ class Executor::Impl {
   ProfileRows rows_;
   std::array<std::unique_ptr<LaneRunner>, kLanes> lanes_;
 };
+
+std::vector<LaneTeam> lane_teams(const plan::Groups& groups) {
+  using plan::Lane, plan::Team;
+  if (groups.count() == 1)
+    return {{Lane::gather, Team::all}, {Lane::reduce, Team::all}, {Lane::small, Team::all}};
+  return {{Lane::gather, Team::group},
+          {Lane::reduce, Team::group},
+          {Lane::small, Team::all},
+          {Lane::gather, Team::across},
+          {Lane::reduce, Team::across}};
+}
 
 Executor::Executor(const plan::Plan& plan, const Rules& rules, const LaneComms& comms,
                    const LaneDisks& disks, Arena device)

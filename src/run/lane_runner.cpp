@@ -116,7 +116,10 @@ void LaneRunner::run_segments(plan::BodyId body) {
 
 /// True for a collective that every rank must queue in the plan's order.
 bool LaneRunner::takes_turns(const LaneSegment& segment) const {
-  return segment.cut.turn >= 0 && setup_.comm != nullptr && setup_.comm->needs_one_order();
+  return segment.cut.turn >= 0 &&
+         std::ranges::any_of(setup_.comms.of, [](const comm::Communicator* comm) {
+           return comm != nullptr && comm->needs_one_order();
+         });
 }
 
 /// Returns the number of the body's collectives before this one.
@@ -166,8 +169,10 @@ void LaneRunner::queue(LaneSegment& segment, std::span<const LaneOp> ops) {
 void LaneRunner::run_op(const LaneOp& op) {
   const Region region(op.region);
   if (crew_.op_hook) crew_.op_hook(setup_.lane, *op.bound.op);
-  op.bound.function(
-      op.bound, {.stream = stream_, .comm = setup_.comm, .disk = setup_.disk, .step = crew_.step});
+  op.bound.function(op.bound, {.stream = stream_,
+                               .comm = setup_.comms.at(op.bound.op->team),
+                               .disk = setup_.disk,
+                               .step = crew_.step});
 }
 
 std::span<LaneOp> LaneRunner::ops_of(plan::BodyId body, const LaneSegment& segment) {

@@ -131,7 +131,7 @@ Priority priority_of(plan::Lane lane);
 struct LaneSetup {
   plan::Lane lane = plan::Lane::compute;
   int threads = 1;
-  comm::Communicator* comm = nullptr;
+  TeamComms comms = {};
   tiers::DiskTier* disk = nullptr;
   size_t rows = 0;  ///< rows of the profile
   std::array<std::vector<LaneOp>, plan::kBodies> ops;

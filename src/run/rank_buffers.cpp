@@ -14,8 +14,10 @@ namespace {
 bool has_peers(const comm::Communicator* comm) { return comm != nullptr && comm->ranks() > 1; }
 
 Arena take_device_arena(int64_t bytes, const LaneComms& comms) {
-  for (const comm::Communicator* const comm : comms) {
-    if (has_peers(comm)) return comm->take_arena(bytes);
+  for (const TeamComms& lane : comms) {
+    for (const comm::Communicator* const comm : lane.of) {
+      if (has_peers(comm)) return comm->take_arena(bytes);
+    }
   }
   return Arena(bytes, Place::device);
 }
@@ -48,8 +50,10 @@ TierArenas::TierArenas(const plan::Plan& plan, const LaneComms& comms, Arena dev
 void TierArenas::open_windows() {
   const Arena& device = of(plan::Tier::device);
   if (device.bytes() == 0) return;
-  for (comm::Communicator* const comm : comms_) {
-    if (has_peers(comm)) windows_.push_back(comm->open_window(device));
+  for (const TeamComms& lane : comms_) {
+    for (comm::Communicator* const comm : lane.of) {
+      if (has_peers(comm)) windows_.push_back(comm->open_window(device));
+    }
   }
 }
 

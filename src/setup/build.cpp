@@ -12,6 +12,7 @@
 #include "zero/kernels/product.hpp"
 #include "zero/model/objective.hpp"
 #include "zero/plan/forecast.hpp"
+#include "zero/setup/groups.hpp"
 #include "zero/setup/saved_parts.hpp"
 
 namespace zero::setup {
@@ -118,6 +119,7 @@ plan::Request request_of(const RunConfig& config, const World& world, const Batc
   const int64_t buffers = config.offload_optimizer.buffer_count;
   return {.stage = int(zero.stage),
           .ranks = world.ranks,
+          .group_ranks = group_ranks(config, world),
           .micro_batches = int(batch.accumulation),
           .compute = compute_dtype(config),
           .optimizer = form_of(config.optimizer),
@@ -238,7 +240,9 @@ Build build(const RunConfig& config, const World& world, const plan::UpdateShare
 }
 
 Build build_evaluation(const RunConfig& config, const World& world) {
-  return build_of(config, world, {}, /*trains=*/false);
+  RunConfig of_all = config;
+  of_all.zero.shard_group = 0;
+  return build_of(of_all, world, {}, /*trains=*/false);
 }
 
 void add_forms(const RunConfig& config, const World& world, Build& build) {

@@ -72,9 +72,9 @@ void fill(Engine& engine, Rows& rows, size_t columns, const Fill& fill_all, size
 
 }  // namespace
 
-int64_t first_position(const BatchSizes& batch, int ranks, int64_t consumed, int64_t micro_batch,
-                       int rank) {
-  return consumed + (micro_batch * ranks + rank) * batch.micro;
+int64_t first_position(const BatchSizes& batch, const plan::Request& request, int64_t consumed,
+                       int64_t micro_batch, int rank) {
+  return consumed + request.number_of(micro_batch, rank) * batch.micro;
 }
 
 void load_samples(Engine& engine, int32_t graph, const Dataset& data, int64_t first,
@@ -128,7 +128,7 @@ void StepLoader::read(int64_t step) {
   const plan::Request& request = engine_.plan().request;
   const int64_t consumed = loader_.before(step).samples;
   for (int64_t j = 0; j < request.micro_batches; ++j) {
-    const int64_t first = first_position(loader_.batch, request.ranks, consumed, j, rank_);
+    const int64_t first = first_position(loader_.batch, request, consumed, j, rank_);
     room_->forms[size_t(j)] = read_rows(loader_.data, room_->rows, j, first, loader_.batch.micro);
   }
   if (loader_.audits(step)) read_audit(step, 1);
@@ -137,8 +137,8 @@ void StepLoader::read(int64_t step) {
 void StepLoader::read_audit(int64_t step, int distance) {
   const plan::Request& request = engine_.plan().request;
   ZERO_REQUIRE(request.audits, "an audit by a plan without one");
-  const int64_t first = first_position(loader_.batch, request.ranks, loader_.before(step).samples,
-                                       0, (rank_ + distance) % request.ranks);
+  const int64_t first = first_position(loader_.batch, request, loader_.before(step).samples, 0,
+                                       (rank_ + distance) % request.ranks);
   room_->forms.back() =
       read_rows(loader_.data, room_->rows, request.micro_batches, first, loader_.batch.micro);
 }

@@ -21,24 +21,39 @@ comm::Verbs verbs_of(plan::Lane lane) {
 
 }  // namespace
 
-run::LaneComms Communicators::lanes() const { return lane_comms(all); }
+run::LaneComms Communicators::lanes() const {
+  run::LaneComms lanes{};
+  const std::vector<run::LaneTeam> teams = run::lane_teams(groups);
+  for (size_t i = 0; i < all.size(); ++i)
+    lanes[size_t(teams[i].lane)].of[size_t(teams[i].team)] = all[i].get();
+  return lanes;
+}
 
-void warm_up(const std::vector<std::unique_ptr<comm::Communicator>>& all) {
+plan::Borders Communicators::borders() const {
+  plan::Borders borders{};
+  const std::vector<run::LaneTeam> teams = run::lane_teams(groups);
+  for (size_t i = 0; i < all.size(); ++i) borders[size_t(teams[i].team)] = all[i]->border();
+  return borders;
+}
+
+void warm_up(const Communicators& comms) {
   const int64_t most = drives_devices() ? kMostGathered : 0;
-  for (size_t i = 0; i < all.size(); ++i) {
-    comm::warm_up(*all[i], verbs_of(plan::kCollectiveLanes[i]), most);
+  const std::vector<run::LaneTeam> teams = run::lane_teams(comms.groups);
+  for (size_t i = 0; i < comms.all.size(); ++i) {
+    comm::warm_up(*comms.all[i], verbs_of(teams[i].lane), most);
   }
 }
 
-Communicators ready_communicators(launch::Session& session) {
-  Communicators made;
+Communicators ready_communicators(launch::Session& session, int group_ranks) {
+  const int ranks = session.ranks();
+  Communicators made{.all = {}, .groups = {ranks, group_ranks == 0 ? ranks : group_ranks}};
   session.end_all_on_error([&] {
     const int64_t before = used_device_bytes();
     const comm::Nodes nodes = comm::find_nodes();
     made.one_level = why_one_level(session, nodes);
-    made.all = make_communicators(session, nodes);
+    made.all = make_communicators(session, nodes, made.groups);
     // A single rank's verbs are copies within the host, which no plan for a device has.
-    if (session.ranks() > 1) warm_up(made.all);
+    if (session.ranks() > 1) warm_up(made);
     made.device_bytes = std::max<int64_t>(0, used_device_bytes() - before);
   });
   return made;

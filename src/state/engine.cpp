@@ -33,12 +33,13 @@ bool wants(const std::string& back_end) {
 }
 
 /// Returns a lane's options. Only lane reduce receives parts to add. Lane small shares the
-/// connections of lane gather, which hardly speaks meanwhile. Lane reduce has its own, or gathers
-/// would wait for sums.
-comm::NcclOptions nccl_options(plan::Lane lane, const comm::Communicator* gather) {
-  comm::NcclOptions options;
-  if (lane != plan::Lane::reduce) options.staging_bytes = 0;
-  if (lane == plan::Lane::small) options.shares_with = gather;
+/// connections of `gather` unless null, which hardly speaks meanwhile. Lane reduce has its own, or
+/// gathers would wait for sums.
+comm::NcclOptions nccl_options(const run::LaneTeam& at, int part,
+                               const comm::Communicator* gather) {
+  comm::NcclOptions options{.part = part};
+  if (at.lane != plan::Lane::reduce) options.staging_bytes = 0;
+  if (at.lane == plan::Lane::small) options.shares_with = gather;
   return options;
 }
 
@@ -96,44 +97,43 @@ std::string why_one_level(const launch::Session& session, const comm::Nodes& nod
 }
 
 std::vector<std::unique_ptr<comm::Communicator>> make_communicators(const launch::Session& session,
-                                                                    const comm::Nodes& nodes) {
-  const auto of_host = [&] {
-    return wants("mpi") ? comm::make_mpi({}) : comm::make_of_hosts(nodes, wants("flat"));
+                                                                    const comm::Nodes& nodes,
+                                                                    const plan::Groups& groups) {
+  const auto of_host = [&](const run::LaneTeam& at) {
+    if (wants("mpi")) return comm::make_mpi({.part = groups.part(at.team, session.rank())});
+    comm::OfHostsOptions options{.one_level = wants("flat")};
+    for (int rank = 0; rank < groups.ranks; ++rank)
+      options.part_of.push_back(groups.part(at.team, rank));
+    return comm::make_of_hosts(nodes, options);
   };
   const comm::Backend backend = backend_of(session);
   std::vector<std::unique_ptr<comm::Communicator>> comms;
-  for (const plan::Lane lane : plan::kCollectiveLanes) {
+  for (const run::LaneTeam& at : run::lane_teams(groups)) {
     switch (backend) {
       case comm::Backend::self:
         comms.push_back(comm::make_self());
         break;
       case comm::Backend::host:
-        comms.push_back(of_host());
+        comms.push_back(of_host(at));
         break;
       case comm::Backend::staged:
-        comms.push_back(comm::make_host_staged(of_host(), {}));
+        comms.push_back(comm::make_host_staged(of_host(at), {}));
         break;
       case comm::Backend::nccl:
-        comms.push_back(
-            comm::make_nccl(nccl_options(lane, comms.empty() ? nullptr : comms.front().get())));
+        comms.push_back(comm::make_nccl(
+            nccl_options(at, groups.part(at.team, session.rank()),
+                         groups.count() > 1 || comms.empty() ? nullptr : comms.front().get())));
         break;
     }
   }
   return comms;
 }
 
-run::LaneComms lane_comms(const std::vector<std::unique_ptr<comm::Communicator>>& comms) {
-  run::LaneComms lanes{};
-  for (size_t i = 0; i < comms.size(); ++i) {
-    lanes[size_t(plan::kCollectiveLanes[i])] = comms[i].get();
-  }
-  return lanes;
-}
-
 Engine::Engine(launch::Session& session, const Communicators& comms, const setup::Build& build,
                const run::Rules& rules, const Options& options)
     : session_(session),
       comms_(comms.all),
+      lane_teams_(run::lane_teams(comms.groups)),
       lane_comms_(comms.lanes()),
       build_(build),
       spikes_(options.spikes),
@@ -310,7 +310,7 @@ LaneUses Engine::lanes() const {
   lanes[size_t(plan::Lane::disk_write)].bytes = disk_of_bodies_.written;
   for (size_t i = 0; i < comms_.size(); ++i) {
     const comm::TrafficTable sent = sent_by(i);
-    lanes[size_t(plan::kCollectiveLanes[i])].bytes =
+    lanes[size_t(lane_teams_[i].lane)].bytes +=
         sent.all_gather.bytes_sent + sent.reduce_scatter.bytes_sent + sent.all_reduce.bytes_sent;
   }
   return lanes;

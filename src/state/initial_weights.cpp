@@ -23,7 +23,7 @@ struct Chunk {
 std::vector<Chunk> chunks_to_fill(const StateView& view) {
   std::vector<Chunk> chunks;
   for (const plan::Unit& unit : view.plan->units) {
-    const UnitRange mine = held_range(unit, unit.optimizer_sharded, view.rank);
+    const UnitRange mine = filled_range(unit, view.rank);
     for (int64_t i = mine.begin; i < mine.end; i += kChunkNumel) {
       chunks.push_back({&unit, i, std::min(mine.end, i + kChunkNumel)});
     }

@@ -13,15 +13,15 @@ namespace {
 
 constexpr int64_t kBlockNumel = 1 << 20;
 
-/// A block of one state of a unit, hashed as a whole by its first owner. The shards of further
-/// owners hold the rest of it.
+/// A block of one state of a unit, in several shards or in one. The first shard's owner hashes it.
 struct Block {
   const plan::Unit* unit;
   StateKind kind;
   UnitRange range;
-  int owner, last_owner;
+  int owner;
+  int64_t shard, last_shard;
 
-  bool is_whole() const { return owner == last_owner; }
+  bool is_whole() const { return shard == last_shard; }
 };
 
 /// Returns block `number` of a state.
@@ -29,11 +29,12 @@ Block block_of(const Located& parameter, StateKind kind, UnitRange range, size_t
                int ranks) {
   const plan::Unit& unit = *parameter.unit;
   if (!unit.optimizer_sharded) {
-    const int owner = int(number % size_t(ranks));
-    return {&unit, kind, range, owner, owner};
+    return {&unit, kind, range, int(number % size_t(ranks)), 0, 0};
   }
-  return {&unit, kind, range, int(range.begin / unit.shard_numel),
-          int((range.end - 1) / unit.shard_numel)};
+  const int64_t shard = range.begin / unit.shard_numel;
+  return {&unit, kind,
+          range, unit.groups().holder_of(shard),
+          shard, (range.end - 1) / unit.shard_numel};
 }
 
 std::vector<Block> blocks_of(const StateView& view, int ranks) {
@@ -66,7 +67,8 @@ Xxh3Digest digest_of(std::span<const float> values) { return xxh3_of(std::as_byt
 /// Returns, on the owner alone, the digest of a block in the shards of several ranks.
 Xxh3Digest join_block(const StateView& view, const launch::Peers& peers, const Block& block) {
   std::vector<float> joined, room;
-  for (int rank = block.owner; rank <= block.last_owner; ++rank) {
+  for (int64_t shard = block.shard; shard <= block.last_shard; ++shard) {
+    const int rank = block.unit->groups().holder_of(shard);
     const UnitRange held = held_range(*block.unit, true, rank);
     const UnitRange part{std::max(held.begin, block.range.begin),
                          std::min(held.end, block.range.end)};

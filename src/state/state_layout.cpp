@@ -36,13 +36,12 @@ std::string list(const std::vector<std::string_view>& states) {
   return words.empty() ? "no state" : words;
 }
 
-/// Returns the slices of parameters that `rank` holds: in its shard of a unit if `is_sharded`, else
-/// in the whole unit.
-template <class IsSharded>
-std::vector<HeldSlice> slices(const plan::Plan& plan, int rank, const IsSharded& is_sharded) {
+/// Returns the slices of parameters in a range of each unit.
+template <class RangeOf>
+std::vector<HeldSlice> slices(const plan::Plan& plan, const RangeOf& range_of) {
   std::vector<HeldSlice> found;
   for (const plan::Unit& unit : plan.units) {
-    const UnitRange held = held_range(unit, is_sharded(unit), rank);
+    const UnitRange held = range_of(unit);
     for (const plan::UnitParameter& place : unit.parameters) {
       const int64_t real = plan.graphs[0].parameters[size_t(place.parameter)].real_numel;
       const UnitRange range{std::max(held.begin, place.begin),
@@ -88,11 +87,11 @@ StateKind kind_of(setup::SavedPart part) {
 }
 
 std::vector<HeldSlice> slices_to_save(const plan::Plan& plan, int rank) {
-  return slices(plan, rank, [](const plan::Unit&) { return true; });
+  return slices(plan, [rank](const plan::Unit& unit) { return held_range(unit, true, rank); });
 }
 
 std::vector<HeldSlice> slices_to_load(const plan::Plan& plan, int rank) {
-  return slices(plan, rank, [](const plan::Unit& unit) { return unit.optimizer_sharded; });
+  return slices(plan, [rank](const plan::Unit& unit) { return filled_range(unit, rank); });
 }
 
 std::vector<int64_t> stored_shape(const graph::Graph& graph, int32_t index) {

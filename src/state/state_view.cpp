@@ -49,8 +49,8 @@ int32_t buffer_of(const StateView& view, const plan::Unit& unit, StateKind kind)
 void load_floats(const StateView& view, const plan::Unit& unit, int32_t buffer, UnitRange range,
                  std::span<float> out) {
   const bool is_weight = buffer == unit.weight;
-  const UnitRange held =
-      held_range(unit, is_weight ? unit.weight_sharded : unit.optimizer_sharded, view.rank);
+  const UnitRange held = is_weight ? weight_range(unit, view.rank)
+                                   : held_range(unit, unit.optimizer_sharded, view.rank);
   require_held(unit, held, range);
   load(view, buffer, range.begin - held.begin, out);
 }
@@ -67,7 +67,7 @@ std::span<const T> loaded(const StateView& view, int32_t buffer, int64_t first, 
 
 void join_bf16(const StateView& view, const plan::Unit& unit, UnitRange range,
                std::span<float> out) {
-  const UnitRange weights = held_range(unit, unit.weight_sharded, view.rank);
+  const UnitRange weights = weight_range(unit, view.rank);
   const UnitRange lows = held_range(unit, unit.optimizer_sharded, view.rank);
   require_held(unit, weights, range);
   require_held(unit, lows, range);
@@ -83,29 +83,30 @@ void join_bf16(const StateView& view, const plan::Unit& unit, UnitRange range,
 /// The place of a unit's elements in one of its buffers.
 struct Lying {
   int32_t buffer;
-  bool sharded;
+  UnitRange held;
   size_t element_bytes;
 };
 Lying weights_of(const StateView& view, const plan::Unit& unit) {
-  return {unit.weight, unit.weight_sharded, bytes_of(view.plan->request.compute)};
+  return {unit.weight, weight_range(unit, view.rank), bytes_of(view.plan->request.compute)};
 }
-Lying lows_of(const plan::Unit& unit) {
-  return {unit.low, unit.optimizer_sharded, sizeof(int16_t)};
+Lying states_of(const StateView& view, const plan::Unit& unit, int32_t buffer, size_t element) {
+  return {buffer, held_range(unit, unit.optimizer_sharded, view.rank), element};
+}
+Lying lows_of(const StateView& view, const plan::Unit& unit) {
+  return states_of(view, unit, unit.low, sizeof(int16_t));
 }
 
 /// Returns the byte at which a range begins in the part that the rank holds.
-int64_t byte_of(const StateView& view, const plan::Unit& unit, const Lying& lying,
-                UnitRange range) {
-  const UnitRange held = held_range(unit, lying.sharded, view.rank);
-  require_held(unit, held, range);
-  return (range.begin - held.begin) * int64_t(lying.element_bytes);
+int64_t byte_of(const plan::Unit& unit, const Lying& lying, UnitRange range) {
+  require_held(unit, lying.held, range);
+  return (range.begin - lying.held.begin) * int64_t(lying.element_bytes);
 }
 
 std::span<std::byte> lying_in_memory(const StateView& view, const plan::Unit& unit,
                                      const Lying& lying, UnitRange range) {
   if (view.is_far(lying.buffer)) return {};
   return view.bytes(lying.buffer)
-      .subspan(size_t(byte_of(view, unit, lying, range)),
+      .subspan(size_t(byte_of(unit, lying, range)),
                size_t(range.end - range.begin) * lying.element_bytes);
 }
 
@@ -113,7 +114,7 @@ std::span<std::byte> lying_in_memory(const StateView& view, const plan::Unit& un
 template <class T>
 void widen_weight(const StateView& view, const plan::Unit& unit, UnitRange range,
                   std::span<float> out) {
-  const UnitRange held = held_range(unit, unit.weight_sharded, view.rank);
+  const UnitRange held = weight_range(unit, view.rank);
   require_held(unit, held, range);
   std::vector<T> room;
   const std::span<const T> weight =
@@ -168,8 +169,7 @@ template <class T>
 void store_master(const StateView& view, const plan::Unit& unit, int64_t begin,
                   std::span<const float> master) {
   using Low = typename kernels::MasterLow<T>::type;
-  const Part weights =
-      part_in(held_range(unit, unit.weight_sharded, view.rank), begin, master.size());
+  const Part weights = part_in(weight_range(unit, view.rank), begin, master.size());
   store<T>(view, unit.weight, int64_t(weights.place), weights.numel, [&](std::span<T> to) {
     store_weight(to, master.subspan(weights.first, weights.numel));
   });
@@ -218,7 +218,18 @@ StateView view_of(const plan::Plan& plan, int rank, run::Buffers& buffers) {
 
 UnitRange held_range(const plan::Unit& unit, bool sharded, int rank) {
   if (!sharded) return {0, unit.numel};
-  return {rank * unit.shard_numel, (rank + 1) * unit.shard_numel};
+  const int64_t shard = unit.groups().shard_of(rank);
+  return {shard * unit.shard_numel, (shard + 1) * unit.shard_numel};
+}
+
+UnitRange weight_range(const plan::Unit& unit, int rank) {
+  if (!unit.weight_sharded) return {0, unit.numel};
+  const int64_t shard = unit.groups().place(plan::Team::group, rank);
+  return {shard * unit.weight_shard_numel(), (shard + 1) * unit.weight_shard_numel()};
+}
+
+UnitRange filled_range(const plan::Unit& unit, int rank) {
+  return unit.frozen ? weight_range(unit, rank) : held_range(unit, unit.optimizer_sharded, rank);
 }
 
 void read_state(const StateView& view, const plan::Unit& unit, StateKind kind, UnitRange range,
@@ -242,13 +253,13 @@ void write_master(const StateView& view, const plan::Unit& unit, int64_t begin,
 void read_weights(const StateView& view, const plan::Unit& unit, UnitRange range,
                   std::span<std::byte> out) {
   const Lying lying = weights_of(view, unit);
-  load(view, lying.buffer, byte_of(view, unit, lying, range), out);
+  load(view, lying.buffer, byte_of(unit, lying, range), out);
 }
 
 void read_lows(const StateView& view, const plan::Unit& unit, UnitRange range,
                std::span<std::byte> out) {
-  const Lying lying = lows_of(unit);
-  load(view, lying.buffer, byte_of(view, unit, lying, range), out);
+  const Lying lying = lows_of(view, unit);
+  load(view, lying.buffer, byte_of(unit, lying, range), out);
 }
 
 void join_masters(std::span<const bf16> weight, std::span<const int16_t> low,
@@ -260,9 +271,8 @@ std::span<float> state_in_memory(const StateView& view, const plan::Unit& unit, 
                                  UnitRange range) {
   const bool is_master = kind == StateKind::master;
   if (is_master && view.plan->request.compute != Dtype::f32) return {};
-  const Lying lying =
-      is_master ? weights_of(view, unit)
-                : Lying{buffer_of(view, unit, kind), unit.optimizer_sharded, sizeof(float)};
+  const Lying lying = is_master ? weights_of(view, unit)
+                                : states_of(view, unit, buffer_of(view, unit, kind), sizeof(float));
   const std::span<std::byte> raw = lying_in_memory(view, unit, lying, range);
   return {reinterpret_cast<float*>(raw.data()), raw.size() / sizeof(float)};
 }
@@ -274,7 +284,7 @@ std::span<const std::byte> weights_in_memory(const StateView& view, const plan::
 
 std::span<const std::byte> lows_in_memory(const StateView& view, const plan::Unit& unit,
                                           UnitRange range) {
-  return lying_in_memory(view, unit, lows_of(unit), range);
+  return lying_in_memory(view, unit, lows_of(view, unit), range);
 }
 
 void write_state(const StateView& view, const plan::Unit& unit, StateKind kind, int64_t begin,
@@ -318,7 +328,7 @@ void join_state(const StateView& view, const launch::Peers& peers, StateKind kin
     const int64_t border = unit->optimizer_sharded ? (shard + 1) * unit->shard_numel : end;
     last = std::min({end, border, first + kPieceNumel});
     piece.resize(size_t(last - first));
-    const int owner = int(shard);
+    const int owner = unit->groups().holder_of(shard);
     if (view.rank == owner) read_state(view, *unit, kind, {first, last}, piece);
     if (owner != 0 && view.rank == owner) peers.send(piece, 0);
     if (owner != 0 && view.rank == 0) peers.receive(piece, owner);

@@ -19,13 +19,12 @@ namespace {
 
 constexpr int64_t kPieceNumel = 1 << 20;
 
-/// Fills the wanted parameters' part of each unit in `view`: this rank's shard if `is_sharded`,
-/// else all.
-void load(const StoredModel& model, const state::StateView& view, const auto& is_sharded,
+/// Fills the wanted parameters' part of each unit in `view`: that of range_of(unit, rank).
+void load(const StoredModel& model, const state::StateView& view, const auto& range_of,
           const auto& is_wanted) {
   const graph::Graph& graph = view.plan->graphs[0];
   for (const plan::Unit& unit : view.plan->units) {
-    const state::UnitRange held = state::held_range(unit, is_sharded(unit), view.rank);
+    const state::UnitRange held = range_of(unit, view.rank);
     for (const plan::UnitParameter& place : unit.parameters) {
       const graph::Parameter& parameter = graph.parameters[size_t(place.parameter)];
       if (!is_wanted(parameter)) continue;
@@ -38,8 +37,6 @@ void load(const StoredModel& model, const state::StateView& view, const auto& is
     }
   }
 }
-
-bool has_sharded_states(const plan::Unit& unit) { return unit.optimizer_sharded; }
 
 /// Returns the string of a key on the command line, or "".
 std::string override_of(std::span<const std::string> overrides, const std::string& key) {
@@ -189,13 +186,11 @@ void load_weights(const StoredModel& model, const graph::Graph& graph,
 
 void load_weights(const StoredModel& model, const state::StateView& view) {
   // A rank with a shard of the weights has only a shard of the low parts.
-  load(
-      model, view, [](const plan::Unit& unit) { return unit.weight_sharded; },
-      [](const graph::Parameter&) { return true; });
+  load(model, view, state::weight_range, [](const graph::Parameter&) { return true; });
 }
 
 void begin_with_weights(const StoredModel& model, const state::StateView& view) {
-  load(model, view, has_sharded_states, [&](const graph::Parameter& parameter) {
+  load(model, view, state::filled_range, [&](const graph::Parameter& parameter) {
     const std::string& name = view.plan->graphs[0][parameter.tensor].name;
     return model.holds(name) && !model.is_anew(name);
   });
@@ -203,7 +198,7 @@ void begin_with_weights(const StoredModel& model, const state::StateView& view) 
 }
 
 void load_lent_weights(const StoredModel& model, const state::StateView& view) {
-  load(model, view, has_sharded_states,
+  load(model, view, state::filled_range,
        [](const graph::Parameter& parameter) { return parameter.borrowed; });
 }
 

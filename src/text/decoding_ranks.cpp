@@ -12,6 +12,7 @@ std::optional<DecodingRanks> decoding_ranks(const plan::Request& training) {
   plan::Request request;
   request.stage = training.stage;
   request.ranks = training.ranks;
+  request.group_ranks = training.group_ranks;
   request.overlap = training.overlap;
   request.gather_bucket_numel = training.gather_bucket_numel;
   request.prefetch_numel = training.prefetch_numel;
@@ -31,7 +32,10 @@ std::optional<DecodingRanks> decoding_ranks(launch::Session& session, const plan
   if (!made) return made;
   made->rank = session.rank();
   made->comms = comms;
-  if (const auto* gathers = comms[size_t(plan::Lane::gather)]) made->border = gathers->border();
+  for (const plan::Team team : plan::kAllTeams) {
+    const comm::Communicator* const gathers = comms[size_t(plan::Lane::gather)].at(team);
+    if (gathers != nullptr) made->borders[size_t(team)] = gathers->border();
+  }
   made->largest = [&peers = session.peers()](int64_t value) { return peers.largest(value); };
   made->watch = [&session](const plan::Plan& plan, run::Executor& executor) {
     executor.set_error_hook([&session] { session.end_all(std::current_exception()); });

@@ -93,7 +93,7 @@ RowDecoder::RowDecoder(const model::Recipe& recipe, const Options& options)
   if (options.together) {
     rank_ = options.together->rank;
     planned_ = options.together->planned;
-    sends_ = plan::collectives_of(plan_, options.together->border);
+    sends_ = plan::collectives_of(plan_, options.together->borders);
     if (options.together->watch) watchdog_ = options.together->watch(plan_, executor_);
   }
   if (!executor_.buffers().on_host(logits_buffer_))

@@ -76,6 +76,13 @@ std::string one_level_line(const ExchangeText& exchange) {
   return text("one level   shards cross to every rank of a node: ", exchange.one_level, "\n");
 }
 
+/// Returns " in 2 groups of 4 ranks"; "" without groups.
+std::string groups_text(const plan::Request& request) {
+  if (!request.has_groups()) return "";
+  const plan::Groups groups = request.groups();
+  return text(" in ", groups.count(), " groups of ", counted(groups.group_ranks, "rank"));
+}
+
 /// Returns shares as "61.0 % of 48x32, 39.0 % of 128x64".
 std::string shares_text(const Dataset& data, const PaddingReport& report) {
   std::string words;
@@ -157,10 +164,10 @@ std::string banner(const std::string& version, launch::Session& session, const s
               model::parameter_count(build.recipe), " parameters, ",
               frozen > 0 ? text(frozen, " of them frozen, ") : "", counted(layers, "layer"),
               " of width ", numbers.count(kWidth), ", ", name_of(request.compute), ", ZeRO stage ",
-              request.stage, request.reproducible ? ", reproducible" : "", "\nbatch       ",
-              counted(batch.train, "sample"), " of ", counted(build.plan.graphs[0].length, "token"),
-              " = ", batch.micro, " x ", batch.accumulation, " x ",
-              counted(session.ranks(), "rank"), "\n");
+              request.stage, groups_text(request), request.reproducible ? ", reproducible" : "",
+              "\nbatch       ", counted(batch.train, "sample"), " of ",
+              counted(build.plan.graphs[0].length, "token"), " = ", batch.micro, " x ",
+              batch.accumulation, " x ", counted(session.ranks(), "rank"), "\n");
 }
 
 }  // namespace zero::train

@@ -12,6 +12,7 @@
 #include "zero/device/device.hpp"
 #include "zero/kernels/attention.hpp"
 #include "zero/launch/session.hpp"
+#include "zero/setup/groups.hpp"
 #include "zero/train/evaluator.hpp"
 #include "zero/train/start_model.hpp"
 
@@ -65,7 +66,10 @@ void Context::warn(const std::string& words) const {
 }
 
 setup::World Context::world() const {
-  return {.ranks = session.ranks(), .threads = session.threads(), .gpus = drives_devices()};
+  return {.ranks = session.ranks(),
+          .threads = session.threads(),
+          .gpus = drives_devices(),
+          .node_ranks = session.even_node_ranks()};
 }
 
 advise::ChangeOptions Context::change_options() const {
@@ -142,7 +146,10 @@ Planned::Planned(Context& context, Input input)
   launch::Session& session = context.session;
   setup::World world = context.world();
   const int64_t nodes_most = session.peers().largest(session.node_ranks());
-  comms = std::make_shared<state::Communicators>(state::ready_communicators(session));
+  int group_ranks = 0;
+  session.on_every_rank(
+      [&] { settings.locate([&] { group_ranks = setup::group_ranks(config, world); }); });
+  comms = std::make_shared<state::Communicators>(state::ready_communicators(session, group_ranks));
   limit = least_limit(session, config, nodes_most);
   limit.communicators = {.bytes = session.peers().largest(comms->device_bytes),
                          .ranks = session.ranks(),
@@ -150,7 +157,7 @@ Planned::Planned(Context& context, Input input)
   RunConfig asked;
   plan::Machine machine = this->machine(context);
   machine.node_ranks = nodes_most;
-  machine.border = comms->all.front()->border();
+  machine.borders = comms->borders();
   session.on_every_rank([&] {
     settings.locate([&] {
       counted_by = first_generation(config, initial.get());

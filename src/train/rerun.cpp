@@ -14,11 +14,13 @@ namespace {
 constexpr save::Checkpointer::ReadsOnly kReadsOnly{};
 
 /// Turns off all that a run does beside its steps. Any number of ranks takes the run's batch.
-void leave_steps_alone(const RerunOf& of, RunConfig& config) {
+void leave_steps_alone(const RerunOf& of, int ranks, RunConfig& config) {
   const BatchSizes batch = resolve_batch(config, of.ranks);
   config.train_batch_size = batch.train;
   config.train_micro_batch_size_per_gpu = batch.micro;
   config.gradient_accumulation_steps = 0;
+  // Other ranks may not fill the run's groups, and have its bits without any.
+  if (ranks != of.ranks) config.zero.shard_group = 0;
   config.run.output = of.folder;
   config.run.stop_at = 0;
   config.run.audit_interval = 0;
@@ -45,8 +47,9 @@ struct Rerun::Parts {
   Parts(launch::Session& session, const Order& order, const RerunOf& of)
       : context{session, order, launch::Console(false)} {
     Input input(context);
-    session.on_every_rank(
-        [&] { input.settings.locate([&] { leave_steps_alone(of, input.settings.config); }); });
+    session.on_every_rank([&] {
+      input.settings.locate([&] { leave_steps_alone(of, session.ranks(), input.settings.config); });
+    });
     values.planned.emplace(context, std::move(input));
     values.comms = values.planned->comms;
     values.build = values.planned->made;

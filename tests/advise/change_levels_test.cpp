@@ -51,5 +51,20 @@ TEST(MicroLevels, GiveTextsTheRoomTheyNeedAndNoMore) {
   EXPECT_EQ(change->text, "evaluation.micro_batch_size=5");
 }
 
+TEST(StateLevels, EnlargeGroupsOnlyAsFarAsNeeded) {
+  RunConfig config = sixteen_samples();
+  config.train_micro_batch_size_per_gpu = 2;
+  config.zero.stage = 3;
+  config.zero.shard_group = 2;
+  const auto change_to = [&](int least) {
+    const auto change = cheapest_change(config, {.ranks = 8}, [&](const setup::Build& build) {
+      return build.plan.request.groups().group_ranks >= least;
+    });
+    return change ? change->text : "none";
+  };
+  EXPECT_EQ(change_to(4), "zero.shard_group=4");
+  EXPECT_EQ(change_to(8), "zero.shard_group=all");
+}
+
 }  // namespace
 }  // namespace zero::advise

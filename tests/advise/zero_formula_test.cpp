@@ -51,6 +51,20 @@ TEST(ZeroFormulas, CountWeightsAloneOfWhatIsFrozen) {
   EXPECT_EQ(traffic_formula(request, 100, 60).reduced, 30);
 }
 
+// Two groups of four: 800 parameters are weight shards of 200, and states of 100 a rank.
+TEST(ZeroFormulas, CutWeightsWithinGroupsAndStatesOverAllRanks) {
+  plan::Request request{.stage = 3, .ranks = 8, .group_ranks = 4, .micro_batches = 3};
+  request.compute = Dtype::bf16;
+  const StateFormula states = state_formula(request, 800);
+  EXPECT_EQ(states.weights, 2 * 200);
+  EXPECT_EQ(states.gradients, 4 * 100);
+  EXPECT_EQ(states.optimizer, 10 * 100);
+  EXPECT_EQ(traffic_formula(request, 800).gathered, 2 * 3 * 600 + 100);
+  EXPECT_EQ(traffic_formula(request, 800).reduced, 3 * 600 + 100) << "crosses once";
+  request.reproducible = true;
+  EXPECT_EQ(traffic_formula(request, 800).reduced, 3 * 600 + 3 * 100) << "three times";
+}
+
 TEST(TrafficFormula, OneRankSendsNothing) {
   EXPECT_EQ(traffic_formula({.stage = 2}, 100).reduced, 0);
 }

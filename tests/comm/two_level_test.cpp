@@ -227,7 +227,7 @@ TEST(Nodes, AreOneWhereRanksShareIt) {
   const Nodes nodes = find_nodes();
   EXPECT_EQ(nodes.count(), 1);
   EXPECT_EQ(nodes.ranks(), std::vector{testing::processes()});
-  EXPECT_EQ(make_of_hosts(nodes, false)->backend(), "shm");
+  EXPECT_EQ(make_of_hosts(nodes)->backend(), "shm");
 }
 
 TEST(Nodes, AreServedByTwoLevelsOrItIsSaidWhyNot) {
@@ -238,6 +238,16 @@ TEST(Nodes, AreServedByTwoLevelsOrItIsSaidWhyNot) {
   EXPECT_THAT(why_one_level({{0, 1, 2}}), HasSubstr("one rank"));
   EXPECT_THAT(why_one_level({{0, 0, 0, 1, 1, 1}}), HasSubstr("a node has 3 ranks"));
   EXPECT_THAT(why_one_level({{0, 1, 0, 1}}), HasSubstr("no neighbours"));
+}
+
+// Ranks 0 and 2 are on two nodes, 1 and 3 on the same two.
+TEST(Nodes, OfAPartAreNumberedByItsOwnRanks) {
+  const std::vector<int> part_of = {0, 1, 0, 1, 2, 2};
+  const Nodes nodes{{0, 0, 1, 1, 2, 2}};
+  EXPECT_EQ(nodes_of_part(nodes, part_of, 1).of_rank, (std::vector{0, 1}));
+  EXPECT_EQ(nodes_of_part(nodes, part_of, 2).of_rank, (std::vector{0, 0}));
+  EXPECT_EQ(why_one_level(nodes_of_part(nodes, part_of, 2)), "") << "one node";
+  EXPECT_THAT(why_one_level(nodes_of_part(nodes, part_of, 0)), HasSubstr("one rank"));
 }
 
 TEST(SideThread, RunsWorkAndThrowsWhatItHasThrown) {

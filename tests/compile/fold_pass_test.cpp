@@ -25,7 +25,7 @@ constexpr int kMostMicroBatches = 16;
 Plan written(const Request& request, const testing::TinyModel& model, void (*write)(Plan&)) {
   Plan plan{.request = request,
             .graphs = {testing::tiny_training_graph(model, request.compute), {}}};
-  plan.units = lay_out_units(plan.graphs[0], request.ranks);
+  plan.units = lay_out_units(plan.graphs[0], request.groups());
   place_states(plan);
   place_copies(plan);
   write(plan);
@@ -79,7 +79,8 @@ class SameOperands {
     for (size_t k = merges ? 1 : 0; k < a.operands.size(); ++k) {
       const Operand &x = a.operands[k], &y = b.operands[k];
       const bool same = x.offset == y.offset && x.bytes == y.bytes && x.mode == y.mode &&
-                        x.sharded == y.sharded && same_bytes(x.buffer, y.buffer);
+                        x.sharded == y.sharded && x.team == y.team &&
+                        same_bytes(x.buffer, y.buffer);
       if (!same) return false;
     }
     return true;
@@ -100,7 +101,7 @@ bool same_work(const PlanOp& a, const PlanOp& b) {
   return a.kind == b.kind && a.lane == b.lane && a.unit == b.unit && a.graph_op == b.graph_op &&
          a.micro == b.micro && a.in == b.in && a.out == b.out &&
          a.round_gradient == b.round_gradient && a.add == b.add && a.sums == b.sums &&
-         a.shard_numel == b.shard_numel && a.piece_begin == b.piece_begin &&
+         a.team == b.team && a.shard_numel == b.shard_numel && a.piece_begin == b.piece_begin &&
          a.piece_numel == b.piece_numel && a.index == b.index;
 }
 

@@ -28,6 +28,7 @@ struct LegalOf {
   }
   Values operator()(const Size&) const { return {"auto", "1.5GiB", int64_t(4096)}; }
   Values operator()(const Duration&) const { return {int64_t(0), int64_t(90), "01:02:03"}; }
+  Values operator()(const GroupSize&) const { return {"all", "node", int64_t(2), int64_t(8192)}; }
   Values operator()(const std::string*) const { return {"", "word", "a \"quoted\" \\ word ä"}; }
   Values operator()(const std::vector<std::string>*) const {
     return {TomlArray{}, TomlArray{"word", "a \"quoted\" \\ word ä"}};
@@ -76,6 +77,7 @@ struct MistypedOf {
   Values operator()(const Real&) const { return {true, "0.5", TomlArray{0.5}}; }
   Values operator()(const Size&) const { return {true, "24GB", "lots", 0.5}; }
   Values operator()(const Duration&) const { return {true, "90", "1:2:3", 0.5}; }
+  Values operator()(const GroupSize&) const { return {true, "some", 0.5}; }
   Values operator()(const std::string*) const { return {true, int64_t(3), TomlArray{}}; }
   Values operator()(const std::vector<std::string>*) const {
     return {true, "word", TomlArray{"word", int64_t(3)}};
@@ -114,6 +116,7 @@ struct OutOfRangeOf {
   }
   Values operator()(const Size&) const { return {int64_t(-1), "9000PiB"}; }
   Values operator()(const Duration&) const { return {int64_t(-1), int64_t(1e12), "00:61:00"}; }
+  Values operator()(const GroupSize&) const { return {int64_t(0), int64_t(1), int64_t(8193)}; }
   Values operator()(const std::vector<std::string>*) const { return {TomlArray{"word", ""}}; }
   Values operator()(const std::array<double, 2>*) const {
     return {TomlArray{0.9, 1.0}, TomlArray{-0.1, 0.9}};

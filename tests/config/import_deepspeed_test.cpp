@@ -243,12 +243,26 @@ TEST(ImportDeepSpeed, RefusesWhatIsNotDoneOrLeavesItOut) {
   EXPECT_THAT(import.report, Contains(HasSubstr("left out, unsupported: ")));
 }
 
+TEST(ImportDeepSpeed, TakesSizesOfGroupsHoweverTheyAreWritten) {
+  const auto group_of = [](const char* keys) {
+    return config_of(import_json(text(R"({"zero_optimization": {"stage": 3, )", keys, "}}")))
+        .zero.shard_group;
+  };
+  EXPECT_EQ(group_of(R"("mics_shard_size": 4)"), 4);
+  EXPECT_EQ(group_of(R"("mics_shard_size": 4, "zero_hpz_partition_size": 1)"), 4);
+  EXPECT_EQ(group_of(R"("mics_shard_size": -1, "zero_hpz_partition_size": 8.0)"), 8);
+  EXPECT_EQ(group_of(R"("mics_shard_size": -1, "zero_hpz_partition_size": 1)"), 0);
+  const char* both = R"({"zero_optimization": {"stage": 3, "mics_shard_size": 4,
+                                               "zero_hpz_partition_size": 8}})";
+  EXPECT_THAT(import_json(both).refused, ElementsAre(HasSubstr("contradicts ")));
+}
+
 TEST(ImportDeepSpeed, SaysWhyANumberIsNotDoneHoweverItIsWritten) {
-  const char* json = R"({"zero_optimization": {"stage": 3, "mics_shard_size": 4,
-                                               "zero_hpz_partition_size": 8.0}})";
+  const char* json = R"({"gradient_predivide_factor": 4,
+                         "zero_optimization": {"stage3_module_granularity_threshold": 8.0}})";
   EXPECT_THAT(import_json(json).refused,
-              ElementsAre(HasSubstr("unsupported: 4 is not done: shards are cut over all ranks"),
-                          HasSubstr("unsupported: 8.0 is not done: weights have no second copy")));
+              ElementsAre(HasSubstr("unsupported: 4 is not done: sums of gradients are fp32"),
+                          HasSubstr("unsupported: 8.0 is not done: units are fixed by the model")));
 }
 
 TEST(ImportDeepSpeed, TakesEveryValueOfAHintAndSaysWhatIsDoneInstead) {

@@ -162,7 +162,7 @@ TEST(ReadConfig, AcceptsOfAFixedKeyOnlyWhatIsDone) {
 }
 
 TEST(ReadConfig, ExplainsAFixedKeyWhateverTheNumberIsWrittenAs) {
-  const std::string cut = " is not done: shards are cut over all ranks";
+  const std::string cut = " is not done: another key cuts weights within groups";
   EXPECT_THAT(error_of("zero.mics_shard_size = 100000000"), HasSubstr("100000000" + cut));
   EXPECT_THAT(error_of("zero.mics_shard_size = 1e8"), HasSubstr("1e+08" + cut));
   EXPECT_THAT(error_of("gradient_predivide_factor = 2"), HasSubstr("2 is not done: sums of"));

@@ -61,7 +61,7 @@ TEST(CollectiveTime, ASumIsAnExchangeOfWhichMostLeavesTheNode) {
   EXPECT_DOUBLE_EQ(seconds_of(Kind::reduce_scatter, 100, four_nodes()), kHop + 240);
   Machine host = four_nodes();
   host.has_memory = false;
-  host.border = comm::Border{.node_ranks = 2};
+  host.borders = Borders{comm::Border{.node_ranks = 2}};
   EXPECT_DOUBLE_EQ(seconds_of(Kind::all_gather, 100, host), kHop + 240) << "as MPI's ranks gather";
 }
 

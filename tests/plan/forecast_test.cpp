@@ -178,9 +178,9 @@ TEST(Forecast, BackwardDoesNotWaitUntilWeightsAreHomeOnDisk) {
 // 4 ranks on nodes of 2: of 3 parts for others, one leaves in two levels, two in one.
 TEST(Forecast, CountsWhatLeavesANode) {
   const Plan plan = testing::tiny_plan(request_of(3, 4, 1));
-  const auto one = collectives_of(plan, {.node_ranks = 2})[kStep];
-  const auto two =
-      collectives_of(plan, {.node_ranks = 2, .gathers_once = true, .sums_once = true})[kStep];
+  const auto one = collectives_of(plan, Borders{comm::Border{.node_ranks = 2}})[kStep];
+  const comm::Border once{.node_ranks = 2, .gathers_once = true, .sums_once = true};
+  const auto two = collectives_of(plan, Borders{once})[kStep];
   const auto& [gathered, reduced, words] = one;
   ASSERT_GT(gathered.bytes, 0);
   EXPECT_EQ(gathered.node_bytes, gathered.bytes / 3 * 2);
@@ -189,6 +189,43 @@ TEST(Forecast, CountsWhatLeavesANode) {
   EXPECT_EQ(two[1].node_bytes, 4 * reduced.elements / 3) << "fp32";
   EXPECT_EQ(two[2].node_bytes, words.bytes / 3);
   EXPECT_EQ(collectives_of(plan, {})[kStep][0].node_bytes, 0) << "one node";
+}
+
+/// Bytes of a node of four ranks in a step: weights in bf16, then sums.
+std::array<int64_t, 2> crossing(int micro_batches) {
+  const Plan plan = testing::tiny_plan({.stage = 3,
+                                        .ranks = 8,
+                                        .group_ranks = 4,
+                                        .micro_batches = micro_batches,
+                                        .compute = Dtype::bf16});
+  Machine machine;
+  machine.node_ranks = 4;
+  const auto sent = forecast(plan, machine).collectives[kStep];
+  return {4 * sent[0].node_bytes, 4 * sent[1].node_bytes};
+}
+
+// Two nodes, each a group: (2 + 4) P / 2 bytes leave each, at any accumulation.
+TEST(Forecast, OfGroupsCrossesBetweenNodesOnceAStep) {
+  const Plan plan = testing::tiny_plan({.stage = 3, .ranks = 8, .group_ranks = 4});
+  int64_t numel = 0;
+  for (const Unit& unit : plan.units) numel += unit.numel;
+  for (const int micro_batches : {1, 3, 8}) {
+    EXPECT_EQ(crossing(micro_batches), (std::array<int64_t, 2>{2 * numel / 2, 4 * numel / 2}));
+  }
+}
+
+TEST(Forecast, OfGroupsSharesALinkAmongThoseThatCrossTogether) {
+  Machine machine;
+  machine.node_ranks = 4;
+  machine.node_link_bandwidth = 8;
+  const Groups groups{.ranks = 16, .group_ranks = 2};
+  const Machine within = seen_by(machine, groups, Team::group);
+  EXPECT_EQ(nodes_of(within, 2), 1);
+  const Machine across = seen_by(machine, groups, Team::across);
+  EXPECT_EQ(across.node_ranks, 2) << "of each place on a node";
+  EXPECT_EQ(across.node_link_bandwidth, 4) << "beside the other place";
+  EXPECT_TRUE(borders_of(machine, groups)[size_t(Team::across)].sums_once);
+  EXPECT_EQ(borders_of(machine, groups)[size_t(Team::group)].node_ranks, 0);
 }
 
 TEST(MachineProfile, KnowsItsNodes) {

@@ -53,7 +53,7 @@ class Lanes {
     for (size_t lane = 0; lane < kLanes; ++lane) {
       LaneSetup setup{.lane = plan::Lane(lane),
                       .threads = 1,
-                      .comm = comm,
+                      .comms = comm,
                       .disk = nullptr,
                       .rows = 1,
                       .ops = {},

@@ -16,19 +16,20 @@ TEST(FirstPosition, GivesEverySampleOfAStepToOneMicroBatch) {
   const BatchSizes batch{.train = 24, .micro = 4, .accumulation = 2};
   std::set<int64_t> firsts;
   for (int64_t j = 0; j < 2; ++j) {
-    for (int rank = 0; rank < 3; ++rank) firsts.insert(first_position(batch, 3, 96, j, rank));
+    for (int rank = 0; rank < 3; ++rank)
+      firsts.insert(first_position(batch, {.ranks = 3}, 96, j, rank));
   }
   EXPECT_EQ(firsts, (std::set<int64_t>{96, 100, 104, 108, 112, 116}));
 }
 
 TEST(FirstPosition, DealsMicroBatchesToTheRanksInTurn) {
   const BatchSizes batch{.train = 24, .micro = 4, .accumulation = 2};
-  EXPECT_EQ(first_position(batch, 3, 0, 0, 0), 0);
-  EXPECT_EQ(first_position(batch, 3, 0, 0, 2), 8);
-  EXPECT_EQ(first_position(batch, 3, 0, 1, 0), 12);
+  EXPECT_EQ(first_position(batch, {.ranks = 3}, 0, 0, 0), 0);
+  EXPECT_EQ(first_position(batch, {.ranks = 3}, 0, 0, 2), 8);
+  EXPECT_EQ(first_position(batch, {.ranks = 3}, 0, 1, 0), 12);
   // The same samples on one rank, one after the other.
   const BatchSizes alone{.train = 24, .micro = 4, .accumulation = 6};
-  EXPECT_EQ(first_position(alone, 1, 0, 3, 0), 12);
+  EXPECT_EQ(first_position(alone, {.ranks = 1}, 0, 3, 0), 12);
 }
 
 /// Token i is i.
@@ -52,7 +53,8 @@ DataCursor take_steps(const DataCursor& done, int64_t steps, const BatchSizes& b
   while (step < done.steps + steps) {
     const int64_t consumed = loader.inputs(++step).first_sample;
     for (int64_t number = 0; number < 2 * batch.accumulation; ++number) {
-      const int64_t first = first_position(batch, 2, consumed, number / 2, int(number % 2));
+      const int64_t first =
+          first_position(batch, {.ranks = 2}, consumed, number / 2, int(number % 2));
       for (int64_t i = first; i < first + batch.micro; ++i) {
         drawn.push_back(data.shown(i)[0].ids[0]);
       }

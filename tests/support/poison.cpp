@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "zero/plan/lifetimes.hpp"
+
 namespace zero::run {
 
 Poison::Poison(const plan::Plan& plan, BytesOf bytes_of)
@@ -18,7 +20,7 @@ bool Poison::begins_anew(const plan::PlanOp& op, const plan::Operand& operand) {
 }
 
 int64_t Poison::end_of(const plan::Operand& operand) const {
-  return operand.offset + operand.bytes * (operand.sharded ? plan_.request.ranks : 1);
+  return operand.offset + operand.bytes * plan::parts_of(plan_, operand);
 }
 
 template <class Visit>

@@ -118,7 +118,7 @@ class RandomOrderExecutor::Impl {
         options_(options),
         dice_(options.seed),
         stream_(plan_.request.threads),
-        meeting_(options.comms[size_t(plan::Lane::small)]),
+        meeting_(options.comms[size_t(plan::Lane::small)].at(plan::Team::all)),
         ranks_(size_t(plan_.request.ranks)) {
     for (size_t r = 0; r < ranks_.size(); ++r) make_rank(int(r));
     // Exact copies lie in no window.
@@ -169,7 +169,8 @@ class RandomOrderExecutor::Impl {
   void open_windows() {
     for (const Rank& rank : ranks_) {
       for (const Arena& arena : rank.arenas) {
-        for (comm::Communicator* const comm : options_.comms) {
+        for (const TeamComms& lane : options_.comms) {
+          comm::Communicator* const comm = lane.at(plan::Team::all);
           if (comm != nullptr && arena.bytes() > 0) windows_.push_back(comm->open_window(arena));
         }
       }
@@ -288,12 +289,26 @@ class RandomOrderExecutor::Impl {
 
   void execute(const BoundOp& bound, const std::vector<std::vector<void*>>& operands) {
     if (plan::is_collective(bound.op->kind) && meeting_ == nullptr)
-      return run_together(*bound.op, operands);
+      return run_teams(bound, operands);
     if (plan::is_transfer(bound.op->kind)) return transfer(bound, operands.front());
     BoundOp moved = bound;
     moved.operands = operands.front();
-    moved.function(moved, {.stream = stream_, .comm = options_.comms[size_t(bound.op->lane)]});
+    moved.function(moved, {.stream = stream_,
+                           .comm = options_.comms[size_t(bound.op->lane)].at(bound.op->team)});
     stream_.wait();
+  }
+
+  /// Runs a collective for each team of its kind.
+  void run_teams(const BoundOp& bound, const std::vector<std::vector<void*>>& operands) const {
+    const plan::Groups groups = plan_.request.groups();
+    const plan::Team team = bound.op->team;
+    for (int part = 0; part < groups.ranks / groups.ranks_of(team); ++part) {
+      std::vector<std::vector<void*>> own;
+      for (int r = 0; r < groups.ranks; ++r) {
+        if (groups.part(team, r) == part) own.push_back(operands[size_t(r)]);
+      }
+      run_together(*bound.op, own);
+    }
   }
 
   /// Here a disk is memory like all the rest.

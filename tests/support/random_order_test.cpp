@@ -236,7 +236,7 @@ plan::Plan plan_in_full(const plan::Request& request, const testing::TinyModel& 
   plan::Plan plan{.request = request,
                   .graphs = {testing::tiny_training_graph(model, request.compute),
                              testing::tiny_evaluation_graph(model, request.compute)}};
-  plan.units = plan::lay_out_units(plan.graphs[0], request.ranks);
+  plan.units = plan::lay_out_units(plan.graphs[0], request.groups());
   plan::place_states(plan);
   plan::place_copies(plan);
   plan::write_step_in_full(plan);

@@ -94,6 +94,7 @@ plan::Request random_request(uint64_t seed) {
   const bool may_round = request.compute == Dtype::bf16 && !request.reproducible;
   request.wire_bf16 = may_round && !request.gradient_fp32 && seed % 2 == 0;
   request.audits = seed % 3 == 0;
+  if (request.stage == 3 && request.ranks == 4 && seed % 2 == 0) request.group_ranks = 2;
   return request;
 }
 
@@ -102,10 +103,12 @@ plan::Request random_tiered_request(uint64_t seed) {
   Draw draw(seed + 0x7f4a7c159e3779b9u);
   plan::Request request = random_request(seed);
   if (request.stage == 0) request.stage = 3;
+  if (request.stage == 3 && request.ranks == 4 && seed % 4 < 3) request.group_ranks = 2;
   request.optimizer_home = draw.one_of({Tier::device, Tier::host, Tier::nvme});
   if (request.stage == 3) request.weight_home = draw.one_of({Tier::device, Tier::host, Tier::nvme});
   const bool moves = request.optimizer_home != Tier::device || request.weight_home != Tier::device;
   if (!moves) request.optimizer_home = Tier::host;
+  if (request.weight_home == Tier::nvme) request.group_ranks = 0;
   request.optimizer_share = draw.one_of({1.0, 1.0, 0.5});
   request.staged_units = 1 + draw.below(4);
   request.activation_home = draw.one_of({Tier::device, Tier::host, Tier::nvme});

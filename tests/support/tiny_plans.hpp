@@ -33,7 +33,7 @@ plan::Plan tiny_plan(const plan::Request& request, const TinyModel& model = {});
 bool moves_activations(const plan::Plan& plan);
 
 /// A request and a model drawn from `seed`: every stage, 1 to 4 ranks, accumulation, precision,
-/// optimizer, bucket sizes, prefetch, recompute, overlap, reproducible or not.
+/// optimizer, groups, bucket sizes, prefetch, recompute, overlap, reproducible or not.
 plan::Request random_request(uint64_t seed);
 /// The same with homes beside the device, drawn as well: at stages 1 to 3. What rests there of the
 /// activations depends on the model.

@@ -1,6 +1,7 @@
 #include "tests/support/tiny_training.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <thread>
 
 #include "zero/kernels/initialise.hpp"
@@ -18,10 +19,10 @@ void for_each_element(const plan::Unit& unit, const Visit& visit) {
   }
 }
 
-/// Where element `at` of a unit lies in an array that may hold one rank's shard; -1: not there.
-int64_t place_in(const plan::Unit& unit, bool sharded, int rank, int64_t at) {
+/// Where element `at` of a unit lies in an array that holds one of equal shards; -1: not there.
+int64_t place_in(bool sharded, int64_t shard, int64_t numel, int64_t at) {
   if (!sharded) return at;
-  return at / unit.shard_numel == rank ? at % unit.shard_numel : -1;
+  return at / numel == shard ? at % numel : -1;
 }
 
 float initial_value(const graph::Parameter& parameter, int32_t index, int64_t element) {
@@ -55,8 +56,11 @@ void fill_unit(Machine& machine, const plan::Plan& plan, const plan::Unit& unit,
     T weight;
     Low low{};
     split(initial_value(parameter, place.parameter, i), weight, low);
-    const int64_t weight_at = place_in(unit, unit.weight_sharded, rank, at);
-    const int64_t low_at = place_in(unit, unit.optimizer_sharded, rank, at);
+    const plan::Groups groups = unit.groups();
+    const int64_t weight_at = place_in(unit.weight_sharded, groups.place(plan::Team::group, rank),
+                                       unit.weight_shard_numel(), at);
+    const int64_t low_at =
+        place_in(unit.optimizer_sharded, groups.shard_of(rank), unit.shard_numel, at);
     if (weight_at >= 0) weights[size_t(weight_at)] = weight;
     if (!lows.empty() && low_at >= 0) lows[size_t(low_at)] = low;
   });
@@ -97,20 +101,33 @@ int64_t counted_tokens(const plan::Plan& plan, int64_t step) {
   return tokens;
 }
 
-/// One of a unit's arrays: how it is cut, and how long its elements are.
+/// One of a unit's arrays: the ranks that hold its parts, in order, and how long its elements are.
 struct UnitArray {
   int32_t buffer;
-  bool sharded;
+  std::vector<int> holders;
   int64_t element_bytes;
 };
 
+/// The holders of a weight's shards in the first group, and of the states' shards.
+std::vector<int> holders_of_weight(const plan::Unit& unit) {
+  std::vector<int> holders(unit.weight_sharded ? size_t(unit.groups().group_ranks) : 1);
+  std::iota(holders.begin(), holders.end(), 0);
+  return holders;
+}
+std::vector<int> holders_of_states(const plan::Unit& unit) {
+  std::vector<int> holders;
+  for (int shard = 0; shard < (unit.optimizer_sharded ? unit.groups().ranks : 1); ++shard)
+    holders.push_back(unit.groups().holder_of(shard));
+  return holders;
+}
+
 std::vector<UnitArray> arrays_of(const plan::Plan& plan, const plan::Unit& unit) {
   const Dtype compute = plan.request.compute;
-  std::vector<UnitArray> arrays = {{unit.weight, unit.weight_sharded, int64_t(bytes_of(compute))}};
-  for (const int32_t state : unit.states) arrays.push_back({state, unit.optimizer_sharded, 4});
-  if (unit.low >= 0) {
-    arrays.push_back({unit.low, unit.optimizer_sharded, compute == Dtype::bf16 ? 2 : 4});
-  }
+  const std::vector<int> holders = holders_of_states(unit);
+  std::vector<UnitArray> arrays = {
+      {unit.weight, holders_of_weight(unit), int64_t(bytes_of(compute))}};
+  for (const int32_t state : unit.states) arrays.push_back({state, holders, 4});
+  if (unit.low >= 0) arrays.push_back({unit.low, holders, compute == Dtype::bf16 ? 2 : 4});
   return arrays;
 }
 
@@ -119,7 +136,7 @@ class WholeArray {
  public:
   WholeArray(Machine& machine, const plan::Plan& plan, const UnitArray& array)
       : element_bytes_(size_t(array.element_bytes)) {
-    for (int rank = 0; rank < (array.sharded ? plan.request.ranks : 1); ++rank) {
+    for (const int rank : array.holders) {
       const std::vector<std::byte> part = load<std::byte>(machine, plan, rank, array.buffer);
       bytes_.insert(bytes_.end(), part.begin(), part.end());
     }
@@ -179,19 +196,28 @@ void require_audit(Machine& machine, const plan::Plan& plan, const kernels::Step
 
 }  // namespace
 
-ThreadRanks::ThreadRanks(const plan::Plan& plan, const run::Rules& rules)
-    : group_(plan.request.ranks) {
+ThreadRanks::ThreadRanks(const plan::Plan& plan, const run::Rules& rules) {
+  const plan::Groups groups = plan.request.groups();
+  for (const plan::Team team : plan::kAllTeams) {
+    for (int part = 0; part < groups.ranks / groups.ranks_of(team); ++part)
+      teams_[size_t(team)].push_back(std::make_unique<comm::ThreadGroup>(groups.ranks_of(team)));
+  }
   for (int rank = 0; rank < plan.request.ranks; ++rank) {
     run::LaneComms lanes{};
-    for (const plan::Lane lane : plan::kCollectiveLanes) {
-      comms_.push_back(group_.join(rank, int(lane)));
-      lanes[size_t(lane)] = comms_.back().get();
+    for (const run::LaneTeam& at : run::lane_teams(groups)) {
+      comm::ThreadGroup& team = *teams_[size_t(at.team)][size_t(groups.part(at.team, rank))];
+      comms_.push_back(team.join(groups.place(at.team, rank), int(at.lane)));
+      lanes[size_t(at.lane)].of[size_t(at.team)] = comms_.back().get();
     }
     const bool has_disk = plan.arena_bytes[size_t(plan::Tier::nvme)] > 0;
     disks_.push_back(has_disk ? std::make_unique<RankDisk>(plan) : nullptr);
     const run::LaneDisks disks = has_disk ? disks_.back()->lanes() : run::LaneDisks{};
     executors_.push_back(std::make_unique<run::Executor>(plan, rules, lanes, disks));
-    executors_.back()->set_error_hook([this] { group_.abort(); });
+    executors_.back()->set_error_hook([this] {
+      for (const auto& kind : teams_) {
+        for (const auto& team : kind) team->abort();
+      }
+    });
   }
 }
 
@@ -258,7 +284,7 @@ int32_t* inputs_of(Machine& machine, int rank, const plan::InputBuffer& input, i
          micro * input.stride / int64_t(sizeof(int32_t));
 }
 
-// Micro-batch j N + r is the j-th of rank r. Behind its own a rank has the first one of the next.
+// Behind its own micro-batches a rank has the first one of the next.
 void fill_batch(Machine& machine, const plan::Plan& plan, int64_t first_sample) {
   for (const plan::InputBuffer& input : plan.inputs) {
     if (input.filled_by != graph::FilledBy::data) continue;
@@ -268,7 +294,9 @@ void fill_batch(Machine& machine, const plan::Plan& plan, int64_t first_sample) 
     for (int rank = 0; rank < ranks; ++rank) {
       for (int micro = 0; micro < micro_batches; ++micro) {
         const bool audits = input.graph == 0 && micro == own;
-        const int64_t batch = audits ? (rank + 1) % ranks : int64_t(micro) * ranks + rank;
+        const int64_t batch = audits             ? plan.request.number_of(0, (rank + 1) % ranks)
+                              : input.graph == 0 ? plan.request.number_of(micro, rank)
+                                                 : rank;
         fill_samples(
             input.name, samples, first_sample + batch * samples,
             {inputs_of(machine, rank, input, micro), size_t(input.bytes) / sizeof(int32_t)});

@@ -55,7 +55,8 @@ class ThreadRanks final : public Machine {
   run::Executor& executor(int rank) { return *executors_[size_t(rank)]; }
 
  private:
-  comm::ThreadGroup group_;
+  /// [teams][parts]
+  std::array<std::vector<std::unique_ptr<comm::ThreadGroup>>, plan::kTeams> teams_;
   std::vector<std::unique_ptr<comm::Communicator>> comms_;
   std::vector<std::unique_ptr<RankDisk>> disks_;
   std::vector<std::unique_ptr<run::Executor>> executors_;

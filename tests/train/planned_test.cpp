@@ -43,7 +43,7 @@ class Start {
     }
   }
 
-  void warm_up() { state::warm_up(comms_.all); }
+  void warm_up() { state::warm_up(comms_); }
   void read_limit() {
     limit_ = advise::device_limit_from({.free = device_.free(), .used = device_.used()}, 1, {});
   }

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "zero/comm/communicator.hpp"
 #include "zero/comm/nodes.hpp"
@@ -88,10 +89,16 @@ std::unique_ptr<Communicator> make_two_level(std::unique_ptr<Communicator> withi
                                              std::unique_ptr<Communicator> between,
                                              const TwoLevelOptions& options = {});
 
-/// Makes the communicator of hosts over all ranks, which are on `nodes`: shared memory on one node,
-/// two levels where why_one_level() is empty, else MPI. With `one_level`, MPI takes the place of
-/// two levels. Collective over all ranks.
-std::unique_ptr<Communicator> make_of_hosts(const Nodes& nodes, bool one_level);
+struct OfHostsOptions {
+  bool one_level = false;  ///< true: never two levels
+  /// [ranks] Ranks with equal part form a communicator, in their order. Empty: all ranks form one.
+  std::vector<int> part_of = {};
+};
+
+/// Makes the communicator of hosts over the ranks of this rank's part, which are on `nodes`: shared
+/// memory on one node, two levels where why_one_level() is empty, else MPI. All parts take the same
+/// way. Collective over all ranks.
+std::unique_ptr<Communicator> make_of_hosts(const Nodes& nodes, const OfHostsOptions& options = {});
 
 struct HostStagedOptions {
   int64_t staging_bytes = int64_t(8) << 20;  ///< pinned bytes; pieces stream through them

@@ -22,6 +22,9 @@ Nodes find_nodes();
 /// node. Two levels need equal numbers of neighbouring ranks on each node, a power of two above 1.
 std::string why_one_level(const Nodes& nodes);
 
+/// Returns the nodes of the ranks r with part_of[r] = `part`, numbered by their lowest rank.
+Nodes nodes_of_part(const Nodes& nodes, const std::vector<int>& part_of, int part);
+
 /// Returns the number of nodes beside a rank's own if `ranks` ranks fill nodes of `node_ranks`
 /// each. 0 if `node_ranks` is 0.
 constexpr int64_t other_nodes(int64_t ranks, int64_t node_ranks) {

@@ -149,6 +149,9 @@ struct ScheduleConfig {
 /// At stage 0 every rank would run the whole optimizer on the host.
 inline constexpr int64_t kLeastOffloadStage = 1;
 
+/// ZeroConfig::shard_group = "node": the ranks of each node.
+inline constexpr int64_t kGroupOfNode = -1;
+
 /// The section [zero]. Sizes count elements, as in DeepSpeed.
 struct ZeroConfig {
   int64_t stage = 0;  ///< 0 replicates | 1 shards optimizer states | 2 + gradients | 3 + parameters
@@ -164,6 +167,8 @@ struct ZeroConfig {
   int64_t stage3_max_live_parameters = 1'000'000'000;
   int64_t stage3_max_reuse_distance = 1'000'000'000;       ///< kept gathered if reused within this
   bool stage3_gather_16bit_weights_on_model_save = false;  ///< like export.at_end, at every stage
+  /// Stage 3: ranks that hold all weights between them; every group has a copy. 0: "all".
+  int64_t shard_group = 0;
 
   bool operator==(const ZeroConfig&) const = default;
 };

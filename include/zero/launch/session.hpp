@@ -35,7 +35,9 @@ class Session {
   int rank() const { return rank_; }
   int ranks() const { return peers_->ranks(); }
   bool is_first() const { return rank() == 0; }
-  int node_ranks() const { return node_ranks_; }   ///< ranks on this host
+  int node_ranks() const { return node_ranks_; }  ///< ranks on this host
+  /// Returns the ranks of every host if each has equally many neighbours, else -1.
+  int even_node_ranks() const { return even_node_ranks_; }
   bool leads_node() const { return leads_node_; }  ///< lowest rank of this host
   /// Returns the name of this rank's host.
   const std::string& host() const { return host_; }
@@ -106,7 +108,7 @@ class Session {
   std::unique_ptr<Lookout> lookout_;
   std::string host_, folder_, device_, cores_text_;
   Numbers given_cores_;  ///< by the launcher
-  int rank_ = 0, node_ranks_ = 1, sharers_ = 1, threads_ = 1;
+  int rank_ = 0, node_ranks_ = 1, even_node_ranks_ = 1, sharers_ = 1, threads_ = 1;
   std::atomic<int64_t> step_{0};
   bool leads_node_ = true, threaded_ = false, shares_devices_ = false, shares_cards_ = false;
   std::atomic<bool> finalizes_{false};

@@ -24,6 +24,9 @@ struct CommunicatorMemory {
   int64_t of(int64_t ranks, int64_t node_ranks) const;
 };
 
+/// The borders of nodes that each team crosses.
+using Borders = std::array<comm::Border, kTeams>;
+
 /// The rates and sizes of a machine, measured by `calibrate` or published for a card.
 struct Machine {
   std::string name;
@@ -55,8 +58,8 @@ struct Machine {
   bool disk_is_measured = false;  ///< false: both are guessed
   /// Ranks on a full node of the forecast plan; 0: all ranks on one node.
   int64_t node_ranks = 0;
-  /// Border of the communicators of a run; none: as border_of() finds it.
-  std::optional<comm::Border> border = {};
+  /// Borders of the communicators of a run; none: as border_of() finds them.
+  std::optional<Borders> borders = {};
 };
 
 /// Returns the number of nodes that `ranks` ranks take, with machine.node_ranks on a full one.
@@ -70,6 +73,11 @@ int64_t ranks_on_a_node(const Machine& machine, int64_t ranks);
 /// of NCCL with GPUs, else of hosts, in two levels if equally many ranks, a power of two, are on
 /// each node.
 comm::Border border_of(const Machine& machine, int64_t ranks);
+/// Returns the machine as a team of `groups` sees it: its ranks on a node, its border, and its
+/// share of a node's link while all teams of the kind send.
+Machine seen_by(const Machine& machine, const Groups& groups, Team team);
+/// Returns the borders of all teams.
+Borders borders_of(const Machine& machine, const Groups& groups);
 
 /// Returns the built-in profile of the machine `name`, with the rate of products in dtype
 /// `compute`. Names are host, titan_rtx_24g, rtx_3090_24g, v100_32g, a100_40g, a100_80g, h100_80g,
@@ -98,10 +106,9 @@ using CollectiveForecasts = std::array<CollectiveForecast, 3>;
 void add(CollectiveForecasts& sum, const CollectiveForecasts& more, int64_t times = 1);
 
 /// Returns the traffic that a rank sends in each body of a plan, [kBodies], with nodes divided at
-/// `border`. On nodes with fewer ranks than a full one, more leaves the node where shards do not
+/// `borders`. On nodes with fewer ranks than a full one, more leaves the node where shards do not
 /// cross once.
-std::array<CollectiveForecasts, kBodies> collectives_of(const Plan& plan,
-                                                        const comm::Border& border);
+std::array<CollectiveForecasts, kBodies> collectives_of(const Plan& plan, const Borders& borders);
 
 /// The traffic of a rank between disk and host memory.
 struct DiskForecast {

@@ -21,13 +21,18 @@ inline Extent extent_of(const Buffer& buffer) {
   return {buffer.tier, buffer.offset, buffer.offset + buffer.bytes};
 }
 
+/// Returns the number of equal parts of which an operand is one.
+inline int64_t parts_of(const Plan& plan, const Operand& operand) {
+  return operand.sharded ? plan.request.groups().ranks_of(operand.team) : 1;
+}
+
 /// Returns the extent that an operand of `plan` touches over the first `rounds` rounds of a loop
 /// (plan::Loop).
 inline Extent extent_of(const Plan& plan, const Operand& operand, int64_t rounds = 1) {
   const Buffer& buffer = plan.buffers[size_t(operand.buffer)];
   const int64_t begin = buffer.offset + operand.offset;
-  const int64_t end = buffer.offset + offset_of(operand, rounds - 1) +
-                      operand.bytes * (operand.sharded ? plan.request.ranks : 1);
+  const int64_t end =
+      buffer.offset + offset_of(operand, rounds - 1) + operand.bytes * parts_of(plan, operand);
   return {buffer.tier, begin, end};
 }
 

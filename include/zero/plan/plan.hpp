@@ -78,14 +78,16 @@ struct Buffer {
 enum class Mode : uint8_t { read, write, update };
 
 /// An operand of an op: part of a buffer with its access.
-/// Address on rank r: arena + buffer.offset + offset + (sharded ? r * bytes : 0).
+/// Address on a rank: arena + buffer.offset + offset, and if sharded + bytes times the rank's place
+/// in the team.
 struct Operand {
   int32_t buffer = -1;  ///< -1: an absent optional operand
   int64_t offset = 0;
   int64_t bytes = 0;
   Mode mode = Mode::read;
-  bool sharded = false;  ///< rank's shard of ranks * bytes at `offset`
-  int64_t stride = 0;    ///< in a loop: growth of `offset` per round
+  bool sharded = false;  ///< rank's shard of those of a team, side by side at `offset`
+  Team team = Team::all;
+  int64_t stride = 0;  ///< in a loop: growth of `offset` per round
 };
 
 enum class Kind : uint8_t {
@@ -183,6 +185,7 @@ struct PlanOp {
   /// carry's last operand (zero/plan/rounds.hpp). The list names the slot of level 1, or for a
   /// carry all slots.
   bool counts = false;
+  Team team = Team::all;                                      ///< collectives: the ranks that meet
   int64_t shard_numel = 0, piece_begin = 0, piece_numel = 0;  ///< collectives (comm::Piece)
   std::vector<Operand> operands = {};  ///< compute: op.inputs, op.outputs, scratch
   std::vector<Wait> waits = {};        ///< beyond the lane's own order; set by wait
@@ -252,6 +255,7 @@ struct Unit {
   std::vector<UnitParameter> parameters = {};
   int64_t numel = 0;        ///< padded to a multiple of ranks * 2048
   int64_t shard_numel = 0;  ///< numel / ranks
+  int weight_copies = 1;    ///< groups of ranks; weight_shard_numel() is as many shards
   bool frozen = false;      ///< not trained: of the buffers below it has only `weight`
   bool borrowed = false;    ///< see graph::Parameter
   // Persistent buffers; -1: none.
@@ -264,12 +268,23 @@ struct Unit {
   /// known. The weight's copy holds no state. `turn_clocks` chooses the copies that are the states.
   std::vector<int32_t> second = {};
   int32_t turns = -1;
-  bool weight_sharded = false;         ///< stage 3: `weight` holds only this rank's shard
+  bool weight_sharded = false;         ///< stage 3: `weight` holds only this rank's weight shard
   bool optimizer_sharded = false;      ///< stages 1 to 3; equals weight_sharded in a frozen unit
   Tier weight_home = Tier::device;     ///< tier of `weight`
   Tier optimizer_home = Tier::device;  ///< tier of `low` and states
   bool updated_on_device = false;      ///< true: on the device despite another home
 
+  /// Returns the elements of a rank's weight shard.
+  int64_t weight_shard_numel() const { return shard_numel * weight_copies; }
+  Groups groups() const {
+    const int ranks = int(numel / shard_numel);
+    return {ranks, ranks / weight_copies};
+  }
+  /// True if ranks exchange their parts of the weight after an update.
+  bool is_joined() const {
+    return !frozen && optimizer_sharded && (!weight_sharded || weight_copies > 1);
+  }
+  bool is_joined_away() const { return is_joined() && weight_home != Tier::device; }
   /// Returns the buffers that an update changes in this unit, if it is trained: weight, low and
   /// states.
   std::vector<int32_t> updated() const {
@@ -386,6 +401,7 @@ UpdateSites update_sites(const Plan& plan);
 /// - an op touches only tiers that its lane reaches
 /// - waits point backwards in the total order, hence are acyclic
 /// - persistent buffers still hold their own bytes at the end of each body; no op writes constants
+/// - ranks gather and sum the shards of their team, join every update, and sum over all ranks
 /// - all forms of a graph have the same ops, tensors and gradients, so collectives are equal; no
 ///   form reaches further than the longest; all of the above holds for any two consecutive forms
 /// Returns the first `limit` findings, with names of ops and buffers; empty: safe.

@@ -17,11 +17,53 @@ inline constexpr int kTiers = 3;
 using TierBytes = std::array<int64_t, kTiers>;
 const char* name_of(Tier tier);
 
+/// The ranks that run a collective together, or among which an array is cut. A group's ranks are
+/// neighbours that hold all weights between them. The ranks of one place in all groups are across.
+enum class Team : uint8_t { all, group, across, count_ };
+inline constexpr int kTeams = int(Team::count_);
+inline constexpr Team kAllTeams[] = {Team::all, Team::group, Team::across};
+const char* name_of(Team team);
+
+/// A division of ranks into groups of neighbours. Rank r is rank r % group_ranks of group
+/// r / group_ranks.
+struct Groups {
+  int ranks = 1;
+  int group_ranks = 1;  ///< divides `ranks`
+
+  int count() const { return ranks / group_ranks; }
+  /// Returns the ranks of a team.
+  int ranks_of(Team team) const {
+    if (team == Team::all) return ranks;
+    return team == Team::group ? group_ranks : count();
+  }
+  /// Returns the number of a rank in its team.
+  int place(Team team, int rank) const {
+    if (team == Team::all) return rank;
+    return team == Team::group ? rank % group_ranks : rank / group_ranks;
+  }
+  /// Returns the number of a rank's team among all teams of the kind.
+  int part(Team team, int rank) const {
+    if (team == Team::all) return 0;
+    return team == Team::group ? rank / group_ranks : rank % group_ranks;
+  }
+  /// Returns the number of the shard of optimizer states that a rank holds. A weight shard is
+  /// count() such shards, one for each rank that holds a copy of it.
+  int shard_of(int rank) const {
+    return place(Team::group, rank) * count() + place(Team::across, rank);
+  }
+  /// Returns the rank that holds a shard of optimizer states.
+  int holder_of(int64_t shard) const {
+    return int(shard % count() * group_ranks + shard / count());
+  }
+};
+
 /// The input of a plan beside the graphs. Equal requests and graphs give equal plans on every rank,
 /// so no member depends on the rank.
 struct Request {
   int stage = 0;  ///< ZeRO stage 0 to 3
   int ranks = 1;
+  /// Stage 3: ranks that hold all weights between them, of which each group has a copy. 0: all.
+  int group_ranks = 0;
   int micro_batches = 1;  ///< per rank and step: gradient accumulation
   /// Steps with at most this many micro-batches are unrolled. Longer steps loop over the
   /// micro-batches in the middle. 0: 16, or 64 if every micro-batch waits for a disk, because seams
@@ -64,6 +106,15 @@ struct Request {
 
   Tier activation_home = Tier::device;  ///< home of recomputation's inputs between the passes
   int staged_activations = 2;           ///< blocks whose inputs are in transfer at the same time
+
+  Groups groups() const { return {ranks, group_ranks == 0 ? ranks : group_ranks}; }
+  bool has_groups() const { return groups().count() > 1; }
+  /// True if sums of gradients cross between groups once a step. In reproducible mode they do so if
+  /// a group's sum is a subtree of the sum tree. Otherwise they cross in each micro-batch.
+  bool crosses_once() const;
+  /// Returns the number, within a step, of a rank's micro-batch. A group's are neighbours if the
+  /// order of sums wants it.
+  int64_t number_of(int64_t micro_batch, int rank) const;
 };
 
 }  // namespace zero::plan

@@ -31,8 +31,29 @@ struct Rules {
   kernels::OptimizerRule optimizer;
 };
 
+/// The communicators of a lane, by team; null for teams that do not meet there.
+struct TeamComms {
+  TeamComms() = default;
+  /// Sets the communicator of all ranks.
+  TeamComms(comm::Communicator* all) : of{all} {}
+
+  comm::Communicator* at(plan::Team team) const { return of[size_t(team)]; }
+  bool any() const {
+    return std::ranges::any_of(of, [](const comm::Communicator* comm) { return comm != nullptr; });
+  }
+  std::array<comm::Communicator*, plan::kTeams> of{};
+};
 /// The communicators of this rank, by lane; Lane::compute has none. The executor does not own them.
-using LaneComms = std::array<comm::Communicator*, plan::kLanes>;
+using LaneComms = std::array<TeamComms, plan::kLanes>;
+
+/// The ranks that meet on a lane.
+struct LaneTeam {
+  plan::Lane lane;
+  plan::Team team;
+};
+/// Returns the teams of plan::kCollectiveLanes. With groups, weights and gradients move within
+/// groups and across them, and words among all ranks.
+std::vector<LaneTeam> lane_teams(const plan::Groups& groups);
 
 /// The disk of this rank, as two lanes and, between bodies, the host use it. The executor does not
 /// own it.

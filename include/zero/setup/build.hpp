@@ -30,6 +30,8 @@ struct World {
   int ranks = 1;
   int threads = 1;    ///< threads of each rank
   bool gpus = false;  ///< each rank computes on a GPU
+  /// Ranks of every node, which are neighbours; 0: all share one; -1: nodes are unlike.
+  int node_ranks = 0;
   /// Returns the texts that a training of this configuration and build writes. Empty: it writes
   /// none.
   std::function<std::vector<Texts>(const RunConfig&, const Build&)> texts = {};

@@ -11,10 +11,10 @@
 namespace zero::state {
 
 /// Returns the position in the data of the first sample of micro-batch `micro_batch` of `rank`. It
-/// is number micro_batch x ranks + rank of the step's micro-batches. The step begins after
-/// `consumed` samples.
-int64_t first_position(const BatchSizes& batch, int ranks, int64_t consumed, int64_t micro_batch,
-                       int rank);
+/// is number request.number_of() of the step's micro-batches. The step begins after `consumed`
+/// samples.
+int64_t first_position(const BatchSizes& batch, const plan::Request& request, int64_t consumed,
+                       int64_t micro_batch, int rank);
 
 /// Loads the samples at positions [first, first + samples) of `data` into the engine. They go to
 /// the inputs of the same names of `graph`, the index of a graph in its plan.

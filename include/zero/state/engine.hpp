@@ -49,16 +49,15 @@ comm::Backend backend_of(const launch::Session& session);
 /// comm::why_one_level() or as the environment has it. Returns "" if they do not, or by NCCL.
 std::string why_one_level(const launch::Session& session, const comm::Nodes& nodes);
 
-/// Returns a communicator of the session's ranks on these nodes for each lane that communicates. On
-/// the host the back end is the rank's memory (one rank), shared memory (one node), two levels
-/// (several nodes) or MPI. In the environment, ZERO_COMM=mpi forces MPI, also on one node, and
-/// ZERO_COMM=flat one level over several nodes. With devices it is NCCL, or the host's, staged, if
-/// ranks share a device. ZERO_COMM=nccl forces NCCL. Only lane reduce's communicator makes sums.
-/// Collective.
+/// Returns a communicator of the session's ranks on these nodes for each of run::lane_teams() of
+/// `groups`. On the host the back end is the rank's memory (one rank), shared memory (one node),
+/// two levels (several nodes) or MPI. In the environment, ZERO_COMM=mpi forces MPI, also on one
+/// node, and ZERO_COMM=flat one level over several nodes. With devices it is NCCL, or the host's,
+/// staged, if ranks share a device. ZERO_COMM=nccl forces NCCL. Only lane reduce's communicator
+/// makes sums. Collective.
 std::vector<std::unique_ptr<comm::Communicator>> make_communicators(const launch::Session& session,
-                                                                    const comm::Nodes& nodes);
-/// Returns the communicators of make_communicators() by lane.
-run::LaneComms lane_comms(const std::vector<std::unique_ptr<comm::Communicator>>& comms);
+                                                                    const comm::Nodes& nodes,
+                                                                    const plan::Groups& groups);
 
 /// The memory and lanes of a rank, which run the bodies of a plan. While the engine lives, a
 /// watchdog guards the bodies, and the session's peers wherever they wait for each other.
@@ -164,6 +163,7 @@ class Engine {
 
   launch::Session& session_;
   const std::vector<std::unique_ptr<comm::Communicator>>& comms_;
+  const std::vector<run::LaneTeam> lane_teams_;  ///< [communicators]
   const run::LaneComms lane_comms_;
   std::vector<comm::TrafficTable> sent_before_ = {};  ///< [communicators] before this engine
   const setup::Build& build_;

@@ -53,6 +53,11 @@ struct UnitRange {
 
 /// Returns the range of a buffer of `unit` that `rank` holds: its shard if `sharded`, else all.
 UnitRange held_range(const plan::Unit& unit, bool sharded, int rank);
+/// Returns the range of the weight of `unit` that `rank` holds. It contains that of the states.
+UnitRange weight_range(const plan::Unit& unit, int rank);
+/// Returns the range of `unit` that `rank` fills before the first step: that of its states, or of a
+/// frozen unit's weight, which no step completes.
+UnitRange filled_range(const plan::Unit& unit, int rank);
 
 /// A state: the master, which weight and low make, or the optimizer's with this index.
 enum class StateKind : int { master = -1 };

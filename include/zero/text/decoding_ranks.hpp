@@ -28,7 +28,7 @@ struct DecodingRanks {
   plan::Request request;
   int rank = 0;
   run::LaneComms comms = {};
-  comm::Border border = {};  ///< of `comms`
+  plan::Borders borders = {};  ///< of `comms`
   /// Receives the planned collectives of the bodies that run; may be null.
   plan::CollectiveForecasts* planned = nullptr;
   /// Returns the largest value of all ranks. Collective.

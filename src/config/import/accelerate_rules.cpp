@@ -26,6 +26,18 @@ std::optional<Target> old_fp16(const TomlValue& value, std::string_view to) {
   return *on ? Target{std::string(to), true} : Target{};
 }
 
+/// Maps FSDP's strategy, by name or number, to a stage, or to groups at FSDP's default stage.
+std::optional<Target> sharding_strategy(const TomlValue& value, std::string_view to) {
+  const std::string word = in_lower_case(plain_text(value));
+  if (word == "hybrid_shard" || word == "4") return Target{"zero.shard_group", "node"};
+  constexpr std::pair<std::string_view, int64_t> kStages[] = {
+      {"full_shard", 3}, {"1", 3}, {"shard_grad_op", 2}, {"2", 2}, {"no_shard", 0}, {"3", 0}};
+  for (const auto& [name, stage] : kStages) {
+    if (word == name) return Target{std::string(to), stage};
+  }
+  return std::nullopt;
+}
+
 constexpr std::string_view kPlaces = "the MPI launcher places and connects the ranks";
 constexpr std::string_view kSection = "deepspeed_config.";
 
@@ -100,10 +112,9 @@ constexpr ImportRule kFsdp[] = {
     {.in = kFsdpSection,
      .from = "sharding_strategy",
      .to = "zero.stage",
-     .why = "write FULL_SHARD, SHARD_GRAD_OP or NO_SHARD: shards are cut over all ranks, not "
-            "within groups",
-     .values = "FULL_SHARD=3|full_shard=3|1=3|SHARD_GRAD_OP=2|shard_grad_op=2|2=2|NO_SHARD=0|"
-               "no_shard=0|3=0"},
+     .why = "write FULL_SHARD, SHARD_GRAD_OP, HYBRID_SHARD or NO_SHARD: groups shard gradients "
+            "with their weights",
+     .convert = sharding_strategy},
     // FSDP 2 has a boolean, FSDP 1 a strategy.
     {.in = kFsdpSection,
      .from = "reshard_after_forward",

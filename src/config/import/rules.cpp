@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "src/config/key_assignment.hpp"
 #include "src/config/optimizer_rows.hpp"
 #include "zero/base/error.hpp"
 
@@ -17,6 +18,13 @@ std::optional<Target> optimizer_type(const TomlValue& value, std::string_view) {
     if (in_lower_case(*word) == in_lower_case(row.name)) return Target{"optimizer.type", row.name};
   }
   return Target{"optimizer.type", value};  // refused, with the list of optimizers
+}
+
+/// Maps a size of DeepSpeed's groups, of which `off` means none.
+template <int64_t off>
+std::optional<Target> group_size(const TomlValue& value, std::string_view to) {
+  if (same_value(value, TomlValue(off))) return Target{};
+  return Target{std::string(to), value};
 }
 
 constexpr std::string_view kZero = "zero_optimization.";
@@ -60,6 +68,11 @@ constexpr ImportRule kDeepSpeed[] = {
      .to = "zero.offload_param.device",
      .why = "write true or false",
      .values = "true=cpu|false=none"},
+    {.in = kZero, .from = "mics_shard_size", .to = "zero.shard_group", .convert = group_size<-1>},
+    {.in = kZero,
+     .from = "zero_hpz_partition_size",
+     .to = "zero.shard_group",
+     .convert = group_size<1>},
     {.in = kZero, .from = "cpu_offload_use_pin_memory", .to = "zero.offload_optimizer.pin_memory"},
     {.in = kZero,
      .from = "stage3_gather_fp16_weights_on_model_save",

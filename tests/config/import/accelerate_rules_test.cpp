@@ -71,8 +71,11 @@ TEST(AccelerateRules, MakesAStageOfFsdpsStrategy) {
   EXPECT_EQ(away.offload_optimizer.device, Home::cpu);
   EXPECT_EQ(away.recompute.mode, Recompute::Mode::full);
   EXPECT_EQ(config_of_yaml("distributed_type: MULTI_GPU\n").zero.stage, 0);
-  const TempFile hybrid("acc.yaml", fsdp + "  fsdp_sharding_strategy: HYBRID_SHARD\n");
-  EXPECT_THAT(import_deepspeed(hybrid.path(), {.overrides = kRun}).refused,
+  const RunConfig hybrid = config_of_yaml(fsdp + "  fsdp_sharding_strategy: HYBRID_SHARD\n");
+  EXPECT_EQ(hybrid.zero.shard_group, kGroupOfNode);
+  EXPECT_EQ(hybrid.zero.stage, 3);
+  const TempFile second("acc.yaml", fsdp + "  fsdp_sharding_strategy: HYBRID_SHARD_ZERO2\n");
+  EXPECT_THAT(import_deepspeed(second.path(), {.overrides = kRun}).refused,
               ElementsAre(HasSubstr("unsupported: write FULL_SHARD")));
 }
 

@@ -42,6 +42,7 @@ class Lanes {
 
 plan::Request for_all_processes(plan::Request request) {
   request.ranks = processes();
+  request.group_ranks = 0;
   if (!std::has_single_bit(unsigned(processes()))) request.reproducible = false;
   return request;
 }
