@@ -129,8 +129,8 @@ if wants_unity && [ ${#sources[@]} -gt 0 ]; then join_sources; fi
 if make -C "$root" -f tools/cuda_check.mk --no-print-directory --keep-going -j "$jobs" \
   NVCC="$launcher nvcc" FLAGS="$flags" CXX="$launcher ${CXX:-c++}" CXX_FLAGS="$cxx_flags" \
   KOKKOS="$kokkos" SOURCES="${sources[*]}" HOPPER="${hopper[*]}"; then
-  say "cuda check: $left of $count sources compile, kernels for sm_90, the others are as they were" \
-    "when they compiled ($(seconds_since "$start") s)"
+  say "cuda check: $left of $count sources compile, kernels for sm_90; the others did," \
+    "as they are ($(seconds_since "$start") s)"
 else
   fail 1 "a source does not compile for sm_90"
 fi

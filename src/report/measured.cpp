@@ -5,11 +5,11 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "src/report/rank_rows.hpp"
-#include "src/report/page_facts.hpp"
-#include "src/report/run_path.hpp"
-#include "src/report/run_files.hpp"
 #include "src/report/metrics_reader.hpp"
+#include "src/report/page_facts.hpp"
+#include "src/report/rank_rows.hpp"
+#include "src/report/run_files.hpp"
+#include "src/report/run_path.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/path.hpp"
 #include "zero/base/text.hpp"

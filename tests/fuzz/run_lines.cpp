@@ -7,8 +7,8 @@
 #include <limits>
 
 #include "src/replay/replay_records.hpp"
-#include "src/report/rank_rows.hpp"
 #include "src/report/metrics_reader.hpp"
+#include "src/report/rank_rows.hpp"
 #include "tests/fuzz/fuzzed_folder.hpp"
 #include "tests/fuzz/input_error.hpp"
 

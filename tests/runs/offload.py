@@ -6,8 +6,8 @@ usage: offload.py ZEROAPP MPIEXEC [PRECISION RANKS | others]
 
 With a precision and ranks: every stage with every home there, in reproducible mode, all with the
 bits of stage 0 on one rank. With "others": all but that and the pairs of homes. With none: some
-pairs of homes, and every stage in bf16 on four ranks with states on disk. Where SHARE_DEVICE is set all is
-reproducible, since products of a GPU otherwise go by what was measured. OFFLOAD=all in the
+pairs of homes, and every stage in bf16 on four ranks with states on disk. Where SHARE_DEVICE is set
+all is reproducible, since products of a GPU otherwise go by what was measured. OFFLOAD=all in the
 environment: every pair of homes in every precision.
 """
 import itertools

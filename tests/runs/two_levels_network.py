@@ -33,8 +33,8 @@ class Cable:
     def slow_down(self, rate):
         """Both ends send at most so much, "100mbit"."""
         for number, name in enumerate(self.nodes.holders, 1):
-            call(*self.nodes.inside(name), "tc", "qdisc", "add", "dev", f"end{number}", "root", "tbf",
-                 "rate", rate, "burst", "64kb", "latency", "400ms")
+            call(*self.nodes.inside(name), "tc", "qdisc", "add", "dev", f"end{number}", "root",
+                 "tbf", "rate", rate, "burst", "64kb", "latency", "400ms")
 
     def train(self, steps, env, settings=(*SETTINGS, *BATCH)):
         """Two ranks on each node; the result and what left the first node meanwhile."""

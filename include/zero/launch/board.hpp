@@ -49,10 +49,10 @@ struct Silence {
 bool is_silent(const Word& word, double patience_seconds);
 
 /// Returns a text about a hang, from the words of all known ranks and what nodes cannot tell of
-/// themselves. It begins with the ranks to blame: "no word from rank 1 for 2.1 s; its last op: ...".
-/// Blames ranks without signs of life, else ranks in an op that needs no peer, else lost links and,
-/// as unsure, nodes without a word, else none. `patience_seconds` is as in is_silent(). Adds a line
-/// per rank and per node without a word.
+/// themselves. It begins with the ranks to blame: "no word from rank 1 for 2.1 s; its last op:
+/// ...". Blames ranks without signs of life, else ranks in an op that needs no peer, else lost
+/// links and, as unsure, nodes without a word, else none. `patience_seconds` is as in is_silent().
+/// Adds a line per rank and per node without a word.
 std::string describe_hang(std::span<const Word> words, double patience_seconds,
                           const Silence& silence = {});
 /// Returns the name of the node that describe_hang() blames first for the same arguments; "" if
