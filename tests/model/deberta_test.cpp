@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <map>
+#include <numeric>
 #include <set>
 #include <string>
 #include <vector>
@@ -26,7 +28,7 @@ using testing_support::GoldenTrial;
 using testing_support::parameters;
 using testing_support::refusal_of;
 
-const std::vector<std::string> kGolden = {"deberta_a", "deberta_b", "deberta_c"};
+const std::vector<std::string> kGolden = {"deberta_a", "deberta_b", "deberta_c", "deberta_d"};
 
 constexpr Deberta kSmall{.layers = 2,
                          .width = 16,
@@ -160,6 +162,32 @@ TEST(Deberta, SeesNeitherPaddingNorNeighbours) {
         for (int64_t i = 0; i < labels; ++i)
           EXPECT_NEAR(logits[size_t(i)], own(sample)[size_t(i)], 1e-6) << length;
       }
+    }
+  }
+}
+
+TEST(Deberta, GivesASampleTheSameBytesBesideAnyNeighboursOfItsBucket) {
+  for (const std::string& name : kGolden) {
+    const Case c(name);
+    const int64_t labels = c.model.numbers.count("labels"), samples = c.golden.samples;
+    for (const int64_t length : {c.golden.length, c.golden.length + 11}) {
+      const auto logits = [&](const std::vector<int64_t>& order) {
+        return c.logits(cut(c.golden, order, length), length);
+      };
+      std::vector<int64_t> order(size_t(samples), 0);
+      std::iota(order.begin(), order.end(), 0);
+      const std::vector<float> together = logits(order);
+      const auto expect_same = [&](const std::vector<int64_t>& of) {
+        const std::vector<float> found = logits(of);
+        for (size_t i = 0; i < of.size(); ++i)
+          EXPECT_EQ(std::memcmp(&found[i * size_t(labels)], &together[size_t(of[i] * labels)],
+                                size_t(labels) * sizeof(float)),
+                    0)
+              << name << ", sample " << of[i] << " at place " << i << " of " << of.size();
+      };
+      while (std::ranges::next_permutation(order).found) expect_same(order);
+      for (int64_t sample = 0; sample < samples; ++sample)
+        expect_same(std::vector<int64_t>(size_t(samples), sample));
     }
   }
 }
