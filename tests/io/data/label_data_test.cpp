@@ -221,7 +221,7 @@ TEST(LabelData, SaysThatATsvKeepsItsQuotes) {
   const std::string rows = "text\tlabel\n\"a \"\"b\"\"\"\tx\n\"\ty\na\tz\n";
   const TempFile tabbed("q.tsv", rows), csv("q.csv", "text,label\n\"\"\"a\"\"\",x\na,y\na,z\n");
   EXPECT_THAT(label_data().open(options_of(tabbed.path())).remark,
-              HasSubstr("; in training 1 text in double quotes, which a TSV keeps"));
+              HasSubstr(", 1 text in double quotes, which a TSV keeps"));
   EXPECT_EQ(label_data().open(options_of(csv.path())).remark, "classes x 1, y 1, z 1");
 }
 
