@@ -214,7 +214,8 @@ def no_text_is_read_as_bytes_unasked(program):
     trained(program, "wide", "model.labels=3", "model.vocab_size=400", *STILL)
     folder_of(program, "foreign", "wide", WORDS)
     said = "foreign: holds no tokenizer, and its vocabulary of 400 is not that of bytes"
-    own = ("data.validation=words.tsv", "data.sequence_length=16", "evaluation.micro_batch_size=3")
+    own = ("data.validation=words.tsv", "data.sequence_length=16",
+           "evaluation.micro_batch_size=3")
     check_refused(program.alone("eval", "foreign", *own), 3, said, "spm.model")
     check_refused(program.alone("labels.toml", "model.init_from=foreign", *STILL,
                                 "run.output=runs/none"), 3, said)
@@ -223,8 +224,9 @@ def no_text_is_read_as_bytes_unasked(program):
 
 
 PARTS = (words_are_no_numbers, a_training_file_that_is_gone_is_not_asked_for,
-         no_text_is_read_as_bytes_unasked, numbers_stand_for_what_has_no_names, one_label_is_a_number,
-         a_folder_has_its_order, other_names_are_refused, other_words_can_be_written)
+         no_text_is_read_as_bytes_unasked, numbers_stand_for_what_has_no_names,
+         one_label_is_a_number, a_folder_has_its_order, other_names_are_refused,
+         other_words_can_be_written)
 
 
 def main():
