@@ -296,7 +296,8 @@ RunConfig evaluation_config(const ModelTable& models, const StoredModel& model,
   // The classes are the model's, so nothing else of a training file that is gone is asked for.
   DataConfig& data = config.data;
   const bool is_gone = data.train != "synthetic" && !is_there(data.train);
-  if (is_gone && !data.validation.empty() && model::objective_for(config).counted_by == kBySample)
+  if (is_gone && !data.validation.empty() &&
+      model::objective_for(config).measures(MetricSource::scores))
     data.train = data.validation;
   require_same_model(model, model::architecture_of(config));
   require_generation(config.generation, settings.generation);
