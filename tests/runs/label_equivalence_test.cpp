@@ -118,7 +118,7 @@ TEST(ReproducibleLabels, AReductionBeforeTheLastUseOfAWeightIsNoPlan) {
     SCOPED_TRACE(stage);
     // The smallest bucket holds one unit.
     plan::Plan plan = testing::tiny_plan(
-        {.stage = stage, .ranks = 2, .micro_batches = 1, .reduce_bucket_numel = 1},
+        {.stage = stage, .ranks = 2, .micro_batches = 1, .reduce_bucket_numel = 2},
         {.other = testing::kTinyDeberta});
     EXPECT_EQ(plan::verify(plan), std::vector<std::string>{});
     EXPECT_EQ(end_waits_of_reductions_too_soon(plan), (std::set<int32_t>{0, 1, 2, 3}))
