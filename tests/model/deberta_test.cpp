@@ -181,28 +181,42 @@ std::vector<std::vector<int64_t>> lists_of(int64_t below, int64_t count) {
   return all;
 }
 
+/// The logits of each sample at each place of a batch. Expects the same bytes of all batches.
+class LogitsByPlace {
+ public:
+  LogitsByPlace(const Case& c, int64_t length) : case_(c), length_(length) {}
+
+  void expect_same(const std::vector<int64_t>& samples) {
+    const auto labels = size_t(case_.model.numbers.count("labels"));
+    const std::vector<float> all = case_.logits(cut(case_.golden, samples, length_), length_);
+    for (size_t i = 0; i < samples.size(); ++i) {
+      const auto begin = all.begin() + ptrdiff_t(i * labels);
+      const std::vector<float> own(begin, begin + ptrdiff_t(labels));
+      const auto& known = known_.try_emplace({samples[i], i}, own).first->second;
+      EXPECT_EQ(std::memcmp(known.data(), own.data(), labels * sizeof(float)), 0)
+          << "sample " << samples[i] << " at place " << i;
+      EXPECT_THAT(own,
+                  ::testing::Pointwise(::testing::FloatNear(1e-6f), known_.at({samples[i], 0})));
+    }
+  }
+
+ private:
+  const Case& case_;
+  int64_t length_;
+  /// A product's last rows may round otherwise than its first.
+  std::map<std::pair<int64_t, size_t>, std::vector<float>> known_;
+};
+
 TEST(Deberta, GivesASampleTheSameBytesBesideAnyNeighboursOfItsBucket) {
   for (const std::string& name : kGolden) {
     const Case c(name);
-    const auto labels = size_t(c.model.numbers.count("labels"));
+    const int64_t samples = c.golden.samples;
     for (const int64_t length : {c.golden.length, c.golden.length + 11}) {
-      // By sample and place: a product's last rows may round otherwise than its first.
-      std::map<std::pair<int64_t, size_t>, std::vector<float>> known;
-      std::vector<std::vector<int64_t>> lists = lists_of(c.golden.samples, c.golden.samples);
-      for (int64_t sample = 0; sample < c.golden.samples; ++sample)
-        lists.insert(lists.begin(), std::vector<int64_t>(size_t(c.golden.samples), sample));
-      for (const std::vector<int64_t>& list : lists) {
-        const std::vector<float> all = c.logits(cut(c.golden, list, length), length);
-        for (size_t i = 0; i < list.size(); ++i) {
-          const auto begin = all.begin() + ptrdiff_t(i * labels);
-          const std::vector<float> own(begin, begin + ptrdiff_t(labels));
-          const auto [found, is_new] = known.try_emplace({list[i], i}, own);
-          EXPECT_EQ(std::memcmp(found->second.data(), own.data(), labels * sizeof(float)), 0)
-              << name << ", sample " << list[i] << " at place " << i;
-          for (size_t label = 0; label < labels; ++label)
-            EXPECT_NEAR(own[label], known.at({list[i], 0})[label], 1e-6) << name;
-        }
-      }
+      SCOPED_TRACE(text(name, ", ", length, " tokens"));
+      LogitsByPlace logits(c, length);
+      for (int64_t sample = 0; sample < samples; ++sample)
+        logits.expect_same(std::vector<int64_t>(size_t(samples), sample));
+      for (const std::vector<int64_t>& list : lists_of(samples, samples)) logits.expect_same(list);
     }
   }
 }
