@@ -73,7 +73,11 @@ std::vector<int32_t> EncodedLabels::encoded(const LabelledTexts& record, int64_t
   const LabelForm& form = options_.form;
   const size_t texts = record.texts.size();
   std::array<std::vector<int32_t>, 2> ids;
-  for (size_t i = 0; i < texts; ++i) ids[i] = tokenizer_->encode(record.texts[i]);
+  for (size_t i = 0; i < texts; ++i) {
+    const std::string& one = record.texts[i];
+    quoted_ += one.size() > 1 && one.front() == '"' && one.back() == '"';
+    ids[i] = tokenizer_->encode(one);
+  }
   const LengthPair lengths{.source = int64_t(ids[0].size()), .target = int64_t(ids[1].size())};
   const int64_t special = LabelForm::special_ids(texts), tokens = lengths.tokens() + special;
   const bool is_long = tokens > form.length;

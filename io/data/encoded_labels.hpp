@@ -50,6 +50,8 @@ class EncodedLabels : public DataSource {
   const LabelFile& file() const { return *file_; }
   const std::vector<std::string>& classes() const { return reader_.classes(); }
   int64_t cut() const { return cut_; }  ///< count of added samples that were cut
+  /// Returns the count of added texts between double quotes, which are characters in a TSV.
+  int64_t quoted() const { return quoted_; }
 
  private:
   std::vector<int32_t> encoded(const LabelledTexts& record, int64_t number);
@@ -61,7 +63,7 @@ class EncodedLabels : public DataSource {
   int64_t vocab_size_;
   IdRows ids_;
   std::vector<double> labels_;  ///< [rows]
-  int64_t cut_ = 0;
+  int64_t cut_ = 0, quoted_ = 0;
   uint64_t fingerprint_ = 0;
 };
 
@@ -75,6 +77,12 @@ class LabelSamples : public LabelDataset {
         first_row_(first_row) {}
   LengthPair lengths(int64_t sample) const override {
     return {.target = source_.length(first_row_ + sample)};
+  }
+  /// Returns the count of samples of each class.
+  std::vector<int64_t> counts_of_classes() const {
+    std::vector<int64_t> counts(source_.classes().size());
+    for (int64_t i = 0; i < samples() && !counts.empty(); ++i) ++counts[size_t(label_of(i))];
+    return counts;
   }
 
  private:

@@ -14,6 +14,7 @@
 namespace zero {
 namespace {
 
+constexpr int64_t kMostClasses = 10'000;  // the range of model.labels
 constexpr const char *kTrain = "data.train", *kSynthetic = "synthetic";
 
 int64_t labels_of(const DataOptions& options) {
@@ -61,6 +62,11 @@ void require_count(const DataOptions& options, const std::vector<std::string>& c
                    const char* key) {
   const int64_t labels = labels_of(options), count = int64_t(classes.size());
   if (count == labels) return;
+  if (count > kMostClasses) {
+    refuse_settings({"model.labels", key}, key, " has ", count, " classes, ", classes_text(classes),
+                    ", and a model at most ", kMostClasses, "; write data.label_field, the field ",
+                    "of the label, or model.labels = 1 to learn real numbers");
+  }
   const bool may_lack = count < labels && key == kTrain;
   std::string advice = text("write model.labels = ", count);
   if (may_lack) advice += ", or all classes as data.labels";
@@ -152,6 +158,12 @@ class LabelOpener {
     std::string words;
     if (source.cut() > 0)
       words = text(counted(source.cut(), "sample"), " cut to ", counted(form_.length, "token"));
+    const bool is_tsv = source.format().starts_with("TSV");
+    if (const int64_t quoted = source.quoted(); is_tsv && quoted > 0) {
+      words +=
+          text(words.empty() ? "" : ", ", counted(quoted, "text"), " in double quotes, which a ",
+               "TSV keeps (a table of another program may be a CSV with tabs)");
+    }
     if (const int64_t blank = source.file().blank_lines(); blank > 0)
       words += text(words.empty() ? "" : ", ", blank_lines_text(blank));
     return words;
@@ -221,6 +233,34 @@ DataSets open_synthetic(const DataOptions& options, const Tokenizer& tokenizer) 
   return sets;
 }
 
+/// Returns "no 2, yes 3", but at most eight classes.
+std::string counts_text(const std::vector<std::string>& classes,
+                        const std::vector<int64_t>& counts) {
+  constexpr size_t kMostNamed = 8;
+  std::string words;
+  for (size_t i = 0; i < std::min(classes.size(), kMostNamed); ++i)
+    words += text(i > 0 ? ", " : "", class_text(classes[i]), " ", counts[i]);
+  return words + (classes.size() > kMostNamed ? ", ..." : "");
+}
+
+/// Returns words on the classes of each set. REQUIRES: a LabelOpener has opened them.
+std::string words_on_classes(const DataSets& sets) {
+  const auto counts_of = [](const Dataset& set) {
+    return static_cast<const LabelSamples&>(set).counts_of_classes();
+  };
+  std::string words = "classes " + counts_text(sets.classes, counts_of(*sets.train));
+  if (!sets.validation) return words;
+  const std::vector<int64_t> held_out = counts_of(*sets.validation);
+  words += "; in validation " + counts_text(sets.classes, held_out);
+  const auto is_there = [](int64_t count) { return count > 0; };
+  if (std::ranges::count_if(held_out, is_there) == 1 && sets.validation->samples() > 1) {
+    words +=
+        ": one class alone, so its metrics say little; shuffle the lines of the file, or write "
+        "data.validation, a file with all";
+  }
+  return words;
+}
+
 DataSets open(const DataOptions& options) {
   require_names(options);
   const std::shared_ptr<const Tokenizer> tokenizer = open_tokenizer(options.data.tokenizer);
@@ -230,7 +270,7 @@ DataSets open(const DataOptions& options) {
   DataSets sets = open_sample_files(options, opener);
   sets.classes = opener.classes();
   if (!sets.classes.empty()) {
-    const std::string words = "classes " + classes_text(sets.classes);
+    const std::string words = words_on_classes(sets);
     sets.remark = sets.remark.empty() ? words : text(words, "; ", sets.remark);
   }
   return sets;

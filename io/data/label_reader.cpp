@@ -23,9 +23,24 @@ std::optional<T> number_in(const std::string& text) {
   return std::isfinite(double(value)) ? std::optional(value) : std::nullopt;
 }
 
-/// Returns the name of a class, "" for null.
+std::string trimmed(const std::string& word) {
+  constexpr const char* kBlanks = " \t\r\n";
+  const size_t first = word.find_first_not_of(kBlanks);
+  return first == word.npos ? "" : word.substr(first, word.find_last_not_of(kBlanks) + 1 - first);
+}
+
+/// Returns "12" for "12.0", as programs write whole numbers of columns with gaps; else "".
+std::string whole_of(const std::string& name) {
+  const size_t dot = name.find('.');
+  if (dot == name.npos || dot + 1 == name.size()) return "";
+  const bool is_whole = name.find_first_not_of('0', dot + 1) == name.npos;
+  const std::string digits = name.substr(0, dot);
+  return is_whole && number_in<int64_t>(digits) ? digits : "";
+}
+
+/// Returns the name of a class without blanks around it, "" for null.
 std::string name_of(const JsonScalar& label, const std::string& place) {
-  if (const auto* word = std::get_if<std::string>(&label)) return *word;
+  if (const auto* word = std::get_if<std::string>(&label)) return trimmed(*word);
   if (const auto* whole = std::get_if<int64_t>(&label)) return std::to_string(*whole);
   if (const auto* flag = std::get_if<bool>(&label)) return *flag ? "true" : "false";
   if (const auto* real = std::get_if<double>(&label)) {
@@ -87,14 +102,22 @@ LabelReader::LabelReader(std::vector<std::string> classes, ClassNames source)
 }
 
 double LabelReader::read(const JsonScalar& label, const std::string& place) const {
-  return is_real() ? real_of(label, place) : class_of(name_of(label, place), place);
+  if (is_real()) return real_of(label, place);
+  // A class of data.labels may have blanks around it.
+  if (const auto* word = std::get_if<std::string>(&label)) {
+    if (const auto found = numbers_.find(*word); found != numbers_.end()) return found->second;
+  }
+  return class_of(name_of(label, place), place);
 }
 
 double LabelReader::class_of(const std::string& name, const std::string& place) const {
-  const auto found = numbers_.find(name);
-  if (found != numbers_.end()) return found->second;
+  const std::string whole = whole_of(name);
+  for (const std::string& one : {name, whole, name + ".0"}) {
+    const auto found = numbers_.find(one);
+    if (found != numbers_.end()) return found->second;
+  }
   if (is_missing(name)) refuse_missing(name, place);
-  const auto index = number_in<int64_t>(name);
+  const auto index = number_in<int64_t>(whole.empty() ? name : whole);
   if (takes_indices_ && index && *index >= 0 && *index < int64_t(classes_.size()))
     return double(*index);
   constexpr std::pair<const char*, const char*> kWords[] = {
@@ -117,6 +140,8 @@ std::vector<std::string> classes_in(const LabelFile& file) {
     refuse(Exit::kInput, place, ": the names of ", found.size(), " classes have more than ",
            kMostClassBytes, " bytes; write data.label_field, the field of the label");
   }
+  // "0" and "0.0" are one class.
+  std::erase_if(found, [&](const std::string& name) { return found.contains(whole_of(name)); });
   std::vector<std::string> classes(found.begin(), found.end());
   std::ranges::sort(classes, comes_before);
   return classes;
@@ -127,11 +152,16 @@ bool is_fraction(const std::string& name) {
   return number && std::trunc(*number) != *number;
 }
 
+std::string class_text(const std::string& name) {
+  const bool is_plain = !name.empty() && name == trimmed(name) && name.find(',') == name.npos;
+  return is_plain ? shown(name) : "\"" + shown(name) + "\"";
+}
+
 std::string classes_text(const std::vector<std::string>& classes) {
   constexpr size_t kMostNamed = 8;
   std::string words;
   for (size_t i = 0; i < std::min(classes.size(), kMostNamed); ++i)
-    words += (i > 0 ? ", " : "") + shown(classes[i]);
+    words += (i > 0 ? ", " : "") + class_text(classes[i]);
   return words + (classes.size() > kMostNamed ? ", ..." : "");
 }
 

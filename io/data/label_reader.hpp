@@ -22,7 +22,8 @@ class LabelReader {
   LabelReader(std::vector<std::string> classes, ClassNames source);
 
   /// Returns the class or number of a label. A whole number i is class i if the classes are words
-  /// of data.labels, as in Hugging Face's columns. Throws Error(kInput) with `place` if there is
+  /// of data.labels, as in Hugging Face's columns. Blanks around a name do not count, and "0.0" is
+  /// the class "0" if there is no other. Throws Error(kInput) with `place` if there is
   /// no such class, the number is not finite, or the label is missing: null, "", "-" or -1. Such a
   /// name in data.labels is a class, and -1 a real number.
   double read(const JsonScalar& label, const std::string& place) const;
@@ -50,6 +51,8 @@ std::vector<std::string> classes_in(const LabelFile& file);
 /// True for the name of a number that is not whole, such as "2.5".
 bool is_fraction(const std::string& name);
 
+/// Returns a name for a message, in quotes if it has commas or blanks around it.
+std::string class_text(const std::string& name);
 /// Returns the names for a message, "a, b, c", but at most eight.
 std::string classes_text(const std::vector<std::string>& classes);
 

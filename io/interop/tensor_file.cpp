@@ -4,7 +4,9 @@
 #include <array>
 #include <bit>
 
+#include "zero/base/digests.hpp"
 #include "zero/base/error.hpp"
+#include "zero/base/text.hpp"
 #include "zero/io/interop/json.hpp"
 
 namespace zero {
@@ -13,6 +15,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "values are read as they lie");
 
 constexpr size_t kPieceNumel = size_t(1) << 16;
+constexpr int64_t kCheckedBytes = int64_t(1) << 20;
 
 constexpr std::array<FileDtype, 15> kDtypes = {{
     {"F32", 4, Dtype::f32},
@@ -133,8 +136,27 @@ const FileDtype* file_dtype(std::string_view name) {
 
 int64_t FileTensor::numel() const { return *bytes_of_shape(shape, 1); }
 
-TensorFile::TensorFile(InputFile file, std::vector<FileTensor> tensors, Metadata metadata)
-    : file_(std::move(file)), tensors_(std::move(tensors)), metadata_(std::move(metadata)) {
+void require_crc(const InputFile& file, const FileBlock& block) {
+  std::vector<uint8_t> piece(size_t(std::min<int64_t>(kCheckedBytes, block.end - block.begin)));
+  uint32_t crc = 0;
+  for (int64_t at = block.begin; at < block.end; at += int64_t(piece.size())) {
+    piece.resize(size_t(std::min<int64_t>(int64_t(piece.size()), block.end - at)));
+    file.read(at, std::as_writable_bytes(std::span(piece)));
+    crc = crc32(piece.data(), piece.size(), crc);
+  }
+  if (crc == block.crc) return;
+  refuse(Exit::kInput, file.path(), ": \"", shown(block.name), "\": its bytes have the CRC-32 ",
+         format("%08x", crc), ", and ", format("%08x", block.crc),
+         " stands in the file; it is damaged, so fetch it again");
+}
+
+TensorFile::TensorFile(InputFile file, std::vector<FileTensor> tensors, Metadata metadata,
+                       std::vector<FileBlock> blocks)
+    : file_(std::move(file)),
+      blocks_(std::move(blocks)),
+      tensors_(std::move(tensors)),
+      metadata_(std::move(metadata)) {
+  std::ranges::sort(blocks_, {}, &FileBlock::begin);
   std::ranges::sort(tensors_, [](const auto& a, const auto& b) {
     return a.begin != b.begin ? a.begin < b.begin : a.end < b.end;
   });
@@ -146,6 +168,13 @@ const FileTensor* TensorFile::find(std::string_view name) const {
   return found == by_name_.end() ? nullptr : &tensors_[found->second];
 }
 
+void TensorFile::check_block(const FileTensor& tensor) const {
+  const auto block = std::ranges::upper_bound(blocks_, tensor.begin, {}, &FileBlock::end);
+  if (block == blocks_.end() || block->begin > tensor.begin) return;
+  require_crc(file_, *block);
+  blocks_.erase(block);
+}
+
 void TensorFile::read(const FileTensor& tensor, int64_t first, std::span<float> out) const {
   if (!tensor.usable) {
     refuse(Exit::kInput, path(), ": \"", shown(tensor.name), "\": dtype ", tensor.dtype,
@@ -154,6 +183,7 @@ void TensorFile::read(const FileTensor& tensor, int64_t first, std::span<float> 
   ZERO_REQUIRE(first >= 0 && first + int64_t(out.size()) <= tensor.numel(), "elements ", first,
                " to ", first + int64_t(out.size()), " of ", tensor.name);
   if (out.empty()) return;
+  check_block(tensor);
   with_type(*tensor.usable, [&](auto type) {
     using T = typename decltype(type)::type;
     if (!tensor.strides.empty()) return gather<T>(file_, tensor, first, out);

@@ -26,6 +26,10 @@ void require_zip(const InputFile& file) {
          kind.empty() ? "; the file is cut off or damaged, so fetch it again" : "");
 }
 
+FileBlock block_of(const ZipEntry& entry) {
+  return {.name = entry.name, .begin = entry.begin, .end = entry.end, .crc = entry.crc};
+}
+
 /// The entries of a file of torch.save, by their names in its folder.
 class Archive {
  public:
@@ -50,9 +54,18 @@ class Archive {
       refuse(Exit::kInput, file_.path(), ": \"", shown(entry.name), "\": has ", bytes,
              " bytes, at most ", limit, " are read");
     }
+    if (entry.crc != 0) require_crc(file_, block_of(entry));
     std::string out(size_t(bytes), '\0');
     file_.read(entry.begin, std::as_writable_bytes(std::span(out)));
     return out;
+  }
+
+  /// Returns the entries whose CRC is stated.
+  std::vector<FileBlock> blocks() const {
+    std::vector<FileBlock> all;
+    for (const ZipEntry& entry : entries_)
+      if (entry.crc != 0) all.push_back(block_of(entry));
+    return all;
   }
 
  private:
@@ -138,6 +151,7 @@ TensorFile open_torch_file(const std::string& path) {
   InputFile file(path);
   require_zip(file);
   std::vector<FileTensor> tensors;
+  std::vector<FileBlock> blocks;
   {
     const Archive archive(file);
     require_little_endian(file, archive);
@@ -149,8 +163,9 @@ TensorFile open_torch_file(const std::string& path) {
     const std::string pickle = archive.content(*entry, kTorchPickleBytesMax);
     for (PickledTensor& tensor : read_torch_pickle(pickle, path + ": data.pkl"))
       tensors.push_back(placed(std::move(tensor), file, archive));
+    blocks = archive.blocks();
   }
-  return {std::move(file), std::move(tensors)};
+  return {std::move(file), std::move(tensors), {}, std::move(blocks)};
 }
 
 }  // namespace zero

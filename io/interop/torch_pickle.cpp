@@ -20,6 +20,11 @@ constexpr std::string_view kDictionary = "collections.OrderedDict",
 constexpr const char* kAdvice =
     "; load the file where you trust it, and save the model's state_dict() alone";
 
+/// Modules that no data need. A pickle that names one runs commands where Python loads it.
+constexpr std::string_view kRunners[] = {"__builtin__", "builtins", "importlib", "nt",
+                                         "os",          "posix",    "pty",       "runpy",
+                                         "sys",         "socket",   "shutil",    "subprocess"};
+
 struct Storage {
   std::string_view name, dtype;
 };
@@ -222,6 +227,11 @@ class Machine {
       if (name == known) return push({.kind = Kind::name, .word = known});
     const Storage* storage = storage_named(name);
     if (!storage) {
+      if (std::ranges::find(kRunners, module) != std::end(kRunners)) {
+        fail("the pickle calls \"", shown(name),
+             "\", so the file runs code where Python loads it; ",
+             "nothing was run here. Take the model from elsewhere, or its model.safetensors");
+      }
       fail("the pickle names \"", shown(name), "\", which no file of weights needs; it was not run",
            kAdvice);
     }

@@ -88,7 +88,8 @@ struct Header {
   std::string_view name = {};
   uint64_t flags = 0, method = 0;
   uint64_t stored = 0, bytes = 0, local = 0;  ///< sizes, and the place of the local header
-  size_t length = 0;                          ///< bytes of the header itself
+  uint32_t crc = 0;
+  size_t length = 0;  ///< bytes of the header itself
 };
 
 /// Replaces numbers that do not fit into 32 bits by those of zip64's extra field.
@@ -121,6 +122,7 @@ Header header_at(const InputFile& file, const Directory& directory, std::string_
                 .stored = field<uint32_t>(record, 20),
                 .bytes = field<uint32_t>(record, 24),
                 .local = field<uint32_t>(record, 42),
+                .crc = uint32_t(field<uint32_t>(record, 16)),
                 .length = kHeaderBytes + name + extra + field<uint16_t>(record, 32)};
   if (header.length > record.size()) fail(file, offset, "an entry that leaves its zip directory");
   if (name > kZipNameBytesMax) fail(file, offset, "an entry with a name above 1024 bytes");
@@ -154,7 +156,8 @@ ZipEntry entry_of(const InputFile& file, const Header& header, uint64_t limit) {
   return {.name = std::string(header.name),
           .header = int64_t(header.local),
           .begin = int64_t(begin),
-          .end = int64_t(begin + header.bytes)};
+          .end = int64_t(begin + header.bytes),
+          .crc = header.crc};
 }
 
 void require_apart(const InputFile& file, const std::vector<ZipEntry>& entries) {

@@ -266,7 +266,8 @@ BpeFiles read_bpe_files(const std::string& folder) {
     refuse(
         Exit::kInput, folder,
         ": is no folder with tokenizer.json, with vocab.json and merges.txt, with spiece.model or ",
-        "with spm.model; write data.tokenizer = \"bytes\", or", how_to_make(folder).substr(1));
+        "with spm.model; put the folder there that the model comes with, as Hugging Face's hub ",
+        "has it, write data.tokenizer = \"bytes\", or", how_to_make(folder).substr(1));
   }
   const BpeVocabulary vocabulary = parse_bpe_vocabulary(
       read_file(folder, "vocab.json"), folder + "/vocab.json", how_to_make(folder));

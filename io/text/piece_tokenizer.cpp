@@ -3,10 +3,12 @@
 #include <unordered_map>
 
 #include "io/text/sentencepiece.hpp"
+#include "io/text/tokenizer_json.hpp"
 #include "io/text/tokenizers.hpp"
 #include "zero/base/digests.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/keyed_hash.hpp"
+#include "zero/base/path.hpp"
 #include "zero/io/files/input_file.hpp"
 #include "zero/io/interop/json.hpp"
 
@@ -15,7 +17,9 @@ namespace {
 
 constexpr int64_t kMostBytes = int64_t(64) << 20;
 
-std::string sentinel(int64_t k) { return text("<extra_id_", k, ">"); }
+constexpr const char* kSentinel = "<extra_id_";
+
+std::string sentinel(int64_t k) { return text(kSentinel, k, ">"); }
 
 /// Returns sentinels with ids after the pieces, the last one first. They take the blanks around
 /// them along.
@@ -34,6 +38,65 @@ void name_roles(std::initializer_list<std::pair<const char*, const char*>> roles
   for (const auto& [role, name] : roles) {
     if (settings.text_of(role).empty())
       settings.named.push_back({.role = role, .token = {.text = name}});
+  }
+}
+
+constexpr int64_t kMostIds = int64_t(1) << 20;
+
+AddedToken token_of(JsonSection& section) {
+  const JsonSection id = section.at("id");
+  const int64_t number = id.integer();
+  if (number < 0 || number >= kMostIds) id.fail(number, " is not 0 to ", kMostIds - 1);
+  if (section.boolean_at("single_word", false))
+    section.fail("single_word: true is not supported: write false");
+  return {.text = section.at("content").string(),
+          .id = int32_t(number),
+          .strips_left = section.boolean_at("lstrip", false),
+          .strips_right = section.boolean_at("rstrip", false),
+          .special = section.boolean_at("special", false)};
+}
+
+/// Adds the tokens that stand in the folder's tokenizer.json alone, where Transformers 5 saves
+/// them. Sentinels keep the rules of T5Tokenizer. Throws Error(kInput) for a token with another id
+/// elsewhere.
+void add_json_tokens(const std::string& folder, const SentencePieceModel& model,
+                     TokenizerSettings& settings) {
+  const std::string path = folder + "/tokenizer.json";
+  if (folder.empty() || !is_there(path)) return;
+  const TokenizerJsonFile file = parse_tokenizer_json(path);
+  const JsonSection list = JsonSection(file.root, file.path, "").at("added_tokens");
+  if (list.is_null()) return;
+  for (JsonSection& section : list.elements()) {
+    const AddedToken token = token_of(section);
+    if (token.text.starts_with(kSentinel)) continue;
+    std::optional<int32_t> known = model.find(token.text);
+    for (const auto& [id, other] : settings.added)
+      if (other.text == token.text) known = id;
+    if (known.value_or(token.id) != token.id || (!known && token.id < model.size())) {
+      section.fail("\"", shown(token.text), "\" has the id ", token.id, ", and in the other files ",
+                   known ? text(*known) : "a piece has it",
+                   "; take all files of the tokenizer from one place");
+    }
+    // Its id without any file; earlier fingerprints hold for it.
+    const bool is_usual = token.id == model.size() && token.text == settings.text_of("mask_token");
+    if (known || is_usual) continue;
+    if (!settings.added.emplace(token.id, token).second)
+      section.fail("the id ", token.id, " has another token in the other files");
+  }
+}
+
+/// Refuses additional special tokens without an id, which would be ordinary text.
+void require_ids(const TokenizerSettings& settings, const SentencePieceModel& model,
+                 const std::string& folder) {
+  for (const auto& [role, token] : settings.named) {
+    const auto is_it = [&](const auto& entry) { return entry.second.text == token.text; };
+    if (role != "additional_special_tokens" || model.find(token.text) ||
+        std::ranges::any_of(settings.added, is_it)) {
+      continue;
+    }
+    refuse(Exit::kInput, folder, ": no file says the id of \"", shown(token.text),
+           "\", one of its ", "additional_special_tokens; write {\"", shown(token.text),
+           "\": ID} to ", "added_tokens.json, with the id that the model has learnt");
   }
 }
 
@@ -62,12 +125,15 @@ void add_mask(const SentencePieceModel& model, TokenizerSettings& settings) {
 /// its own.
 class PieceTokenizer : public Tokenizer {
  public:
-  PieceTokenizer(const std::string& path, TokenizerSettings settings, AddDefaults add_defaults) {
+  PieceTokenizer(const std::string& path, const std::string& folder, TokenizerSettings settings,
+                 AddDefaults add_defaults) {
     const std::string content = read_whole(path, kMostBytes);
     model_ = open_sentencepiece(content, path);
     const uint32_t crc = crc32(reinterpret_cast<const uint8_t*>(content.data()), content.size());
+    add_json_tokens(folder, *model_, settings);
     fingerprint_ = uint64_t(crc) << 32 | settings.fingerprint();
     add_defaults(*model_, settings);
+    require_ids(settings, *model_, folder);
     const auto find = [&](const std::string& piece) { return model_->find(piece); };
     added_ = AddedTokens(tokens_with_ids(settings, find));
     for (const AddedToken& token : added_.tokens()) {
@@ -179,7 +245,7 @@ std::unique_ptr<Tokenizer> open_framed(const std::string& path, TokenizerSetting
               {"unk_token", "[UNK]"},
               {"mask_token", "[MASK]"}},
              settings);
-  return std::make_unique<PieceTokenizer>(path, std::move(settings), add_mask);
+  return std::make_unique<PieceTokenizer>(path, folder, std::move(settings), add_mask);
 }
 
 }  // namespace
@@ -192,7 +258,7 @@ std::unique_ptr<Tokenizer> open_pieces(const std::string& path, const std::strin
     refuse(Exit::kInput, folder, "/tokenizer_config.json: legacy: false is not supported: write ",
            "true, as the published models have it");
   }
-  return std::make_unique<PieceTokenizer>(path, std::move(settings), add_sentinel_defaults);
+  return std::make_unique<PieceTokenizer>(path, folder, std::move(settings), add_sentinel_defaults);
 }
 
 }  // namespace zero

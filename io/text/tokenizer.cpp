@@ -77,6 +77,9 @@ std::string missing_pieces(const std::string& folder) {
     if (mentions(path, "extra_id")) return kPieces;
     if (mentions(path, "\"DebertaV2Tokenizer")) return kSpmFile;
   }
+  // Keys of the models that have these files.
+  if (mentions(folder + "/config.json", "\"pos_att_type\"")) return kSpmFile;
+  if (mentions(folder + "/config.json", "\"relative_attention_num_buckets\"")) return kPieces;
   return "";
 }
 

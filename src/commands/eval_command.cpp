@@ -102,6 +102,12 @@ void open_scores(Session& session, const CommandLine& line, Model& model) {
   });
 }
 
+bool names_tokenizer(const CommandLine& line) {
+  return std::ranges::any_of(line.overrides, [](const std::string& setting) {
+    return setting.starts_with("data.tokenizer=");
+  });
+}
+
 /// Refuses class names that the model's scores do not stand for.
 void require_classes(const Model& model) {
   const std::vector<std::string>& there = model.stored->description().classes;
@@ -281,6 +287,8 @@ int eval(const CommandLine& line, int& argc, char**& argv) {
     session.on_every_rank([&] {
       model.data = setup::open_as_run(model.config);
       require_classes(model);
+      if (!names_tokenizer(line) && model.config.data.tokenizer == "bytes")
+        stored::require_tokenizer(*model.stored, *model.data.train_source);
       setup::group_samples(model.config, world, model.build, model.data);
     });
     open_scored(session, world, model);

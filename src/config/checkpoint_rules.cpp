@@ -40,6 +40,19 @@ Needed needed_for(const C& c, MetricSource source) {
   }
 }
 
+/// Returns the metrics of an objective's scores for the model's labels: "\"accuracy\", ".
+std::string own_metrics(const C& c, const ObjectiveSettings& objective) {
+  const ModelNumbers numbers = model_numbers(c);
+  const auto labels = numbers.counts.find(kLabelCount);
+  std::string names;
+  if (labels == numbers.counts.end()) return names;
+  for (const Metric& one : objective.metrics) {
+    if (one.source == MetricSource::scores && one.measures(labels->second))
+      names += text('"', one.name, "\", ");
+  }
+  return names;
+}
+
 /// Refuses a metric that evaluations of this objective do not measure.
 std::string unknown_best(const C& c) {
   const std::string& metric = c.checkpoint.best_metric;
@@ -54,10 +67,11 @@ std::string unknown_best(const C& c) {
           ? text("texts that are generated for a validation set of ", owner->name)
       : measured ? std::string("texts that are scored")
                  : std::string(owner->name);
+  const std::string own = own_metrics(c, *acts);
   const std::string advice =
-      needed.setting.empty() ? "" : text(needed.setting, " for such a model, or ");
-  return text("\"", metric, "\" is a number of ", what, "; write ", advice, "best_metric = \"",
-              kLossMetric, "\"");
+      needed.setting.empty() || !own.empty() ? "" : text(needed.setting, " for such a model, or ");
+  return text("\"", metric, "\" is a number of ", what, "; write ", advice, "best_metric = ", own,
+              own.empty() ? "\"" : "or \"", kLossMetric, "\"");
 }
 
 }  // namespace

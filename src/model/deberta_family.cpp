@@ -70,7 +70,8 @@ void require_same_network(const HubConfig& config, const Deberta& model) {
     config.fail("position_biased_input", "only false");
   if (parts_of(config, "pos_att_type") != std::vector<std::string>{"c2p", "p2c"})
     config.fail("pos_att_type", "only \"p2c|c2p\" or the list of both");
-  if (config.whole_or("type_vocab_size", 0) != 0) config.fail("type_vocab_size", "only 0");
+  for (const char* key : {"type_vocab_size", "z_steps"})
+    if (config.whole_or(key, 0) != 0) config.fail(key, "only 0");
   for (const char* key : {"embedding_size", "pooler_hidden_size"})
     if (config.whole_or(key, model.width) != model.width)
       config.fail(key, text("only hidden_size = ", model.width));

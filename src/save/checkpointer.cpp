@@ -144,6 +144,18 @@ void Checkpointer::note(const state::Evaluation& evaluation) {
   const int64_t interval = config_.evaluation.interval;
   if (interval > 0 && evaluation.step % interval == 0) patience_.hear(evaluation.step, merit);
   if (!std::isnan(merit)) noted_ = evaluation;
+  const bool lacks = !config_.checkpoint.best_metric.empty() && std::isnan(merit) &&
+                     std::isfinite(evaluation.loss);
+  if (!lacks || std::exchange(lacks_metric_, true) || !session_.is_first()) return;
+  warn("the evaluation after step ", evaluation.step, " has no ", config_.checkpoint.best_metric,
+       ", which is undefined if all predictions or all labels are equal: it is no best one, and "
+       "checkpoint.patience counts from the first that has one");
+}
+
+std::string Checkpointer::lack_of_metric() const {
+  if (!lacks_metric_ || noted_ || best_) return "";
+  return text("no evaluation had a ", config_.checkpoint.best_metric,
+              ", so no step is the best one and checkpoint.patience never counted");
 }
 
 bool Checkpointer::is_out_of_patience() const {

@@ -78,14 +78,15 @@ void CheckpointModel::open_lender(const model::Catalogue& catalogue, const graph
 }
 
 void CheckpointModel::match(const graph::Graph& graph, bool may_draw) {
-  std::vector<std::string> names, lacking;
+  std::vector<std::string> names, drawn;
   std::string first;
   for (const auto& [name, shape] : stored_tensors(graph)) {
     names.push_back(name);
     const checkpoint::Tensor* found = find(name);
-    if (is_anew(name) || (lender_ && !found) || (found && found->shape == shape)) continue;
-    lacking.push_back(name);
-    if (!first.empty()) continue;
+    const bool is_held = (lender_ && !found) || (found && found->shape == shape);
+    if (is_held && !is_anew(name)) continue;
+    drawn.push_back(name);
+    if (is_anew(name) || !first.empty()) continue;
     first = found ? text(found->name, ": expected ", shape_text(shape), ", found ",
                          shape_text(found->shape))
                   : "holds no " + name;
@@ -96,8 +97,8 @@ void CheckpointModel::match(const graph::Graph& graph, bool may_draw) {
     const std::string name = tensor.name.substr(prefix.size());
     if (std::ranges::find(names, name) == names.end()) other_heads_.push_back(name);
   }
-  if (lacking.empty()) return;
-  refuse(Exit::kInput, path(), ": ", first, may_draw ? "; " + reinit_advice(names, lacking) : "");
+  if (first.empty()) return;
+  refuse(Exit::kInput, path(), ": ", first, may_draw ? "; " + reinit_advice(names, drawn) : "");
 }
 
 const checkpoint::Tensor* CheckpointModel::find(std::string_view parameter) const {

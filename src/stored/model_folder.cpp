@@ -169,13 +169,21 @@ std::vector<std::string> ModelFolder::faults_of(const StoredParameter& as) const
   return faults;
 }
 
+bool ModelFolder::is_of_other_type(const StoredParameter& as) const {
+  return std::ranges::any_of(as.form.names, [&](const std::string& name) {
+    const auto found = tensors_.find(name);
+    return found != tensors_.end() && !found->second.tensor->usable;
+  });
+}
+
 void ModelFolder::match(bool may_draw) const {
-  std::vector<std::string> wrong, names, lacking;
+  std::vector<std::string> wrong, names, drawn;
   for (const StoredParameter& as : expected_) {
     names.push_back(as.name);
     const std::vector<std::string> faults =
         is_anew(as.name) ? std::vector<std::string>() : faults_of(as);
-    if (!faults.empty()) lacking.push_back(as.name);
+    // The advice stands in place of model.reinit, so it repeats what that draws.
+    if (!faults.empty() || is_anew(as.name)) drawn.push_back(as.name);
     wrong.insert(wrong.end(), faults.begin(), faults.end());
   }
   const size_t lacked = wrong.size();
@@ -184,13 +192,19 @@ void ModelFolder::match(bool may_draw) const {
     wrong.push_back(text(shown(name), ": expected nothing, found ", described(*entry.tensor)));
   }
   if (wrong.empty()) return;
-  // A draw removes no unknown tensor.
-  const bool helps = may_draw && wrong.size() == lacked;
+  // A draw removes no unknown tensor, and needs none of another type.
+  const bool has_others = std::ranges::any_of(expected_, [&](const StoredParameter& as) {
+    return !is_anew(as.name) && is_of_other_type(as);
+  });
+  const bool helps = may_draw && wrong.size() == lacked && !has_others;
   std::string list;
   for (size_t i = 0; i < std::min(wrong.size(), kShownMismatches); ++i) list += "\n  " + wrong[i];
-  refuse(Exit::kInput, path_, ": ", wrong.size(), " tensors are not as ", said_,
-         "; take both from one place", helps ? ", or " + reinit_advice(names, lacking) : "",
-         ". The first of them:", list);
+  const std::string_view advice =
+      has_others ? "save the model's weights as float32, for which Transformers has "
+                   "model.float().save_pretrained(\"NEW\")"
+                 : "take both from one place";
+  refuse(Exit::kInput, path_, ": ", wrong.size(), " tensors are not as ", said_, "; ", advice,
+         helps ? ", or " + reinit_advice(names, drawn) : "", ". The first of them:", list);
 }
 
 void ModelFolder::match(const model::StoredCopy& stored) const {

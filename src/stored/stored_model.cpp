@@ -9,6 +9,7 @@
 #include "zero/config/generation_keys.hpp"
 #include "zero/config/read_config.hpp"
 #include "zero/config/toml.hpp"
+#include "zero/model/objective.hpp"
 #include "zero/save/checkpoint_facts.hpp"
 #include "zero/save/missing_checkpoint.hpp"
 #include "zero/state/state_view.hpp"
@@ -215,19 +216,55 @@ bool may_stand_for(const std::vector<std::string>& classes, const std::vector<st
   return there.empty() || classes == there || (are_written && !is_other_order);
 }
 
+namespace {
+
+/// The parameters of a model's head of classes.
+struct ClassHead {
+  std::string_view begin = "";                     ///< begins their names
+  std::vector<std::string> drawn = {}, kept = {};  ///< by a training
+};
+ClassHead class_head_of(const StoredModel& model) {
+  const ModelDescription& description = model.description();
+  const std::string_view weight = description.model.family->class_weight;
+  ClassHead head{.begin = weight.substr(0, weight.rfind('.') + 1)};
+  if (head.begin.empty()) return head;
+  for (const StoredParameter& parameter : stored_parameters(description.recipe())) {
+    if (!parameter.name.starts_with(head.begin)) continue;
+    (model.is_anew(parameter.name) ? head.drawn : head.kept).push_back(parameter.name);
+  }
+  return head;
+}
+
+}  // namespace
+
 void require_same_classes(const StoredModel& model, const std::vector<std::string>& classes,
                           bool are_written) {
   const ModelDescription& description = model.description();
   const std::vector<std::string>& there = description.classes;
-  const std::string_view weight = description.model.family->class_weight;
-  if (classes.empty() || weight.empty() || model.is_anew(weight)) return;
-  if (may_stand_for(classes, there, are_written)) return;
+  if (classes.empty() || may_stand_for(classes, there, are_written)) return;
+  const ClassHead head = class_head_of(model);
+  if (head.kept.empty()) return;
   const auto list = [](const std::vector<std::string>& names) {
     return to_text(TomlArray(names.begin(), names.end()));
   };
-  refuse(Exit::kInput, "model.init_from: ", model.path(), ": its classes are ", list(there),
-         ", and those of the data ", list(classes), "; write data.labels, the words of data.train ",
-         "in the order of the model's, or model.reinit = [\"", weight, "\"]");
+  refuse(
+      Exit::kInput, "model.init_from: ", model.path(), ": its classes are ", list(there),
+      ", and those of the data ", list(classes),
+      head.drawn.empty() ? "" : text(", but model.reinit keeps ", head.kept[0], " of their head"),
+      "; write data.labels, the words of data.train in the order of the model's, or ",
+      "model.reinit = [\"", head.begin, "*\"]");
+}
+
+void require_tokenizer(const StoredModel& model, const DataSource& data) {
+  constexpr int64_t kBytes = 256, kFewMore = 64;  // ids of bytes, and of special tokens beside them
+  const ModelDescription& description = model.description();
+  const int64_t vocabulary = model::data_form(description.model).vocabulary;
+  if (!description.tokenizer.empty() || data.vocab_size() > kBytes) return;
+  if (vocabulary <= kBytes + kFewMore) return;
+  refuse(Exit::kInput, model.path(), ": holds no tokenizer, and its vocabulary of ", vocabulary,
+         " is not that of bytes; put the files of its tokenizer there, spm.model, spiece.model, "
+         "tokenizer.json, or vocab.json and merges.txt, or write data.tokenizer, a folder with ",
+         "them, or \"bytes\"");
 }
 
 RunConfig evaluation_config(const ModelTable& models, const StoredModel& model,
@@ -251,6 +288,12 @@ RunConfig evaluation_config(const ModelTable& models, const StoredModel& model,
   if (!validates && !config.evaluation.scores_texts())
     refuse(Exit::kUsage, "no validation data: write data.validation=FILE");
   config.model.start = {.labels = description.classes, .are_final = true};
+  // The classes are the model's, so nothing else of a training file that is gone is asked for.
+  DataConfig& data = config.data;
+  const bool is_gone = data.train != "synthetic" && !is_there(data.train);
+  if (is_gone && !data.validation.empty() &&
+      model::objective_for(config).measures(MetricSource::scores))
+    data.train = data.validation;
   require_same_model(model, model::architecture_of(config));
   require_generation(config.generation, settings.generation);
   config.generation = completed(config.generation, settings.generation);

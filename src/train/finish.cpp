@@ -197,6 +197,8 @@ void finish(const Made& run, const Outcome& outcome) {
   }
   context.enter(launch::Milestone::end);
   const std::string words = ending(started.config, started.done(), outcome);
+  const std::string lack = opened.checkpointer ? opened.checkpointer->lack_of_metric() : "";
+  if (!lack.empty()) context.warn(lack);
   if (opened.folder) tell_launch(*opened.folder, words);
   context.say(text(words, "; ", started.config.run.output, "/summary.json\n"));
   context.say(how_to_go_on(started, outcome));

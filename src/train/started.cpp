@@ -162,6 +162,10 @@ void Started::open_initial_weights(Context& context) {
   context.session.on_every_rank([&] {
     stored::require_same_model(*initial, build().recipe.model);
     stored::require_same_classes(*initial, sets.classes, !config.data.labels.empty());
+    if (settings.origins.at("data.tokenizer") == "default" && config.data.tokenizer == "bytes" &&
+        sets.train_source && !sets.synthetic) {
+      stored::require_tokenizer(*initial, *sets.train_source);
+    }
     const std::string& there = initial->description().tokenizer;
     const bool other = (there == "bytes") != (config.data.tokenizer == "bytes");
     if (there.empty() || !other) return;

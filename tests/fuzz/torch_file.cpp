@@ -43,6 +43,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace zero::testing_support;
   const std::string bytes(reinterpret_cast<const char*>(data), size);
   zero::check({data, size});
+  const std::string unchecked = without_crcs(bytes);
+  zero::check({reinterpret_cast<const uint8_t*>(unchecked.data()), unchecked.size()});
   const std::string file = torch_file_of(bytes, {std::string(24, '\1'), std::string(8, '\1')});
   zero::check({reinterpret_cast<const uint8_t*>(file.data()), file.size()});
   return 0;

@@ -143,6 +143,8 @@ TEST(DebertaConfigs, OfAnotherNetworkAreRefused) {
   EXPECT_THAT(wrong("relative_attention", "false"), HasSubstr("only true"));
   EXPECT_THAT(wrong("position_biased_input", "true"), HasSubstr("only false"));
   EXPECT_THAT(wrong("type_vocab_size", "2"), HasSubstr("type_vocab_size is 2: only 0"));
+  EXPECT_THAT(wrong("z_steps", "2"), HasSubstr("z_steps is 2: only 0"));
+  EXPECT_EQ(wrong("z_steps", "0"), "");
   EXPECT_THAT(wrong("embedding_size", "768"), HasSubstr("only hidden_size = 1536"));
   EXPECT_THAT(wrong("pooler_hidden_size", "768"), HasSubstr("only hidden_size = 1536"));
   EXPECT_THAT(wrong("attention_head_size", "32"), HasSubstr("= 64"));

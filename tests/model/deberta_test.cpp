@@ -7,9 +7,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/support/forward_of.hpp"
@@ -26,7 +28,7 @@ using testing_support::GoldenTrial;
 using testing_support::parameters;
 using testing_support::refusal_of;
 
-const std::vector<std::string> kGolden = {"deberta_a", "deberta_b", "deberta_c"};
+const std::vector<std::string> kGolden = {"deberta_a", "deberta_b", "deberta_c", "deberta_d"};
 
 constexpr Deberta kSmall{.layers = 2,
                          .width = 16,
@@ -160,6 +162,61 @@ TEST(Deberta, SeesNeitherPaddingNorNeighbours) {
         for (int64_t i = 0; i < labels; ++i)
           EXPECT_NEAR(logits[size_t(i)], own(sample)[size_t(i)], 1e-6) << length;
       }
+    }
+  }
+}
+
+/// All lists of `count` of the numbers below `below`.
+std::vector<std::vector<int64_t>> lists_of(int64_t below, int64_t count) {
+  std::vector<std::vector<int64_t>> all = {{}};
+  for (int64_t i = 0; i < count; ++i) {
+    const std::vector<std::vector<int64_t>> shorter = std::exchange(all, {});
+    for (const std::vector<int64_t>& list : shorter) {
+      for (int64_t next = 0; next < below; ++next) {
+        all.push_back(list);
+        all.back().push_back(next);
+      }
+    }
+  }
+  return all;
+}
+
+/// The logits of each sample at each place of a batch. Expects the same bytes of all batches.
+class LogitsByPlace {
+ public:
+  LogitsByPlace(const Case& c, int64_t length) : case_(c), length_(length) {}
+
+  void expect_same(const std::vector<int64_t>& samples) {
+    const auto labels = size_t(case_.model.numbers.count("labels"));
+    const std::vector<float> all = case_.logits(cut(case_.golden, samples, length_), length_);
+    for (size_t i = 0; i < samples.size(); ++i) {
+      const auto begin = all.begin() + ptrdiff_t(i * labels);
+      const std::vector<float> own(begin, begin + ptrdiff_t(labels));
+      const auto& known = known_.try_emplace({samples[i], i}, own).first->second;
+      EXPECT_EQ(std::memcmp(known.data(), own.data(), labels * sizeof(float)), 0)
+          << "sample " << samples[i] << " at place " << i;
+      EXPECT_THAT(own,
+                  ::testing::Pointwise(::testing::FloatNear(1e-6f), known_.at({samples[i], 0})));
+    }
+  }
+
+ private:
+  const Case& case_;
+  int64_t length_;
+  /// A product's last rows may round otherwise than its first.
+  std::map<std::pair<int64_t, size_t>, std::vector<float>> known_;
+};
+
+TEST(Deberta, GivesASampleTheSameBytesBesideAnyNeighboursOfItsBucket) {
+  for (const std::string& name : kGolden) {
+    const Case c(name);
+    const int64_t samples = c.golden.samples;
+    for (const int64_t length : {c.golden.length, c.golden.length + 11}) {
+      SCOPED_TRACE(text(name, ", ", length, " tokens"));
+      LogitsByPlace logits(c, length);
+      for (int64_t sample = 0; sample < samples; ++sample)
+        logits.expect_same(std::vector<int64_t>(size_t(samples), sample));
+      for (const std::vector<int64_t>& list : lists_of(samples, samples)) logits.expect_same(list);
     }
   }
 }

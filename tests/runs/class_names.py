@@ -188,6 +188,10 @@ def other_names_are_refused(program):
         result = program.alone("labels.toml", *settings, "run.output=runs/none")
         check_refused(result, 3, begin, json.dumps(names), json.dumps(wanted), "data.labels",
                       "model.reinit")
+        result = program.alone("labels.toml", *settings, 'model.reinit=["classifier.weight"]',
+                               "run.output=runs/none")
+        check_refused(result, 3, "model.reinit keeps classifier.bias of their head",
+                      'model.reinit = ["classifier.*"]')
         run = f"anew_{begin}_{wanted[0]}"
         trained(program, run, *settings, REINIT, *STILL)
         check(names_of(program, run) == wanted, f"{settings} with a new head")
@@ -197,8 +201,32 @@ def other_names_are_refused(program):
     alike(program, "meant", "named", "words.tsv")
 
 
-PARTS = (words_are_no_numbers, numbers_stand_for_what_has_no_names, one_label_is_a_number,
-         a_folder_has_its_order, other_names_are_refused, other_words_can_be_written)
+def a_training_file_that_is_gone_is_not_asked_for(program):
+    """The classes are those of the checkpoint."""
+    file = program.folder / "words.tsv"
+    moved = file.rename(program.folder / "moved.tsv")
+    alike(program, "words", "runs/words", "moved.tsv")
+    moved.rename(file)
+
+
+def no_text_is_read_as_bytes_unasked(program):
+    """The tokenizer of a folder that lacks it and has a larger vocabulary."""
+    trained(program, "wide", "model.labels=3", "model.vocab_size=400", *STILL)
+    folder_of(program, "foreign", "wide", WORDS)
+    said = "foreign: holds no tokenizer, and its vocabulary of 400 is not that of bytes"
+    own = ("data.validation=words.tsv", "data.sequence_length=16",
+           "evaluation.micro_batch_size=3")
+    check_refused(program.alone("eval", "foreign", *own), 3, said, "spm.model")
+    check_refused(program.alone("labels.toml", "model.init_from=foreign", *STILL,
+                                "run.output=runs/none"), 3, said)
+    evaluated(program, 1, "foreign", *own, "data.tokenizer=bytes")
+    trained(program, "asked", "model.init_from=foreign", "data.tokenizer=bytes", *STILL)
+
+
+PARTS = (words_are_no_numbers, a_training_file_that_is_gone_is_not_asked_for,
+         no_text_is_read_as_bytes_unasked, numbers_stand_for_what_has_no_names,
+         one_label_is_a_number, a_folder_has_its_order, other_names_are_refused,
+         other_words_can_be_written)
 
 
 def main():

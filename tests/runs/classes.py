@@ -258,6 +258,8 @@ def mistakes_are_refused(program):
             (2, "write model.labels = 3", ("model.labels=2",)),
             (2, '"low" stands there twice', ('data.labels=["low", "high", "low"]',)),
             (2, 'write "pearson", "spearman"', ("model.labels=1",)),
+            (2, 'write best_metric = "accuracy", "f1", "matthews", or "validation_loss"',
+             ("checkpoint.best_metric=acc",)),
             (2, 'write "accuracy", "f1", "matthews"', ("checkpoint.best_metric=spearman",))):
         written = {setting.split("=")[0] for setting in settings}
         kept = [setting for setting in words if setting.split("=")[0] not in written]

@@ -88,7 +88,7 @@ plan::Plan labels_plan(const testing::GoldenLabels& golden, int ranks, int stage
 }
 
 TEST(GoldenCurve, TwentyStepsOfAClassifierDo) {
-  for (const char* name : {"deberta_a", "deberta_b"}) {
+  for (const char* name : {"deberta_a", "deberta_b", "deberta_d"}) {
     SCOPED_TRACE(name);
     const testing::GoldenLabels golden = testing::load_golden_labels(name);
     ASSERT_TRUE(golden.curve.has_value());

@@ -7,9 +7,11 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "src/plan/verify_parts.hpp"
 #include "tests/support/one_outcome.hpp"
 #include "tests/support/tiny_deberta.hpp"
 
@@ -44,12 +46,15 @@ TEST(ReproducibleLabels, NorOfOneWithoutAConvolution) {
 }
 
 TEST(ReproducibleLabels, HomesChangeNoBit) {
-  OneOutcome one;
-  const auto made = [](int ranks, int stage) {
-    return case_of(with_dropout(true), Dtype::bf16, ranks, stage);
-  };
-  one.expect(made(2, 0));
-  for (const Case& c : at_every_home(made)) one.expect(c);
+  for (const auto& [compute, convolves] :
+       {std::pair(Dtype::bf16, true), {Dtype::f32, false}, {Dtype::f16, false}}) {
+    OneOutcome one;
+    const auto made = [&](int ranks, int stage) {
+      return case_of(with_dropout(convolves), compute, ranks, stage);
+    };
+    one.expect(made(2, 0));
+    for (const Case& c : at_every_home(made)) one.expect(c);
+  }
 }
 
 using Momenta = std::map<std::string, std::vector<float>>;
@@ -87,6 +92,37 @@ TEST(ReproducibleLabels, WhatIsUsedTwiceHasTheSameGradientAtStages0And3) {
         std::string("encoder.rel_embeddings.weight")}) {
     EXPECT_EQ(zero.at(name), three.at(name)) << name;
     EXPECT_GT(std::ranges::count_if(zero.at(name), [](float one) { return one != 0; }), 8) << name;
+  }
+}
+
+/// Ends each wait of a reduction for compute one op too soon. Returns the units that they reduce.
+std::set<int32_t> end_waits_of_reductions_too_soon(plan::Plan& plan) {
+  std::set<int32_t> units;
+  for (plan::Body& body : plan.bodies) {
+    for (plan::PlanOp& op : body.ops) {
+      for (plan::Wait& wait : op.waits) {
+        if (op.lane != plan::Lane::reduce || wait.lane != plan::Lane::compute) continue;
+        units.insert(op.unit);
+        --wait.count;
+        EXPECT_FALSE(plan::verify(plan, 1).empty())
+            << plan::name_of(op.kind) << " of unit " << op.unit;
+        ++wait.count;
+      }
+    }
+  }
+  return units;
+}
+
+TEST(ReproducibleLabels, AReductionBeforeTheLastUseOfAWeightIsNoPlan) {
+  for (const int stage : {1, 2, 3}) {
+    SCOPED_TRACE(stage);
+    // The smallest bucket holds one unit.
+    plan::Plan plan = testing::tiny_plan(
+        {.stage = stage, .ranks = 2, .micro_batches = 1, .reduce_bucket_numel = 2},
+        {.other = testing::kTinyDeberta});
+    EXPECT_EQ(plan::verify(plan), std::vector<std::string>{});
+    EXPECT_EQ(end_waits_of_reductions_too_soon(plan), (std::set<int32_t>{0, 1, 2, 3}))
+        << "the tables, both layers and the head";
   }
 }
 

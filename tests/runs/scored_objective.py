@@ -139,6 +139,9 @@ def an_undefined_metric_is_never_the_best(program):
     told = evaluations(program, "same")
     check(all(line["spearman"] is None for line in told), f"{told}")
     check("Spearman correlation undefined" in result.out, "in the log", result)
+    check(result.err.count("the evaluation after step ") == 1 and
+          "has no spearman, which is undefined if" in result.err, "said once", result)
+    check("warning: no evaluation had a spearman, so no step is the best" in result.err, "", result)
     check("the best weights are loaded" not in result.out, "none is the best", result)
     facts = facts_of(program, "same", 6)
     check(not any(name.startswith("best.") for name in facts), f"no fact of a best: {facts}")

@@ -160,8 +160,9 @@ class NamedModel : public StoredModel {
 };
 
 TEST(StoredClasses, StayWithTheirClassifierUnlessItIsDrawnAnew) {
-  const NamedModel model({"no", "yes"}, {}), drawn({"no", "yes"}, {"classifier.weight"}),
-      nameless({}, {});
+  const NamedModel model({"no", "yes"}, {}),
+      drawn({"no", "yes"}, {"classifier.weight", "classifier.bias"}),
+      half({"no", "yes"}, {"classifier.weight"}), nameless({}, {});
   const auto refusal = [](const StoredModel& of, const std::vector<std::string>& classes,
                           bool are_written) {
     return refusal_of(Exit::kInput, [&] { require_same_classes(of, classes, are_written); });
@@ -171,7 +172,10 @@ TEST(StoredClasses, StayWithTheirClassifierUnlessItIsDrawnAnew) {
   EXPECT_EQ(refusal(model, {"yes", "no"}, true),
             "model.init_from: there: its classes are [\"no\", \"yes\"], and those of the data "
             "[\"yes\", \"no\"]; write data.labels, the words of data.train in the order of the "
-            "model's, or model.reinit = [\"classifier.weight\"]");
+            "model's, or model.reinit = [\"classifier.*\"]");
+  EXPECT_THAT(refusal(half, {"a", "b"}, false),
+              HasSubstr("[\"a\", \"b\"], but model.reinit keeps classifier.bias of their head; "));
+  EXPECT_NO_THROW(require_same_classes(half, {"no", "yes"}, false)) << "the classes stay";
   EXPECT_THAT(refusal(model, {"a", "b"}, false), HasSubstr("those of the data [\"a\", \"b\"]"));
   EXPECT_NO_THROW(require_same_classes(model, {"a", "b"}, true)) << "the user's own words for them";
   for (const Names& classes : {Names{"yes", "no"}, Names{"a", "b"}}) {

@@ -51,14 +51,15 @@ HUB = {"model_type": "deberta-v2", "vocab_size": 37, "hidden_size": 16, "num_hid
        "hidden_dropout_prob": 0.1, "attention_probs_dropout_prob": 0.1}
 CONVOLUTION = {"conv_kernel_size": 3, "conv_act": "gelu"}
 # Texts longer than the table, with padding to 60 %; all buckets single, without padding; a number
-# in place of classes.
+# in place of classes; two classes without a convolution beyond the table, with padding.
 MODELS = {
     "deberta_a": ({**CONVOLUTION, "num_labels": 3}, 30, [30, 12, 15]),
     "deberta_b": ({"position_buckets": 32, "max_position_embeddings": 64}, 12, [12, 12]),
     "deberta_c": ({**CONVOLUTION, "num_hidden_layers": 1, "num_attention_heads": 4,
                    "num_labels": 1}, 10, [4, 10, 1]),
+    "deberta_d": ({}, 30, [30, 12, 19]),
 }
-CURVES = {"deberta_a", "deberta_b"}
+CURVES = {"deberta_a", "deberta_b", "deberta_d"}
 MICRO_BATCHES = 4
 CLASSES = 7
 TABLES = [[256, 512], [256, 1024], [32, 128], [8, 30], [48, 600], [-1, 512]]

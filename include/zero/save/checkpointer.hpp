@@ -156,8 +156,12 @@ class Checkpointer {
   void require_room();
 
   /// Takes an evaluation, before a save of its step. The best one's checkpoint is kept if
-  /// checkpoint.best_metric says so. Not collective.
+  /// checkpoint.best_metric says so. The first evaluation in which that metric is undefined causes
+  /// a warning; checkpoint.patience counts from the first that has it. Not collective.
   void note(const state::Evaluation& evaluation);
+  /// Returns a warning if evaluations of this launch lacked checkpoint.best_metric and no
+  /// evaluation had it; else "". Not collective.
+  std::string lack_of_metric() const;
 
   /// True if checkpoint.patience evaluations were no better than one before them, including earlier
   /// launches. Not collective.
@@ -217,6 +221,7 @@ class Checkpointer {
   std::string problem_;  ///< text of the last failure
   std::string blamed_;   ///< the node at fault, or ""
   std::optional<state::Evaluation> noted_, best_, best_if_saved_;
+  bool lacks_metric_ = false;  ///< true once an evaluation of this launch lacked the best's metric
   Patience patience_;
   /// Problems of checkpoints that were passed over.
   std::map<std::pair<const checkpoint::Store*, int64_t>, std::string> damaged_;

@@ -83,6 +83,7 @@ class ModelFolder : public StoredModel {
   void take(const Found& found);
   void find_shared();
   std::vector<std::string> faults_of(const StoredParameter& as) const;
+  bool is_of_other_type(const StoredParameter& as) const;
   void match(bool may_draw) const;
   void match(const model::StoredCopy& stored) const;
   void match_copies();

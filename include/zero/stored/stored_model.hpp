@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "zero/config/run_config.hpp"
+#include "zero/io/data/data_source.hpp"
 #include "zero/launch/session.hpp"
 #include "zero/model/recipe.hpp"
 #include "zero/save/stored_checkpoints.hpp"
@@ -181,6 +182,10 @@ void require_same_model(const StoredModel& model, const model::Architecture& wan
 /// may if `there` has no names.
 bool may_stand_for(const std::vector<std::string>& classes, const std::vector<std::string>& there,
                    bool are_written);
+
+/// Throws Error(kInput) if texts of `data` are read as bytes because the model's folder lacks its
+/// tokenizer, while its vocabulary is larger. REQUIRES: nobody wrote data.tokenizer.
+void require_tokenizer(const StoredModel& model, const DataSource& data);
 
 /// Throws Error(kInput), naming both, if a training keeps the classifier of the model and
 /// `classes`, of its data, may not stand for the model's. `are_written` is as in may_stand_for().

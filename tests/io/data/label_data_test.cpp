@@ -194,12 +194,43 @@ TEST(LabelData, TakesSpecialIdsOfATokenizerAndOwnOnesForBytes) {
 TEST(LabelData, SaysHowManySamplesWereCut) {
   const TempFile file("t.csv", ten_lines() + "a long text,x\n\n");
   DataOptions options = options_of(file.path());
-  EXPECT_EQ(label_data().open(options).remark,
-            "classes x, y, z; in training 1 sample cut to 8 tokens, 1 blank line at the end is "
-            "passed over");
+  EXPECT_EQ(
+      label_data().open(options).remark,
+      "classes x 5, y 5, z 1; in training 1 sample cut to 8 tokens, 1 blank line at the end is "
+      "passed over");
   options.data.too_long = TooLong::refuse;
   EXPECT_THAT(refusal(options, Exit::kInput),
               HasSubstr("t.csv: line 12: the sample has 13 tokens"));
+}
+
+TEST(LabelData, CountsTheSamplesOfEachClassAndSaysIfOneStandsAlone) {
+  const TempFile sorted("s.csv", "text,label\na,x\na,x\na,x\na,y\na,y\n"),
+      all("a.csv", "text,label\na,x\na,y\na,y\n");
+  DataOptions options = options_of(sorted.path());
+  options.model = {{"labels", 2}};
+  options.data.validation_fraction = 0.4;
+  EXPECT_EQ(label_data().open(options).remark,
+            "classes x 3, y 0; in validation x 0, y 2: one class alone, so its metrics say little; "
+            "shuffle the lines of the file, or write data.validation, a file with all");
+  options.data.validation_fraction = 0;
+  options.data.validation = all.path();
+  EXPECT_EQ(label_data().open(options).remark, "classes x 3, y 2; in validation x 1, y 2");
+}
+
+TEST(LabelData, SaysThatATsvKeepsItsQuotes) {
+  const std::string rows = "text\tlabel\n\"a \"\"b\"\"\"\tx\n\"\ty\na\tz\n";
+  const TempFile tabbed("q.tsv", rows), csv("q.csv", "text,label\n\"\"\"a\"\"\",x\na,y\na,z\n");
+  EXPECT_THAT(label_data().open(options_of(tabbed.path())).remark,
+              HasSubstr(", 1 text in double quotes, which a TSV keeps"));
+  EXPECT_EQ(label_data().open(options_of(csv.path())).remark, "classes x 1, y 1, z 1");
+}
+
+TEST(LabelData, RefusesMoreClassesThanAModelHas) {
+  std::string rows = "text,label\n";
+  for (int i = 0; i < 10'001; ++i) rows += "a,c" + std::to_string(i) + "\n";
+  const TempFile file("many.csv", rows);
+  EXPECT_THAT(refusal(options_of(file.path())),
+              HasSubstr("and a model at most 10000; write data.label_field, the field of the"));
 }
 
 TEST(LabelData, RefusesKeysThatNameNothing) {

@@ -47,6 +47,33 @@ TEST(LabelReader, TakesTheWholeNumbersOfAColumnWithGaps) {
   EXPECT_THAT(classes_in(LabelFile(file.path(), {})), ElementsAre("0", "1"));
 }
 
+TEST(LabelReader, TakesWholeNumbersWithAFractionForTheSameClass) {
+  const TempFile mixed("m.csv", "text,label\na,0.0\na,1\na,0\na,1.5\n"),
+      real("r.csv", "text,label\na,0.0\na,1.0\n");
+  EXPECT_THAT(classes_in(LabelFile(mixed.path(), {})), ElementsAre("0", "1", "1.5"));
+  EXPECT_THAT(classes_in(LabelFile(real.path(), {})), ElementsAre("0.0", "1.0"))
+      << "the names that earlier models have";
+  const LabelReader whole({"0", "1"}, ClassNames::of_train),
+      fractions({"0.0", "1.0"}, ClassNames::of_model), words({"no", "yes"}, ClassNames::written);
+  EXPECT_EQ(whole.read("1.0", ""), 1);
+  EXPECT_EQ(fractions.read("1", ""), 1);
+  EXPECT_EQ(fractions.read(int64_t(1), ""), 1);
+  EXPECT_EQ(words.read("1.0", ""), 1);
+  EXPECT_NE(refusal(whole, "1.5"), "");
+}
+
+TEST(LabelReader, PassesOverBlanksAroundNames) {
+  const TempFile file("b.csv", "text, label\na, yes\na,yes \na,no\n");
+  EXPECT_THAT(classes_in(LabelFile(file.path(), {.label = " label"})), ElementsAre("no", "yes"));
+  const LabelReader reader({"no", "yes"}, ClassNames::of_train),
+      written({"no ", "no"}, ClassNames::written);
+  EXPECT_EQ(reader.read(" yes\t", ""), 1);
+  EXPECT_EQ(written.read("no ", ""), 0) << "a name that the user wrote";
+  EXPECT_EQ(written.read(" no", ""), 1);
+  EXPECT_THAT(refusal(reader, "  "), HasSubstr("the label \"\" says that there is none"));
+  EXPECT_EQ(classes_text({"a", " b", "c, d", ""}), "a, \" b\", \"c, d\", \"\"");
+}
+
 TEST(LabelReader, RefusesAFieldOfTextsAsLabels) {
   std::string content = "text,label\n";
   for (int i = 0; i < 5; ++i) content += "a," + std::to_string(i) + std::string(60'000, 'x') + "\n";

@@ -13,6 +13,7 @@
 #include "tests/support/refusal.hpp"
 #include "tests/support/temp_file.hpp"
 #include "tests/support/torch_bytes.hpp"
+#include "zero/base/digests.hpp"
 #include "zero/base/error.hpp"
 
 namespace zero {
@@ -168,8 +169,30 @@ TEST(TorchFile, RefusesStoragesOfAnotherSize) {
   EXPECT_EQ(with("0", 12, "HalfStorage"), "");
 }
 
+uint32_t crc_of_text(const std::string& bytes) {
+  return crc32(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
+}
+
+TEST(TorchFile, ChecksTheBytesOfAStorageAtItsFirstRead) {
+  const std::string pickle = pickle_of({{.name = "a", .shape = {6}, .strides = {1}},
+                                        {.name = "b", .shape = {6}, .strides = {1}, .key = "1"}});
+  const auto file_with = [&](uint32_t pickled, uint32_t second) {
+    return zip_of({{.name = "any/data.pkl", .bytes = pickle, .crc = pickled},
+                   {.name = "any/data/0", .bytes = kSix, .crc = crc_of_text(kSix)},
+                   {.name = "any/data/1", .bytes = kSix, .crc = second}});
+  };
+  const TempFile damaged("damaged.bin", file_with(crc_of_text(pickle), 7));
+  const TensorFile file = open_torch_file(damaged.path());
+  EXPECT_EQ(values_of(file, "a"), ramp(6));
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_THAT(refusal_of(Exit::kInput, [&] { values_of(file, "b"); }),
+                HasSubstr("damaged.bin: \"any/data/1\": its bytes have the CRC-32 "));
+  }
+  EXPECT_THAT(refusal_of_file(file_with(1, 0)), HasSubstr("\"any/data.pkl\": its bytes have"));
+}
+
 TEST(TorchFile, EveryByteMayBeDamagedOrCutOff) {
-  const std::string good = content_of(kGolden + "module.bin");
+  const std::string good = without_crcs(content_of(kGolden + "module.bin"));
   for (size_t length = 0; length < good.size(); ++length)
     EXPECT_NE(refusal_of_file(good.substr(0, length)), "") << length;
   for (size_t i = 0; i < good.size(); ++i) {

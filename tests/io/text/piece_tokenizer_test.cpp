@@ -290,6 +290,43 @@ TEST_F(PieceTokenizer, OfADebertaFollowsTheSettingsOfItsFolder) {
   EXPECT_EQ(refusal(R"({"tokenizer_class": "DebertaV2Tokenizer", "legacy": false})"), "");
 }
 
+/// The text of a tokenizer.json of version 5 of Transformers with these added tokens.
+std::string json_with(const std::string& added) {
+  return R"({"version": "1.0", "added_tokens": [)" + added +
+         R"(], "model": {"type": "Unigram", "unk_id": 3, "vocab": [["[PAD]", 0.0]]}})";
+}
+
+TEST_F(PieceTokenizer, ReadsAddedTokensThatStandInTokenizerJsonAlone) {
+  const TokenizerFolder folder("added", deberta_folder());
+  const uint64_t first = open_tokenizer(folder.path())->fingerprint();
+  const std::string mask = R"({"id": 300, "content": "[MASK]", "special": true})";
+  folder.write("tokenizer.json", json_with(mask));
+  EXPECT_EQ(open_tokenizer(folder.path())->fingerprint(), first) << "as without the file";
+  folder.write("tokenizer.json", json_with(mask + R"(, {"id": 301, "content": "<new>"})"));
+  const auto pieces = open_tokenizer(folder.path());
+  EXPECT_THAT(pieces->encode("<new>[MASK]"), ElementsAre(301, 300));
+  EXPECT_NE(pieces->fingerprint(), first);
+  EXPECT_EQ(pieces->decode(std::array{301}, SpecialTokens::kSkipped), "<new>") << "not special";
+  const auto refusal = [&](const std::string& added) {
+    folder.write("tokenizer.json", json_with(added));
+    return refusal_of(Exit::kInput, [&] { open_tokenizer(folder.path()); });
+  };
+  EXPECT_THAT(refusal(R"({"id": 7, "content": "[CLS]"})"),
+              HasSubstr("tokenizer.json: added_tokens[0]: \"[CLS]\" has the id 7, and in the other "
+                        "files 1; take all files"));
+  EXPECT_THAT(refusal(R"({"id": 7, "content": "<new>"})"), HasSubstr("a piece has it"));
+}
+
+TEST_F(PieceTokenizer, RefusesAdditionalSpecialTokensWithoutAnId) {
+  const TokenizerFolder folder("additional", deberta_folder());
+  folder.write("special_tokens_map.json", R"({"additional_special_tokens": ["<new>", "[CLS]"]})");
+  EXPECT_THAT(
+      refusal_of(Exit::kInput, [&] { open_tokenizer(folder.path()); }),
+      HasSubstr("no file says the id of \"<new>\", one of its additional_special_tokens; "));
+  folder.write("added_tokens.json", R"({"<new>": 301, "[MASK]": 300})");
+  EXPECT_THAT(open_tokenizer(folder.path())->encode("<new>"), ElementsAre(301));
+}
+
 TEST(TokenizerFiles, AreThoseThatTransformersLooksFor) {
   EXPECT_TRUE(tokenizer_files("bytes").empty());
   EXPECT_TRUE(tokenizer_files("").empty());

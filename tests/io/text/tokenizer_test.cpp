@@ -9,6 +9,8 @@
 
 #include "io/text/bpe_tokenizer.hpp"
 #include "tests/support/bpe_folder.hpp"
+#include "tests/support/refusal.hpp"
+#include "tests/support/tokenizer_folder.hpp"
 #include "tests/support/tree_folder.hpp"
 #include "zero/base/error.hpp"
 
@@ -120,6 +122,19 @@ TEST(Tokenizer, RemembersMoreWordsThanItHasRoomFor) {
   }
   EXPECT_EQ(bpe->encode(text + text).size(), 2 * expected.size());
   EXPECT_EQ(bpe->encode(text), expected);
+}
+
+TEST(OpenTokenizer, NamesTheFileThatAModelsFolderLacks) {
+  const testing_support::TokenizerFolder folder("lacking");
+  const auto refusal = [&](const char* config) {
+    folder.write("config.json", config);
+    return testing_support::refusal_of(Exit::kInput, [&] { open_tokenizer(folder.path()); });
+  };
+  EXPECT_THAT(refusal(R"({"pos_att_type": "p2c|c2p"})"), HasSubstr("holds no spm.model, which"));
+  EXPECT_THAT(refusal(R"({"relative_attention_num_buckets": 32})"), HasSubstr("no spiece.model"));
+  EXPECT_THAT(refusal("{}"), HasSubstr("take vocab.json and merges.txt from where"));
+  EXPECT_THAT(testing_support::refusal_of(Exit::kInput, [] { open_tokenizer("no/such"); }),
+              HasSubstr("put the folder there that the model comes with, as Hugging Face's hub"));
 }
 
 }  // namespace

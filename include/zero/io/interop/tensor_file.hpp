@@ -43,14 +43,24 @@ struct FileTensor {
   int64_t numel() const;
 };
 
+/// A stretch of a file whose CRC-32 is known.
+struct FileBlock {
+  std::string name;            ///< for messages
+  int64_t begin = 0, end = 0;  ///< bytes [begin, end) of the file
+  uint32_t crc = 0;
+};
+/// Reads the block once. Throws Error(kInput) naming file and block if its CRC is another.
+void require_crc(const InputFile& file, const FileBlock& block);
+
 /// A file of named tensors. Each is read from its place in the file.
 class TensorFile {
  public:
   using Metadata = std::map<std::string, std::string>;
-  /// Takes the open `file`, with the places of its tensors and its metadata. REQUIRES: the tensors
-  /// lie in the file, little-endian, and no two have one name. No two elements of a tensor share a
-  /// place.
-  TensorFile(InputFile file, std::vector<FileTensor> tensors, Metadata metadata = {});
+  /// Takes the open `file`, with the places of its tensors, its metadata and its blocks. REQUIRES:
+  /// the tensors lie in the file, little-endian, and no two have one name. No two elements of a
+  /// tensor share a place. Blocks lie apart.
+  TensorFile(InputFile file, std::vector<FileTensor> tensors, Metadata metadata = {},
+             std::vector<FileBlock> blocks = {});
 
   const std::string& path() const { return file_.path(); }
   /// Returns the tensors in the order of their bytes.
@@ -60,12 +70,16 @@ class TensorFile {
   const FileTensor* find(std::string_view name) const;
 
   /// Fills `out` with elements of `tensor`, one of tensors(), from its element `first` on. Converts
-  /// to fp32, row-major, which is exact. With strides, a read of whole rows is fastest. Throws
-  /// Error(kInput) for a dtype that is not usable, and as InputFile::read.
+  /// to fp32, row-major, which is exact. With strides, a read of whole rows is fastest. The first
+  /// read in a block checks the block. Throws Error(kInput) for a dtype that is not usable, and as
+  /// require_crc() and InputFile::read. One thread at a time may read.
   void read(const FileTensor& tensor, int64_t first, std::span<float> out) const;
 
  private:
+  void check_block(const FileTensor& tensor) const;
+
   InputFile file_;
+  mutable std::vector<FileBlock> blocks_;  ///< not yet checked, by their bytes
   std::vector<FileTensor> tensors_;
   std::map<std::string_view, size_t> by_name_;
   Metadata metadata_;
