@@ -215,7 +215,7 @@ TEST(Differentiate, RefusesAGraphWithoutALoss) {
 
 using Names = std::vector<std::string>;
 
-std::string name_of(const Graph& graph, const Parameter& parameter) {
+std::string parameter_name(const Graph& graph, const Parameter& parameter) {
   return graph[parameter.tensor].name;
 }
 
@@ -223,7 +223,7 @@ std::string name_of(const Graph& graph, const Parameter& parameter) {
 Graph frozen(const Graph& graph, const Names& beginnings) {
   std::vector<bool> choice;
   for (const Parameter& parameter : graph.parameters) {
-    const std::string name = name_of(graph, parameter);
+    const std::string name = parameter_name(graph, parameter);
     choice.push_back(std::ranges::any_of(
         beginnings, [&](const std::string& begin) { return name.starts_with(begin); }));
   }
@@ -244,8 +244,8 @@ TEST(Freeze, PartsAUnitAndLeavesTheOrderOfParameters) {
   for (size_t p = 0; p < graph.parameters.size(); ++p) {
     const Parameter &was = forward.parameters[p], &is = graph.parameters[p];
     EXPECT_EQ(is.tensor, was.tensor) << "the place in the list seeds initial values";
-    EXPECT_EQ(is.frozen, name_of(graph, is) == "wte" || was.unit == 2);
-    EXPECT_EQ(is.unit, name_of(graph, is) == "wte" ? 3 : was.unit) << "h.1 stays whole";
+    EXPECT_EQ(is.frozen, parameter_name(graph, is) == "wte" || was.unit == 2);
+    EXPECT_EQ(is.unit, parameter_name(graph, is) == "wte" ? 3 : was.unit) << "h.1 stays whole";
   }
   EXPECT_EQ(frozen_numel(graph), 5 * 4 + (4 + 4 + 4 * 12 + 12 + 4 * 4 + 4)) << "without padding";
   EXPECT_EQ(frozen_numel(forward), 0);
@@ -308,7 +308,7 @@ std::map<std::string, std::vector<float>> gradients(const Graph& forward) {
   for (const Parameter& parameter : tried.graph().parameters) {
     if (parameter.gradient == kNone) continue;
     const std::span<const float> values = tried.values(parameter.gradient);
-    all[name_of(forward, parameter)] = {values.begin(), values.end()};
+    all[parameter_name(forward, parameter)] = {values.begin(), values.end()};
   }
   return all;
 }

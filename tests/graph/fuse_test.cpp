@@ -29,13 +29,13 @@ struct Made {
   bool operator==(const Made&) const = default;
 };
 
-int count(const Graph& graph, OpKind kind) {
+int ops_of(const Graph& graph, OpKind kind) {
   return int(std::ranges::count(graph.ops, kind, &Op::kind));
 }
 
 Made made(const Graph& graph) {
-  return {count(graph, &kLinearGelu), count(graph, &kLinearAdd),
-          count(graph, &kLinearInputGeluGrad), count(graph, &kLinearParameterGrad)};
+  return {ops_of(graph, &kLinearGelu), ops_of(graph, &kLinearAdd),
+          ops_of(graph, &kLinearInputGeluGrad), ops_of(graph, &kLinearParameterGrad)};
 }
 
 /// Every activation is written before it is read, and written once.
@@ -57,11 +57,11 @@ TEST(Fuse, OfAGpt2IsOneProductWithGeluBothWaysAndTwoWithResidualsALayer) {
   const Graph graph = fuse(trained(Recompute::none));
   EXPECT_EQ(made(graph), (Made{3, 2 * 3, 3, 3}));
   for (OpKind gone : {&kGelu, &kGeluGrad, &kLinearBiasGrad, &kDropoutAdd}) {
-    EXPECT_EQ(count(graph, gone), 0) << gone->name;
+    EXPECT_EQ(ops_of(graph, gone), 0) << gone->name;
   }
-  EXPECT_EQ(count(graph, &kLinear), 3);
-  EXPECT_EQ(count(graph, &kLinearWeightGrad), 3 * 3);
-  EXPECT_EQ(count(graph, &kLinearInputGrad), 3 * 3);
+  EXPECT_EQ(ops_of(graph, &kLinear), 3);
+  EXPECT_EQ(ops_of(graph, &kLinearWeightGrad), 3 * 3);
+  EXPECT_EQ(ops_of(graph, &kLinearInputGrad), 3 * 3);
   expect_order(graph);
 }
 
@@ -69,14 +69,14 @@ TEST(Fuse, WhatFullRecomputeRepeatsIsFusedLikeWhatItRepeats) {
   const Graph graph = fuse(trained(Recompute::full));
   // The last addition of a layer is not repeated.
   EXPECT_EQ(made(graph), (Made{2 * 3, 3 * 3, 3, 3}));
-  EXPECT_EQ(count(graph, &kGelu), 0);
+  EXPECT_EQ(ops_of(graph, &kGelu), 0);
   expect_order(graph);
 }
 
 TEST(Fuse, SelectiveRecomputeStillRepeatsGeluAlone) {
   const Graph graph = fuse(trained(Recompute::selective));
   EXPECT_EQ(made(graph), (Made{3, 2 * 3, 3, 3}));
-  EXPECT_EQ(count(graph, &kGelu), 3);
+  EXPECT_EQ(ops_of(graph, &kGelu), 3);
   for (const Op& op : graph.ops) EXPECT_TRUE(op.kind != &kGelu || op.repeated);
   expect_order(graph);
 }

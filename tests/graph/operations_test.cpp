@@ -95,7 +95,7 @@ TEST(OwnOperation, GivesItsGradientInTheNaiveRun) {
 }
 
 /// The states after some steps of four micro-batches.
-std::vector<std::byte> trained(plan::Request request, Recompute policy, int steps = 2) {
+std::vector<std::byte> trained_bytes(plan::Request request, Recompute policy, int steps = 2) {
   request.micro_batches = 4 / request.ranks;
   Graph graph = recompute(differentiate(forward(request.compute)), std::vector(3, policy));
   if (request.sums_in_products) graph = fuse(graph);
@@ -105,10 +105,11 @@ std::vector<std::byte> trained(plan::Request request, Recompute policy, int step
 }
 
 TEST(OwnOperation, TrainsWithAWeightOfThreeUnitsToTheSameBytesAtEveryStage) {
-  zero::testing::expect_same_at_every_stage(
-      [](const plan::Request& request, Recompute policy) { return trained(request, policy); });
-  EXPECT_NE(trained({.reproducible = true}, Recompute::none, 1),
-            trained({.reproducible = true}, Recompute::none))
+  zero::testing::expect_same_at_every_stage([](const plan::Request& request, Recompute policy) {
+    return trained_bytes(request, policy);
+  });
+  EXPECT_NE(trained_bytes({.reproducible = true}, Recompute::none, 1),
+            trained_bytes({.reproducible = true}, Recompute::none))
       << "nothing was learnt";
 }
 
@@ -149,11 +150,11 @@ TEST(OwnOperation, LeavesASharedWeightOutOfTheSumsThatProductsAddTo) {
   plan::Request request;
   request.ranks = 2;
   request.stage = 0;
-  const std::vector<std::byte> apart = trained(request, Recompute::selective);
+  const std::vector<std::byte> apart = trained_bytes(request, Recompute::selective);
   request.sums_in_products = true;
   for (int stage : {0, 1}) {
     request.stage = stage;
-    EXPECT_EQ(trained(request, Recompute::selective), apart) << "stage " << stage;
+    EXPECT_EQ(trained_bytes(request, Recompute::selective), apart) << "stage " << stage;
   }
 }
 

@@ -9,10 +9,10 @@ namespace zero::graph {
 namespace {
 
 using testing_support::refusal_of;
-using Shape = std::vector<int64_t>;
+using Extents = std::vector<int64_t>;
 
 /// What a file holds of a parameter whose elements are 0, 1, 2, ...; the way back is tried too.
-std::vector<float> stored(const StoredForm& form, const Shape& shape) {
+std::vector<float> stored(const StoredForm& form, const Extents& shape) {
   size_t numel = 1;
   for (const int64_t extent : shape) numel *= size_t(extent);
   std::vector<float> parameter(numel), tensors(numel), back(numel);
@@ -27,52 +27,52 @@ TEST(StoredForms, ThePlainOneIsTheParameter) {
   const StoredForm form{.names = {"w"}};
   EXPECT_TRUE(form.is_plain());
   EXPECT_EQ(stored(form, {2, 2}), (std::vector<float>{0, 1, 2, 3}));
-  EXPECT_EQ(stored_extents(form, Shape{2, 3, 4}, 0), (Shape{2, 3, 4}));
+  EXPECT_EQ(stored_extents(form, Extents{2, 3, 4}, 0), (Extents{2, 3, 4}));
 }
 
 TEST(StoredForms, ATransposedTensorHoldsColumnByColumn) {
   const StoredForm form{.names = {"w"}, .transposed = true};
   EXPECT_FALSE(form.is_plain());
-  EXPECT_EQ(stored_extents(form, Shape{2, 3}, 0), (Shape{3, 2}));
+  EXPECT_EQ(stored_extents(form, Extents{2, 3}, 0), (Extents{3, 2}));
   EXPECT_EQ(stored(form, {2, 3}), (std::vector<float>{0, 3, 1, 4, 2, 5}));
 }
 
 TEST(StoredForms, SeveralTensorsStandSideBySide) {
   const StoredForm rows{.names = {"q", "k"}};
-  EXPECT_EQ(stored_extents(rows, Shape{2, 4}, 1), (Shape{2, 2}));
+  EXPECT_EQ(stored_extents(rows, Extents{2, 4}, 1), (Extents{2, 2}));
   EXPECT_EQ(stored(rows, {2, 4}), (std::vector<float>{0, 1, 4, 5, 2, 3, 6, 7}));
   const StoredForm columns{.names = {"q", "k"}, .transposed = true};
-  EXPECT_EQ(stored_extents(columns, Shape{3, 4}, 1), (Shape{2, 3}));
+  EXPECT_EQ(stored_extents(columns, Extents{3, 4}, 1), (Extents{2, 3}));
   EXPECT_EQ(stored(columns, {3, 4}), (std::vector<float>{0, 4, 8, 1, 5, 9, 2, 6, 10, 3, 7, 11}));
 }
 
 TEST(StoredForms, AVectorIsCutIntoParts) {
   const StoredForm form{.names = {"q", "k", "v"}};
-  EXPECT_EQ(stored_extents(form, Shape{6}, 2), (Shape{2}));
+  EXPECT_EQ(stored_extents(form, Extents{6}, 2), (Extents{2}));
   EXPECT_EQ(stored(form, {6}), (std::vector<float>{0, 1, 2, 3, 4, 5}));
 }
 
 TEST(StoredForms, TensorsHaveWidthsOfTheirOwn) {
   const StoredForm rows{.names = {"q", "k", "v"}, .widths = {2, 1, 1}};
-  EXPECT_EQ(stored_extents(rows, Shape{2, 4}, 0), (Shape{2, 2}));
-  EXPECT_EQ(stored_extents(rows, Shape{2, 4}, 2), (Shape{2, 1}));
+  EXPECT_EQ(stored_extents(rows, Extents{2, 4}, 0), (Extents{2, 2}));
+  EXPECT_EQ(stored_extents(rows, Extents{2, 4}, 2), (Extents{2, 1}));
   EXPECT_EQ(stored(rows, {2, 4}), (std::vector<float>{0, 1, 4, 5, 2, 6, 3, 7}));
   const StoredForm columns{.names = {"q", "k"}, .transposed = true, .widths = {1, 2}};
-  EXPECT_EQ(stored_extents(columns, Shape{2, 3}, 1), (Shape{2, 2}));
+  EXPECT_EQ(stored_extents(columns, Extents{2, 3}, 1), (Extents{2, 2}));
   EXPECT_EQ(stored(columns, {2, 3}), (std::vector<float>{0, 3, 1, 4, 2, 5}));
-  EXPECT_EQ(column_ends(rows, 4), (Shape{2, 3, 4}));
+  EXPECT_EQ(column_ends(rows, 4), (Extents{2, 3, 4}));
 }
 
 TEST(StoredForms, AConvolutionHoldsThePlacesOfEachPairSideBySide) {
   const StoredForm form{.names = {"conv"}, .places = 3};
   EXPECT_FALSE(form.is_plain());
-  EXPECT_EQ(stored_extents(form, Shape{6, 2}, 0), (Shape{2, 2, 3})) << "out, in, places";
+  EXPECT_EQ(stored_extents(form, Extents{6, 2}, 0), (Extents{2, 2, 3})) << "out, in, places";
   // Rows 0 and 1 are the inputs of the first place, rows 2 and 3 of the second.
   EXPECT_EQ(stored(form, {6, 2}), (std::vector<float>{0, 4, 8, 2, 6, 10, 1, 5, 9, 3, 7, 11}));
 }
 
 TEST(StoredForms, ThatCannotBeAreDefectsOfAFamily) {
-  const auto extents = [](const StoredForm& form, const Shape& shape) {
+  const auto extents = [](const StoredForm& form, const Extents& shape) {
     return refusal_of(Exit::kInternal, [&] { stored_extents(form, shape, 0); });
   };
   EXPECT_NE(extents({.names = {"q", "k"}}, {3}).find("3 columns of 2 tensors"), std::string::npos);

@@ -52,8 +52,8 @@ struct Call {
 };
 
 template <class T>
-Result<T> run(const ClassifierExtents& extents, const Inputs<T>& in, bool gradient = true,
-              int threads = 1, bool trained = true) {
+Result<T> run_classifier(const ClassifierExtents& extents, const Inputs<T>& in,
+                         bool gradient = true, int threads = 1, bool trained = true) {
   Stream stream(threads);
   adopt_threads(stream);
   Result<T> out{poisoned<T>(extents.rows * extents.width),
@@ -100,7 +100,7 @@ void check(const ClassifierExtents& extents, int threads = 1, bool biased = fals
       testing::doubles(in.x),  testing::doubles(in.table), in.targets, options.logit_scale,
       options.label_smoothing, testing::doubles(in.bias),  options.cap};
   const auto expected = testing::classifier_reference(extents, of, 16.0);
-  const Result<T> got = run(extents, in, true, threads);
+  const Result<T> got = run_classifier(extents, in, true, threads);
   if (options.label_smoothing == 0) testing::expect_scores(extents, of, got.scores);
   EXPECT_NEAR(got.sums.loss.value(), expected.loss, 1e-6 * expected.loss + 1e-12);
   EXPECT_EQ(got.sums.nonfinite_loss, 0);
@@ -144,7 +144,8 @@ TYPED_TEST(Classifier, OfATableThatIsNotTrainedGivesTheSameLossAndInputsGradient
     const ClassifierExtents extents{
         .rows = 33, .width = 24, .vocabulary = 70, .padded_vocabulary = 128, .chunk_rows = chunk};
     const Inputs<TypeParam> in(extents);
-    const auto both = run(extents, in), one = run(extents, in, true, 1, false);
+    const auto both = run_classifier(extents, in),
+               one = run_classifier(extents, in, true, 1, false);
     EXPECT_TRUE(testing::same_bits(one.dx, both.dx));
     EXPECT_EQ(one.sums.loss.value(), both.sums.loss.value());
     EXPECT_TRUE(testing::same_bits(one.dtable, poisoned<TypeParam>(128 * 24))) << "untouched";
@@ -172,10 +173,10 @@ TYPED_TEST(Classifier, SkipsChunksWithoutTargetsOnAHost) {
   for (const int64_t first : {0, 16}) {
     Inputs<T> in(extents);
     std::fill_n(in.targets.begin() + first, 8, -1);
-    const Result<T> zeros = run(extents, in);
+    const Result<T> zeros = run_classifier(extents, in);
     std::fill_n(in.x.begin() + first * 24, 8 * 24, T(std::numeric_limits<float>::quiet_NaN()));
     in.options.skips = true;
-    const Result<T> got = run(extents, in);
+    const Result<T> got = run_classifier(extents, in);
     EXPECT_EQ(doubles(got.dx), doubles(zeros.dx)) << "equal but for signs of zeros";
     EXPECT_EQ(doubles(got.dtable), doubles(zeros.dtable));
     EXPECT_EQ(got.sums.loss.value(), zeros.sums.loss.value());
@@ -229,10 +230,11 @@ TYPED_TEST(Classifier, ATrainedBiasChangesNoOtherBit) {
         .rows = 33, .width = 24, .vocabulary = 70, .padded_vocabulary = 128, .chunk_rows = chunk};
     Inputs<TypeParam> in(extents);
     in.bias = sixteenths<TypeParam>(128, 3);
-    const auto kept = run(extents, in);
+    const auto kept = run_classifier(extents, in);
     EXPECT_TRUE(same_bits(kept.dlogit_bias, poisoned<TypeParam>(128))) << "untouched";
     in.trains_bias = true;
-    const auto both = run(extents, in), alone = run(extents, in, true, 1, false);
+    const auto both = run_classifier(extents, in),
+               alone = run_classifier(extents, in, true, 1, false);
     for (const auto& trained : {both, alone}) {
       EXPECT_TRUE(same_bits(trained.dx, kept.dx));
       EXPECT_EQ(trained.sums.loss.value(), kept.sums.loss.value());
@@ -253,7 +255,7 @@ TYPED_TEST(Classifier, OfADieAddsItsRowsToTheBias) {
   in.trains_bias = true;
   in.targets = {1, -1, 1, 0};
   // Three rows count. Each gives every class a quarter, and takes one from its target.
-  EXPECT_EQ(testing::doubles(run(extents, in).dlogit_bias),
+  EXPECT_EQ(testing::doubles(run_classifier(extents, in).dlogit_bias),
             (std::vector<double>{-0.25, -1.25, 0.75, 0.75, 0, 0}));
 }
 
@@ -261,9 +263,9 @@ TYPED_TEST(Classifier, WithoutOptionsHasTheBitsOfOptionsThatChangeNothing) {
   const ClassifierExtents extents{
       .rows = 9, .width = 8, .vocabulary = 61, .padded_vocabulary = 64, .chunk_rows = 4};
   Inputs<TypeParam> in(extents);
-  const Result<TypeParam> plain = run(extents, in);
+  const Result<TypeParam> plain = run_classifier(extents, in);
   in.bias.assign(64, TypeParam(0.0f));
-  const Result<TypeParam> zero = run(extents, in);
+  const Result<TypeParam> zero = run_classifier(extents, in);
   EXPECT_EQ(plain.sums.loss.value(), zero.sums.loss.value());
   EXPECT_TRUE(same_bits(plain.dx, zero.dx));
   EXPECT_TRUE(same_bits(plain.dtable, zero.dtable));
@@ -278,7 +280,7 @@ TYPED_TEST(Classifier, SmoothingOfOneHalfOverTwoClassesAsksForThreeQuarters) {
   in.bias = {TypeParam(2.0f), TypeParam(2.0f)};
   in.targets = {0};
   in.options.label_smoothing = 0.5f;
-  const Result<TypeParam> got = run(extents, in);
+  const Result<TypeParam> got = run_classifier(extents, in);
   EXPECT_NEAR(got.sums.loss.value(), std::log(2.0), 1e-7);
   EXPECT_EQ(testing::doubles(got.dtable), (std::vector<double>{-0.25, 0.25}));
 }
@@ -290,7 +292,7 @@ TYPED_TEST(Classifier, OfEqualLogitsHasTheLossOfADieAndItsGradientInSixths) {
   in.x = {TypeParam(1.0f)};
   in.table.assign(6, TypeParam(2.0f));
   in.targets = {1};
-  const Result<TypeParam> got = run(extents, in);
+  const Result<TypeParam> got = run_classifier(extents, in);
   EXPECT_NEAR(got.sums.loss.value(), std::log(4.0), 1e-7);
   EXPECT_EQ(testing::doubles(got.dtable), (std::vector<double>{0.25, -0.75, 0.25, 0.25, 0, 0}));
   EXPECT_EQ(float(got.dx[0]), 0.0f);
@@ -300,7 +302,8 @@ TYPED_TEST(Classifier, AddsToTheSumsAndWithoutGradientWritesNothingElse) {
   const ClassifierExtents extents{
       .rows = 9, .width = 8, .vocabulary = 20, .padded_vocabulary = 64, .chunk_rows = 4};
   const Inputs<TypeParam> in(extents);
-  const Result<TypeParam> with = run(extents, in), without = run(extents, in, false);
+  const Result<TypeParam> with = run_classifier(extents, in),
+                          without = run_classifier(extents, in, false);
   EXPECT_EQ(with.sums.loss.value(), without.sums.loss.value());
   EXPECT_GT(without.sums.loss.value(), 0.0);
   EXPECT_TRUE(same_bits(without.dx, poisoned<TypeParam>(9 * 8)));
@@ -313,22 +316,23 @@ TYPED_TEST(Classifier, CountsRowsWhoseLossIsNotFiniteAndLeavesUncountedRowsOut) 
   Inputs<TypeParam> in(extents);
   in.targets = {0, -1, 2};
   for (size_t i : {0u, 2u}) in.x[i] = TypeParam(std::numeric_limits<float>::quiet_NaN());
-  const Result<TypeParam> got = run(extents, in);
+  const Result<TypeParam> got = run_classifier(extents, in);
   EXPECT_EQ(got.sums.nonfinite_loss, 1);
   EXPECT_TRUE(std::isnan(float(got.dx[0])));
   EXPECT_FALSE(std::isnan(float(got.dx[4])));
   in.targets = {4, -1, 5};  // 5 is no class
-  EXPECT_EQ(run(extents, in, false).sums.nonfinite_loss, 2);
+  EXPECT_EQ(run_classifier(extents, in, false).sums.nonfinite_loss, 2);
 }
 
 TYPED_TEST(Classifier, GivesTheSameBitsInEveryCallFromFourRanksAtOnce) {
   const ClassifierExtents extents{
       .rows = 50, .width = 32, .vocabulary = 900, .padded_vocabulary = 960, .chunk_rows = 16};
   const Inputs<TypeParam> in(extents);
-  const Result<TypeParam> first = run(extents, in, true, 2);
+  const Result<TypeParam> first = run_classifier(extents, in, true, 2);
   std::vector<Result<TypeParam>> others(4);
   std::vector<std::thread> ranks;
-  for (auto& other : others) ranks.emplace_back([&] { other = run(extents, in, true, 2); });
+  for (auto& other : others)
+    ranks.emplace_back([&] { other = run_classifier(extents, in, true, 2); });
   for (std::thread& rank : ranks) rank.join();
   for (const auto& other : others) {
     EXPECT_TRUE(same_bits(first.dx, other.dx));
@@ -341,9 +345,9 @@ TYPED_TEST(Classifier, ChunksChangeTheGradientOfTheTableByNoMoreThanFp32Sums) {
   ClassifierExtents extents{
       .rows = 64, .width = 16, .vocabulary = 50, .padded_vocabulary = 64, .chunk_rows = 64};
   const Inputs<TypeParam> in(extents);
-  const Result<TypeParam> whole = run(extents, in);
+  const Result<TypeParam> whole = run_classifier(extents, in);
   extents.chunk_rows = 4;
-  const Result<TypeParam> chunks = run(extents, in);
+  const Result<TypeParam> chunks = run_classifier(extents, in);
   EXPECT_TRUE(same_bits(whole.dx, chunks.dx) ||
               relative_error(whole.dx, testing::doubles(chunks.dx)) < 1e-6);
   EXPECT_LT(relative_error(whole.dtable, testing::doubles(chunks.dtable)),
@@ -354,7 +358,7 @@ TEST(ClassifierRefusal, NamesWhatIsOutOfRange) {
   ClassifierExtents extents{
       .rows = 2, .width = 2, .vocabulary = 5, .padded_vocabulary = 5, .chunk_rows = 2};
   const Inputs<float> in(extents);
-  EXPECT_NO_THROW(run(extents, in));
+  EXPECT_NO_THROW(run_classifier(extents, in));
   extents.chunk_rows = 0;
   EXPECT_THROW(classifier_scratch_bytes(extents, Dtype::f32, true), Error);
   extents.chunk_rows = 2;
@@ -364,15 +368,15 @@ TEST(ClassifierRefusal, NamesWhatIsOutOfRange) {
   Inputs<float> smooth(extents);
   for (float share : {-0.1f, 1.0f, NAN}) {
     smooth.options = {.label_smoothing = share};
-    EXPECT_THROW(run(extents, smooth), Error);
+    EXPECT_THROW(run_classifier(extents, smooth), Error);
   }
   smooth.options = {.logit_scale = INFINITY};
-  EXPECT_THROW(run(extents, smooth), Error);
+  EXPECT_THROW(run_classifier(extents, smooth), Error);
   smooth.options = {.logit_scale = 0.5f};
   smooth.bias.assign(5, 0.0f);
-  EXPECT_NO_THROW(run(extents, smooth));
+  EXPECT_NO_THROW(run_classifier(extents, smooth));
   smooth.trains_bias = true;
-  EXPECT_THROW(run(extents, smooth), Error) << "beside a scale";
+  EXPECT_THROW(run_classifier(extents, smooth), Error) << "beside a scale";
 }
 
 TEST(ClassifierScratch, HoldsOneChunkOfLogitsAndTableSumsOnlyWhereTheyAreNeeded) {

@@ -31,7 +31,8 @@ using Result = testing::DisentangledResult<T>;
 
 /// Both directions, with outputs and scratch poisoned.
 template <class T>
-Result<T> run(const DisentangledCase& shape, const DisentangledNoise<T>& in, int threads = 1) {
+Result<T> run_disentangled(const DisentangledCase& shape, const DisentangledNoise<T>& in,
+                           int threads = 1) {
   Stream stream(threads);
   adopt_threads(stream);
   const DisentangledExtents& extents = shape.extents;
@@ -83,7 +84,7 @@ void check(const DisentangledCase& shape, int threads = 1) {
                     shape.extents.table.most_distance));
   const DisentangledNoise<T> in(shape);
   const testing::DisentangledReference expected = in.reference(shape);
-  const Result<T> got = run(shape, in, threads);
+  const Result<T> got = run_disentangled(shape, in, threads);
   // Sums along diagonals are rounded to T before their products.
   const double bound = 3 * testing::rounding<T>() + 2e-6;
   EXPECT_LT(relative_error(got.y, expected.y), bound);
@@ -140,7 +141,7 @@ TYPED_TEST(Disentangled, SkipsPaddingByCounts) {
   shape.extents.table = kSteep;
   check<TypeParam>(shape);
   const DisentangledNoise<TypeParam> in(shape);
-  const Result<TypeParam> got = run(shape, in);
+  const Result<TypeParam> got = run_disentangled(shape, in);
   for (int64_t row = 0; row < shape.rows(); ++row) {
     if (row % 150 < shape.counts[size_t(row / 150)]) continue;
     for (const auto* array : {&got.y, &got.dq, &got.dk, &got.dv})
@@ -171,7 +172,7 @@ TYPED_TEST(Disentangled, GivesTheSameBitsForAnyThreadsAndFromFourRanksAtOnce) {
                          .dropout = 0.1f,
                          .counts = {140, 9, 77, 128, 140}};
   const DisentangledNoise<TypeParam> in(shape);
-  const Result<TypeParam> first = run(shape, in, 1);
+  const Result<TypeParam> first = run_disentangled(shape, in, 1);
   const auto expect_first = [&](const Result<TypeParam>& other) {
     EXPECT_TRUE(same_bits(first.y, other.y));
     EXPECT_TRUE(same_bits(first.dq, other.dq));
@@ -180,12 +181,13 @@ TYPED_TEST(Disentangled, GivesTheSameBitsForAnyThreadsAndFromFourRanksAtOnce) {
     EXPECT_TRUE(same_bits(first.dposition_keys, other.dposition_keys));
     EXPECT_TRUE(same_bits(first.dposition_queries, other.dposition_queries));
   };
-  expect_first(run(shape, in, 2));
-  expect_first(run(shape, in, 3));
+  expect_first(run_disentangled(shape, in, 2));
+  expect_first(run_disentangled(shape, in, 3));
   std::vector<Result<TypeParam>> others(4);
   std::vector<std::thread> ranks;
   for (auto& other : others)
-    ranks.emplace_back([&] { other = run(shape, in, 1 + int(&other - others.data()) % 2); });
+    ranks.emplace_back(
+        [&] { other = run_disentangled(shape, in, 1 + int(&other - others.data()) % 2); });
   for (std::thread& rank : ranks) rank.join();
   for (const auto& other : others) expect_first(other);
 }
@@ -198,7 +200,7 @@ TYPED_TEST(Disentangled, WithoutPositionsIsPlainAttentionOverSmallerScores) {
   in.v = {TypeParam(2.0f), TypeParam(4.0f)};
   for (auto* array : {&in.position_keys, &in.position_queries})
     array->assign(array->size(), TypeParam(0.0f));
-  EXPECT_EQ(testing::doubles(run(shape, in).y), (std::vector<double>{3, 3}));
+  EXPECT_EQ(testing::doubles(run_disentangled(shape, in).y), (std::vector<double>{3, 3}));
 }
 
 TEST(DistanceBucket, IsExactNearbyAndGrowsByLogarithm) {
@@ -245,9 +247,9 @@ TEST(DisentangledRefusal, NamesTablesThatDoNotFit) {
   DisentangledCase shape{
       .extents = {.samples = 1, .length = 4, .heads = 1, .head_width = 4, .table = kPublished}};
   const DisentangledNoise<float> in(shape);
-  EXPECT_NO_THROW(run(shape, in));
+  EXPECT_NO_THROW(run_disentangled(shape, in));
   shape.dropout = 1.0f;
-  EXPECT_THROW(run(shape, in), Error);
+  EXPECT_THROW(run_disentangled(shape, in), Error);
 }
 
 }  // namespace

@@ -28,8 +28,8 @@ struct Result {
 
 /// The loss and what it writes, with a gradient scale of 64 / 4.
 template <class T, class Label>
-Result<T> run(const LabelExtents& extents, const std::vector<T>& logits,
-              const std::vector<Label>& labels, int threads = 1, bool gradient = true) {
+Result<T> run_labels(const LabelExtents& extents, const std::vector<T>& logits,
+                     const std::vector<Label>& labels, int threads = 1, bool gradient = true) {
   Stream stream(threads);
   adopt_threads(stream);
   StepInputs inputs{};
@@ -79,7 +79,7 @@ TYPED_TEST(LabelLoss, AgreesWithDoubleLoopsForAnyNumberOfClasses) {
         expected[r * size_t(classes) + size_t(j)] =
             16.0 * (std::exp(at(j)) / sum - (j == labels[r] ? 1.0 : 0.0));
     }
-    const Result<TypeParam> got = run<TypeParam, int32_t>(extents, logits, labels, 2);
+    const Result<TypeParam> got = run_labels<TypeParam, int32_t>(extents, logits, labels, 2);
     EXPECT_NEAR(got.sums.loss.value(), loss, 1e-6 * loss + 1e-12);
     EXPECT_EQ(got.sums.nonfinite_loss, 0);
     EXPECT_LT(testing::relative_error(got.dlogits, expected),
@@ -89,8 +89,8 @@ TYPED_TEST(LabelLoss, AgreesWithDoubleLoopsForAnyNumberOfClasses) {
 }
 
 TYPED_TEST(LabelLoss, OfEqualLogitsHasTheLossOfADie) {
-  const Result<TypeParam> got =
-      run<TypeParam, int32_t>({.samples = 1, .classes = 4}, std::vector(4, TypeParam(2.0f)), {1});
+  const Result<TypeParam> got = run_labels<TypeParam, int32_t>(
+      {.samples = 1, .classes = 4}, std::vector(4, TypeParam(2.0f)), {1});
   EXPECT_NEAR(got.sums.loss.value(), std::log(4.0), 1e-7);
   EXPECT_EQ(doubles(got.dlogits), (std::vector<double>{4, -12, 4, 4}));
 }
@@ -98,7 +98,7 @@ TYPED_TEST(LabelLoss, OfEqualLogitsHasTheLossOfADie) {
 TYPED_TEST(LabelLoss, OfNumbersIsTheSquareOfTheDifference) {
   const std::vector<TypeParam> logits{TypeParam(1.0f), TypeParam(-2.0f), TypeParam(9.0f)};
   const Result<TypeParam> got =
-      run<TypeParam, float>({.samples = 3, .classes = 1}, logits, {3.0f, -1.5f, NAN});
+      run_labels<TypeParam, float>({.samples = 3, .classes = 1}, logits, {3.0f, -1.5f, NAN});
   EXPECT_EQ(got.sums.loss.value(), 4.25);
   EXPECT_EQ(got.sums.nonfinite_loss, 0);
   EXPECT_EQ(doubles(got.dlogits), (std::vector<double>{-64, -16, 0}));
@@ -108,7 +108,7 @@ TYPED_TEST(LabelLoss, OfNumbersIsTheSquareOfTheDifference) {
 TYPED_TEST(LabelLoss, WithoutAGradientWritesNothingElse) {
   const auto logits = testing::noise<TypeParam>(6, 5);
   const Result<TypeParam> got =
-      run<TypeParam, int32_t>({.samples = 2, .classes = 3}, logits, {0, 2}, 1, false);
+      run_labels<TypeParam, int32_t>({.samples = 2, .classes = 3}, logits, {0, 2}, 1, false);
   EXPECT_GT(got.sums.loss.value(), 0);
   EXPECT_TRUE(testing::same_bits(got.dlogits, testing::poisoned<TypeParam>(6)));
   EXPECT_TRUE(testing::same_bits(got.scores, testing::poisoned<float>(6)));
@@ -116,7 +116,7 @@ TYPED_TEST(LabelLoss, WithoutAGradientWritesNothingElse) {
 
 TYPED_TEST(LabelLoss, CountsLossesThatAreNotFiniteAndLeavesUncountedSamplesOut) {
   const TypeParam nan(std::numeric_limits<float>::quiet_NaN()), one(1.0f);
-  const Result<TypeParam> got = run<TypeParam, int32_t>(
+  const Result<TypeParam> got = run_labels<TypeParam, int32_t>(
       {.samples = 4, .classes = 2}, {nan, one, nan, nan, one, one, one, one}, {0, -1, 1, 2});
   EXPECT_EQ(got.sums.nonfinite_loss, 2) << "NaN, and a class that there is not";
   EXPECT_NEAR(got.sums.loss.value(), std::log(2.0), 1e-7);
@@ -125,8 +125,8 @@ TYPED_TEST(LabelLoss, CountsLossesThatAreNotFiniteAndLeavesUncountedSamplesOut) 
 }
 
 TEST(LabelLossRefusal, NamesExtentsOutOfRange) {
-  EXPECT_THROW((run<float, int32_t>({.samples = 0, .classes = 2}, {}, {})), Error);
-  EXPECT_THROW((run<float, float>({.samples = 1, .classes = 2}, {1, 2}, {1})), Error);
+  EXPECT_THROW((run_labels<float, int32_t>({.samples = 0, .classes = 2}, {}, {})), Error);
+  EXPECT_THROW((run_labels<float, float>({.samples = 1, .classes = 2}, {1, 2}, {1})), Error);
 }
 
 }  // namespace

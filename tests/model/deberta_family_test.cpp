@@ -64,25 +64,25 @@ Entries without(const std::string& key) {
   return entries;
 }
 
-ModelNumbers read(const Entries& entries) {
+ModelNumbers read_entries(const Entries& entries) {
   HubConfig hub(json_of(entries), "config.json");
   return architecture_in(catalogue(), hub).numbers;
 }
 
-std::string refusal(const Entries& entries) {
-  return refusal_of(Exit::kInput, [&] { read(entries); });
+std::string refusal_of_entries(const Entries& entries) {
+  return refusal_of(Exit::kInput, [&] { read_entries(entries); });
 }
 
 TEST(DebertaConfigs, OfThePublishedModelsAreRead) {
   RunConfig config = testing_support::unset_config();
   config.model.name = "deberta-v2-xlarge";
-  EXPECT_TRUE(read(kXlarge).counts == architecture_of(config).numbers.counts);
+  EXPECT_TRUE(read_entries(kXlarge).counts == architecture_of(config).numbers.counts);
   Entries v3 = without("conv_kernel_size");
   v3["num_hidden_layers"] = "12", v3["hidden_size"] = v3["pooler_hidden_size"] = "768";
   v3["num_attention_heads"] = "12", v3["intermediate_size"] = "3072";
   v3["pooler_dropout"] = "0", v3["pooler_hidden_act"] = R"("gelu")";
   config.model.name = "deberta-v3-base";
-  EXPECT_TRUE(read(v3).counts == architecture_of(config).numbers.counts);
+  EXPECT_TRUE(read_entries(v3).counts == architecture_of(config).numbers.counts);
 }
 
 TEST(DebertaConfigs, ComeBackAsTheyWereWritten) {
@@ -107,36 +107,39 @@ TEST(DebertaConfigs, ComeBackAsTheyWereWritten) {
 
 TEST(DebertaConfigs, SayTheirLabelsByNamesOrByNumber) {
   const auto labels = [](const std::string& key, const std::string& value) {
-    return read(with(key, value)).count("labels");
+    return read_entries(with(key, value)).count("labels");
   };
-  EXPECT_EQ(read(kXlarge).count("labels"), 2);
+  EXPECT_EQ(read_entries(kXlarge).count("labels"), 2);
   EXPECT_EQ(labels("num_labels", "1"), 1);
   EXPECT_EQ(labels("id2label", R"({"0": "a", "1": "b", "2": "c"})"), 3);
   Entries both = with("id2label", R"({"0": "a", "1": "b", "2": "c"})");
   both["num_labels"] = "2";
-  EXPECT_THAT(refusal(both), HasSubstr("num_labels is 2: only 3, as many as id2label has names"));
+  EXPECT_THAT(refusal_of_entries(both),
+              HasSubstr("num_labels is 2: only 3, as many as id2label has names"));
 }
 
 TEST(DebertaConfigs, MayHaveTheWordsOfAList) {
   for (const char* words : {R"(["p2c", "c2p"])", R"(["c2p", "p2c"])", R"("c2p | P2C")"})
-    EXPECT_EQ(refusal(with("pos_att_type", words)), "") << words;
+    EXPECT_EQ(refusal_of_entries(with("pos_att_type", words)), "") << words;
   for (const char* words : {R"("c2p")", R"(["p2c"])", R"("p2c|c2p|p2p")", R"(["p2c", "p2p"])",
                             "null", R"(["c2p", "c2p"])"})
-    EXPECT_THAT(refusal(with("pos_att_type", words)), HasSubstr("only \"p2c|c2p\"")) << words;
+    EXPECT_THAT(refusal_of_entries(with("pos_att_type", words)), HasSubstr("only \"p2c|c2p\""))
+        << words;
 }
 
 TEST(DebertaConfigs, TakeTheLengthOfTheTableFromEitherKey) {
-  EXPECT_EQ(read(with("max_relative_positions", "300")).count("relative_distance"), 300);
-  EXPECT_EQ(read(without("max_relative_positions")).count("relative_distance"), 512);
-  EXPECT_EQ(read(with("max_position_embeddings", "1024")).count("relative_distance"), 1024);
-  EXPECT_EQ(read(without("max_position_embeddings")).count("relative_distance"), 512);
-  EXPECT_THAT(refusal(with("max_relative_positions", "129")), HasSubstr("half of them below"));
+  EXPECT_EQ(read_entries(with("max_relative_positions", "300")).count("relative_distance"), 300);
+  EXPECT_EQ(read_entries(without("max_relative_positions")).count("relative_distance"), 512);
+  EXPECT_EQ(read_entries(with("max_position_embeddings", "1024")).count("relative_distance"), 1024);
+  EXPECT_EQ(read_entries(without("max_position_embeddings")).count("relative_distance"), 512);
+  EXPECT_THAT(refusal_of_entries(with("max_relative_positions", "129")),
+              HasSubstr("half of them below"));
 }
 
 TEST(DebertaConfigs, OfAnotherNetworkAreRefused) {
-  EXPECT_EQ(refusal(kXlarge), "") << "such a one is read";
+  EXPECT_EQ(refusal_of_entries(kXlarge), "") << "such a one is read";
   const auto wrong = [](const std::string& key, const std::string& value) {
-    return refusal(with(key, value));
+    return refusal_of_entries(with(key, value));
   };
   EXPECT_THAT(wrong("share_att_key", "false"),
               HasSubstr("share_att_key is false: only true as in"));
@@ -167,9 +170,9 @@ TEST(DebertaConfigs, OfAnotherNetworkAreRefused) {
 TEST(DebertaConfigs, ThatLeaveOutWhatTheClassHasOtherwiseAreRefused) {
   for (const char* key : {"relative_attention", "share_att_key", "position_biased_input",
                           "pos_att_type", "norm_rel_ebd", "position_buckets", "conv_act"})
-    EXPECT_THAT(refusal(without(key)), HasSubstr(text(key, ": is missing"))) << key;
-  EXPECT_EQ(read(without("conv_kernel_size")).count("convolution"), 1) << "none";
-  EXPECT_EQ(read(with("conv_kernel_size", "0")).count("convolution"), 1);
+    EXPECT_THAT(refusal_of_entries(without(key)), HasSubstr(text(key, ": is missing"))) << key;
+  EXPECT_EQ(read_entries(without("conv_kernel_size")).count("convolution"), 1) << "none";
+  EXPECT_EQ(read_entries(with("conv_kernel_size", "0")).count("convolution"), 1);
 }
 
 TEST(DebertaConfigs, SayWhichRatesOfDropoutNoSingleOneSays) {

@@ -34,15 +34,15 @@ Architecture read(const Json& json) {
   return model;
 }
 
-std::string refusal(const Json& json) {
+std::string refusal_of_row(const Json& json) {
   return refusal_of(Exit::kInput, [&] { read(json); });
 }
 
 /// Returns the row's smallest config.json with more entries.
-std::string refusal(const std::string& name, const Json& more) {
+std::string refusal_of_row(const std::string& name, const Json& more) {
   Json json = hub_of(name);
   for (const auto& [key, value] : more.items()) json[key] = value;
-  return refusal(json);
+  return refusal_of_row(json);
 }
 
 Json written(const Architecture& model) {
@@ -134,39 +134,45 @@ TEST_P(HubOf, NoKeyChangesUnseen) {
 }
 
 TEST_P(HubOf, AKeyThatNobodyKnowsIsNamed) {
-  EXPECT_THAT(refusal(GetParam(), {{"surprise", 1}}), HasSubstr("surprise is 1"));
-  EXPECT_THAT(refusal(GetParam(), {{"num_experts", 8}}), HasSubstr("num_experts is 8"));
-  EXPECT_THAT(refusal(GetParam(), {{"surprise", {{"inside", "x"}}}}), HasSubstr("surprise.inside"));
-  EXPECT_THAT(refusal(GetParam(), {{"surprise", {0, false}}}), HasSubstr("surprise"));
-  EXPECT_EQ(refusal(GetParam(), {{"surprise", nullptr}, {"another", false}}), "");
-  EXPECT_EQ(refusal(GetParam(), {{"surprise", Json::array()}, {"another", Json::object()}}), "");
+  EXPECT_THAT(refusal_of_row(GetParam(), {{"surprise", 1}}), HasSubstr("surprise is 1"));
+  EXPECT_THAT(refusal_of_row(GetParam(), {{"num_experts", 8}}), HasSubstr("num_experts is 8"));
+  EXPECT_THAT(refusal_of_row(GetParam(), {{"surprise", {{"inside", "x"}}}}),
+              HasSubstr("surprise.inside"));
+  EXPECT_THAT(refusal_of_row(GetParam(), {{"surprise", {0, false}}}), HasSubstr("surprise"));
+  EXPECT_EQ(refusal_of_row(GetParam(), {{"surprise", nullptr}, {"another", false}}), "");
+  EXPECT_EQ(refusal_of_row(GetParam(), {{"surprise", Json::array()}, {"another", Json::object()}}),
+            "");
 }
 
 TEST(DecoderHub, RefusesWeightsAndCodeThatItDoesNotRead) {
-  EXPECT_THAT(refusal("llama_a", {{"quantization_config", {{"bits", 4}}}}), HasSubstr("quantized"));
-  EXPECT_THAT(refusal("llama_a", {{"auto_map", {{"AutoModel", "x.Y"}}}}),
+  EXPECT_THAT(refusal_of_row("llama_a", {{"quantization_config", {{"bits", 4}}}}),
+              HasSubstr("quantized"));
+  EXPECT_THAT(refusal_of_row("llama_a", {{"auto_map", {{"AutoModel", "x.Y"}}}}),
               HasSubstr("without trust_remote_code"));
-  EXPECT_THAT(refusal("llama_a", {{"architectures", {"LlamaForSequenceClassification"}}}),
+  EXPECT_THAT(refusal_of_row("llama_a", {{"architectures", {"LlamaForSequenceClassification"}}}),
               HasSubstr("only [\"LlamaForCausalLM\"]"));
-  EXPECT_EQ(refusal("llama_a", {{"architectures", {"LlamaModel"}}}), "");
+  EXPECT_EQ(refusal_of_row("llama_a", {{"architectures", {"LlamaModel"}}}), "");
 }
 
 TEST(DecoderHub, RefusesWhatItsNetworkLacks) {
-  EXPECT_THAT(refusal("llama_a", {{"hidden_act", "gelu"}}), HasSubstr("only \"silu\""));
-  EXPECT_THAT(refusal("llama_a", {{"num_key_value_heads", 3}}),
+  EXPECT_THAT(refusal_of_row("llama_a", {{"hidden_act", "gelu"}}), HasSubstr("only \"silu\""));
+  EXPECT_THAT(refusal_of_row("llama_a", {{"num_key_value_heads", 3}}),
               HasSubstr("num_key_value_heads is 3: a divisor of num_attention_heads"));
-  EXPECT_THAT(refusal("llama_a", {{"head_dim", 7}}), HasSubstr("an even number of columns"));
-  EXPECT_THAT(refusal("llama_c", {{"hidden_size", 50}}), HasSubstr("a divisor of hidden_size"));
-  EXPECT_THAT(refusal("mistral_a", {{"attention_bias", true}}), HasSubstr("attention_bias"));
-  EXPECT_THAT(refusal("llama_a", {{"partial_rotary_factor", 0.5}}), HasSubstr("partial_rotary"));
-  EXPECT_THAT(refusal("llama_a", {{"logit_scale", 0.5}}), HasSubstr("logit_scale"));
-  EXPECT_THAT(refusal("qwen2_a", {{"layer_types", {"full_attention", "mamba", "full_attention"}}}),
-              HasSubstr("only \"full_attention\" and \"sliding_attention\""));
-  EXPECT_THAT(refusal("qwen2_b", {{"use_sliding_window", false}}),
+  EXPECT_THAT(refusal_of_row("llama_a", {{"head_dim", 7}}), HasSubstr("an even number of columns"));
+  EXPECT_THAT(refusal_of_row("llama_c", {{"hidden_size", 50}}),
+              HasSubstr("a divisor of hidden_size"));
+  EXPECT_THAT(refusal_of_row("mistral_a", {{"attention_bias", true}}), HasSubstr("attention_bias"));
+  EXPECT_THAT(refusal_of_row("llama_a", {{"partial_rotary_factor", 0.5}}),
+              HasSubstr("partial_rotary"));
+  EXPECT_THAT(refusal_of_row("llama_a", {{"logit_scale", 0.5}}), HasSubstr("logit_scale"));
+  EXPECT_THAT(
+      refusal_of_row("qwen2_a", {{"layer_types", {"full_attention", "mamba", "full_attention"}}}),
+      HasSubstr("only \"full_attention\" and \"sliding_attention\""));
+  EXPECT_THAT(refusal_of_row("qwen2_b", {{"use_sliding_window", false}}),
               HasSubstr("use_sliding_window is false: only true beside such layer_types"));
-  EXPECT_THAT(refusal("qwen2_a", {{"use_mrope", true}}), HasSubstr("use_mrope"));
-  EXPECT_EQ(refusal("qwen2_a", {{"use_mrope", false}}), "");
-  EXPECT_THAT(refusal("llama_a", {{"hidden_size", {48, 48}}}), HasSubstr("hidden_size"));
+  EXPECT_THAT(refusal_of_row("qwen2_a", {{"use_mrope", true}}), HasSubstr("use_mrope"));
+  EXPECT_EQ(refusal_of_row("qwen2_a", {{"use_mrope", false}}), "");
+  EXPECT_THAT(refusal_of_row("llama_a", {{"hidden_size", {48, 48}}}), HasSubstr("hidden_size"));
 }
 
 TEST(DecoderHub, ReadsBothSpellingsOfARope) {
@@ -186,10 +192,10 @@ TEST(DecoderHub, ReadsBothSpellingsOfARope) {
   both["rope_parameters"] = scaling;
   EXPECT_TRUE(read(both) == model);
   both["rope_scaling"]["factor"] = 8.0;
-  EXPECT_THAT(refusal(both), HasSubstr("describe different rotations"));
+  EXPECT_THAT(refusal_of_row(both), HasSubstr("describe different rotations"));
   both = json;
   both["rope_theta"] = 500000.0;
-  EXPECT_THAT(refusal(both), HasSubstr("rope_theta is 500000: what rope_parameters says"));
+  EXPECT_THAT(refusal_of_row(both), HasSubstr("rope_theta is 500000: what rope_parameters says"));
   json.erase("rope_parameters");
   EXPECT_EQ(read(json).numbers.rate("rope_theta"), 10000);
 }
@@ -197,14 +203,16 @@ TEST(DecoderHub, ReadsBothSpellingsOfARope) {
 TEST(DecoderHub, RefusesRopesThatItDoesNotTurnBy) {
   for (const char* type : {"longrope", "proportional", "mrope"}) {
     const Json rope = {{"rope_type", type}, {"rope_theta", 1e4}, {"factor", 2.0}};
-    EXPECT_THAT(refusal("llama_a", {{"rope_parameters", rope}}),
+    EXPECT_THAT(refusal_of_row("llama_a", {{"rope_parameters", rope}}),
                 HasSubstr("only \"default\", \"linear\", \"llama3\", \"yarn\" or \"dynamic\""));
   }
   const Json nested = {{"full_attention", {{"rope_type", "default"}, {"rope_theta", 1e4}}}};
-  EXPECT_THAT(refusal("llama_a", {{"rope_parameters", nested}}), HasSubstr("full_attention"));
-  EXPECT_THAT(refusal("llama_a", {{"rope_scaling", {{"type", "linear"}}}}),
+  EXPECT_THAT(refusal_of_row("llama_a", {{"rope_parameters", nested}}),
+              HasSubstr("full_attention"));
+  EXPECT_THAT(refusal_of_row("llama_a", {{"rope_scaling", {{"type", "linear"}}}}),
               HasSubstr("rope_scaling.factor: is missing"));
-  EXPECT_THAT(refusal("phi3", {{"partial_rotary_factor", 0.25}}), HasSubstr("partial_rotary"));
+  EXPECT_THAT(refusal_of_row("phi3", {{"partial_rotary_factor", 0.25}}),
+              HasSubstr("partial_rotary"));
 }
 
 TEST(DecoderHub, WritesLongropeInTheThreeKeysThatTransformers4Takes) {
@@ -227,14 +235,14 @@ TEST(DecoderHub, TurnsByADynamicRopeAsItsClassDoesUpToItsPositions) {
             rotary_of(plain, extent).frequencies);
   Json alpha = rope;
   alpha["alpha"] = 8.0;
-  EXPECT_THAT(refusal("llama_a", {{"rope_parameters", alpha}}), HasSubstr("alpha"));
+  EXPECT_THAT(refusal_of_row("llama_a", {{"rope_parameters", alpha}}), HasSubstr("alpha"));
   Json hunyuan = hub_of("hunyuan_v1_dense");
   hunyuan["rope_parameters"] = alpha;
   hunyuan["rope_parameters"]["beta_fast"] = 32;
   EXPECT_EQ(rotary_of(decoder_of(read(hunyuan)).rope, extent).frequencies,
             rotary_of(stretched, extent).frequencies);
   hunyuan["rope_parameters"]["beta_fast"] = 16;
-  EXPECT_THAT(refusal(hunyuan), HasSubstr("beta_fast is 16: only 32 beside a dynamic rope"));
+  EXPECT_THAT(refusal_of_row(hunyuan), HasSubstr("beta_fast is 16: only 32 beside a dynamic rope"));
 }
 
 TEST(DecoderHub, TurnsAsManyColumnsAsAShareSaysInDecimals) {
@@ -271,14 +279,15 @@ TEST(DecoderHub, GivesSeedsAbsentKeyHeadsAndGrowthTheirMeaning) {
   json["num_attention_heads"] = 16;
   EXPECT_EQ(decoder_of(read(json)).key_heads, 8);
   const Json plain = {{"rope_type", "default"}, {"rope_theta", 1e4}, {"llama_4_scaling_beta", 0.1}};
-  EXPECT_THAT(refusal("ministral3", {{"rope_parameters", plain}}),
+  EXPECT_THAT(refusal_of_row("ministral3", {{"rope_parameters", plain}}),
               HasSubstr("rope_parameters.rope_type is \"default\": \"yarn\" beside llama_4"));
   Json linear = plain;
   linear["rope_type"] = "linear";
   linear["factor"] = 2.0;
-  EXPECT_THAT(refusal("ministral3", {{"rope_parameters", linear}}), HasSubstr("\"yarn\" beside"));
+  EXPECT_THAT(refusal_of_row("ministral3", {{"rope_parameters", linear}}),
+              HasSubstr("\"yarn\" beside"));
   linear["llama_4_scaling_beta"] = 0.0;
-  EXPECT_EQ(refusal("ministral3", {{"rope_parameters", linear}}), "");
+  EXPECT_EQ(refusal_of_row("ministral3", {{"rope_parameters", linear}}), "");
 }
 
 TEST(DecoderHub, FreezesTheRowOfPaddingAsItsClassDoes) {
@@ -296,15 +305,15 @@ TEST(DecoderHub, FreezesTheRowOfPaddingAsItsClassDoes) {
   EXPECT_EQ(pad("gemma2", nullptr), -1);
   EXPECT_EQ(pad("olmo3", {}), 1);
   EXPECT_EQ(pad("ministral3", {}), 11);
-  EXPECT_THAT(refusal("llama_a", {{"pad_token_id", 131}}),
+  EXPECT_THAT(refusal_of_row("llama_a", {{"pad_token_id", 131}}),
               HasSubstr("pad_token_id is 131: an id below vocab_size, 131, or null"));
   Json phi3 = hub_of("phi3");
   phi3.erase("pad_token_id");
-  EXPECT_THAT(refusal(phi3), HasSubstr("pad_token_id: is missing")) << "its class has 32000";
+  EXPECT_THAT(refusal_of_row(phi3), HasSubstr("pad_token_id: is missing")) << "its class has 32000";
 }
 
 TEST(DecoderHub, RefusesMoreParametersThanCountsHold) {
-  const auto too_many = [](const Json& more) { return refusal("llama_a", more); };
+  const auto too_many = [](const Json& more) { return refusal_of_row("llama_a", more); };
   EXPECT_THAT(too_many({{"head_dim", 1'000'000},
                         {"num_attention_heads", 1'000'000},
                         {"num_key_value_heads", 1'000'000},
@@ -331,7 +340,7 @@ TEST(DecoderHub, KeepsIdsAndTheirLists) {
 
 TEST(DecoderHub, SaysWhyOtherModelsAreNotBuilt) {
   const auto why = [](const std::string& type) {
-    return refusal(Json{{"model_type", type}, {"hidden_size", 8}});
+    return refusal_of_row(Json{{"model_type", type}, {"hidden_size", 8}});
   };
   EXPECT_THAT(why("gemma3"), HasSubstr("text_config"));
   EXPECT_THAT(why("qwen3_5"), HasSubstr("delta rule"));

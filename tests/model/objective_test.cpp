@@ -88,7 +88,7 @@ void two_classes(graph::GraphBuilder& out, const Architecture& model, const Trun
   graph::classifier(out, trunk.last, table, label, 2, options.micro.samples * options.micro.length);
 }
 
-Objective labels() {
+Objective labels_objective() {
   return {.settings = {.name = "labels"},
           .data = &token_data(),
           .counted_by = kBySample,
@@ -102,7 +102,7 @@ bool has_parameter(const graph::Graph& graph, std::string_view name) {
 }
 
 TEST(Objectives, OfAnotherHeadStandOnATrunkWithoutTheFamilysOwn) {
-  const Objective objective = labels();
+  const Objective objective = labels_objective();
   const Architecture model = Blenderbot{.layers = 1,
                                         .decoder_layers = 1,
                                         .width = 64,
@@ -122,7 +122,7 @@ TEST(Objectives, OfAnotherHeadStandOnATrunkWithoutTheFamilysOwn) {
 }
 
 TEST(Objectives, OfAnotherHeadAreKnownToCountsFactsAndTexts) {
-  const Objective objective = labels();
+  const Objective objective = labels_objective();
   const Architecture model = testing_support::model_named("gpt2");
   const Recipe own{model, &next_token_objective()}, other{model, &objective};
   EXPECT_EQ(parameter_count(own), 124'439'808);
@@ -135,7 +135,7 @@ TEST(Objectives, OfAnotherHeadAreKnownToCountsFactsAndTexts) {
 }
 
 TEST(Catalogues, GiveAFamilyTheObjectivesThatFitItsTrunkBeforeItsOwn) {
-  const Objective objective = labels();
+  const Objective objective = labels_objective();
   std::vector<const Objective*> all = objectives();
   all.push_back(&objective);
   const Catalogue catalogue({&gpt2_family()}, all);

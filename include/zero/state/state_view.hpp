@@ -9,6 +9,7 @@
 
 #include "zero/launch/peers.hpp"
 #include "zero/plan/plan.hpp"
+#include "zero/plan/unit.hpp"
 
 namespace zero::run {
 class Buffers;

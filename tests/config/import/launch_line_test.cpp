@@ -141,7 +141,7 @@ TEST(LaunchLine, FindsAScriptThatIsNoFileOfPython) {
                   "--module=true", "pkg.train", "--zero_stage=1", "deepspeed_config.zero_stage=2"));
 }
 
-std::string problem(const Words& words) {
+std::string problem_of_line(const Words& words) {
   try {
     read(words);
   } catch (const Error& error) {
@@ -151,21 +151,24 @@ std::string problem(const Words& words) {
 }
 
 TEST(LaunchLine, ShowsWordsThatNoCommandHas) {
-  EXPECT_THAT(problem({"deepspeed train.py --lr 1"}),
+  EXPECT_THAT(problem_of_line({"deepspeed train.py --lr 1"}),
               HasSubstr("\"deepspeed train.py --lr 1\": is one word for the shell"));
-  EXPECT_THAT(problem({"train.py", "--lr 1 --bf16"}), HasSubstr("\"--lr 1 --bf16\": is no flag"));
-  EXPECT_THAT(problem({"--fp16", "True", "train.py --lr 1"}), HasSubstr("is one word"));
+  EXPECT_THAT(problem_of_line({"train.py", "--lr 1 --bf16"}),
+              HasSubstr("\"--lr 1 --bf16\": is no flag"));
+  EXPECT_THAT(problem_of_line({"--fp16", "True", "train.py --lr 1"}), HasSubstr("is one word"));
   for (const char* mark : {"&&", "||", ";", "|"}) {
-    EXPECT_THAT(problem({"train.py", "--seed", "1", mark, "rm", "x"}),
+    EXPECT_THAT(problem_of_line({"train.py", "--seed", "1", mark, "rm", "x"}),
                 HasSubstr("begins another command; write the training's alone"));
   }
-  EXPECT_THAT(problem({"train.py", "\u2013-lr", "1"}), HasSubstr("typographic dash; write --"));
-  EXPECT_THAT(problem({"train.py", "\u2014lr", "1"}), HasSubstr("typographic dash"));
-  EXPECT_THAT(problem({"train.py", "--max_steps", "\u22121"}), HasSubstr("typographic dash"));
-  EXPECT_THAT(problem({"\u201Ctrain.py\u201D"}), HasSubstr("typographic quote"));
-  EXPECT_THAT(problem({"train.py", "--lr\u00A01"}), HasSubstr("is no flag"));
-  EXPECT_THAT(problem({"train.py", "\\", "--lr"}), HasSubstr("is no word of a command"));
-  EXPECT_THAT(problem({"train.py", ""}), HasSubstr("is no word of a command"));
+  EXPECT_THAT(problem_of_line({"train.py", "\u2013-lr", "1"}),
+              HasSubstr("typographic dash; write --"));
+  EXPECT_THAT(problem_of_line({"train.py", "\u2014lr", "1"}), HasSubstr("typographic dash"));
+  EXPECT_THAT(problem_of_line({"train.py", "--max_steps", "\u22121"}),
+              HasSubstr("typographic dash"));
+  EXPECT_THAT(problem_of_line({"\u201Ctrain.py\u201D"}), HasSubstr("typographic quote"));
+  EXPECT_THAT(problem_of_line({"train.py", "--lr\u00A01"}), HasSubstr("is no flag"));
+  EXPECT_THAT(problem_of_line({"train.py", "\\", "--lr"}), HasSubstr("is no word of a command"));
+  EXPECT_THAT(problem_of_line({"train.py", ""}), HasSubstr("is no word of a command"));
   EXPECT_THAT(read({"RUN=a b", "train.py", "--prompts", "a b", "c d"}),
               ElementsAre("RUN=a b", "train.py", "--prompts=\"a b\"", "c d"));
 }

@@ -25,32 +25,32 @@ Graph with(const ClassifierOptions& options) {
   return out.finish();
 }
 
-ClassifierOptions options(float scale, float smoothing) {
+ClassifierOptions scaled_options(float scale, float smoothing) {
   return {.vocabulary = 5, .chunk_rows = 3, .logit_scale = scale, .label_smoothing = smoothing};
 }
 
 TEST(ClassifierOp, HasTheSlopesOfAScaledAndSmoothedLoss) {
   for (float scale : {1.0f, 0.5f}) {
     for (float smoothing : {0.0f, 0.2f})
-      TriedGraph(with(options(scale, smoothing))).expect_slopes();
+      TriedGraph(with(scaled_options(scale, smoothing))).expect_slopes();
   }
 }
 
 TEST(ClassifierOp, HasTheSlopesOfACappedLoss) {
   for (float scale : {1.0f, 0.5f}) {
-    ClassifierOptions capped = options(scale, 0.1f);
+    ClassifierOptions capped = scaled_options(scale, 0.1f);
     capped.cap = 0.5f;
     TriedGraph tried(with(capped));
     tried.expect_slopes();
-    EXPECT_NE(tried.loss(), TriedGraph(with(options(scale, 0.1f))).loss());
+    EXPECT_NE(tried.loss(), TriedGraph(with(scaled_options(scale, 0.1f))).loss());
   }
 }
 
 TEST(ClassifierOp, SmoothedNearlyWhollyAsksForEqualProbabilities) {
   // log 5 is the loss where all are equal, and the least that a smoothed one can be.
-  TriedGraph equal(with(options(0.0f, 0.999f)));
+  TriedGraph equal(with(scaled_options(0.0f, 0.999f)));
   EXPECT_NEAR(equal.loss(), 8 * std::log(5.0), 1e-5);
-  EXPECT_GT(TriedGraph(with(options(1.0f, 0.999f))).loss(), 8 * std::log(5.0));
+  EXPECT_GT(TriedGraph(with(scaled_options(1.0f, 0.999f))).loss(), 8 * std::log(5.0));
 }
 
 TEST(ClassifierOp, AddsABiasWhoseGradientIsZero) {
@@ -59,7 +59,7 @@ TEST(ClassifierOp, AddsABiasWhoseGradientIsZero) {
   const TensorId table = out.parameter({.name = "table", .shape = {8, 6}});
   const TensorId bias = out.parameter({.name = "bias", .shape = {8}, .decays = false});
   const TensorId x = embedding(out, tiny_ids(out, "tokens"), table);
-  ClassifierOptions biased = options(0.0f, 0.0f);
+  ClassifierOptions biased = scaled_options(0.0f, 0.0f);
   biased.logit_bias = bias;
   classifier(out, x, table, tiny_ids(out, "targets"), biased);
   TriedGraph tried(out.finish());
@@ -92,8 +92,8 @@ Graph biased_graph(const ClassifierOptions& given, Dtype compute = Dtype::f32) {
 
 TEST(ClassifierOp, HasTheSlopesOfABiasThatIsTrained) {
   for (float smoothing : {0.0f, 0.2f})
-    TriedGraph(biased_graph(options(1.0f, smoothing))).expect_slopes();
-  TriedGraph kept(freeze(biased_graph(options(1.0f, 0.0f)), {false, true, false}));
+    TriedGraph(biased_graph(scaled_options(1.0f, smoothing))).expect_slopes();
+  TriedGraph kept(freeze(biased_graph(scaled_options(1.0f, 0.0f)), {false, true, false}));
   kept.expect_slopes();
 }
 
@@ -116,14 +116,14 @@ TEST(ClassifierOp, TrainsABiasToTheSameBytesAtEveryStage) {
 }
 
 TEST(ClassifierOp, RefusesATrainedBiasBesideAnotherOrAScale) {
-  ClassifierOptions scaled = options(0.5f, 0.0f);
+  ClassifierOptions scaled = scaled_options(0.5f, 0.0f);
   EXPECT_THROW(biased_graph(scaled), Error);
   GraphBuilder out({.samples = 2, .length = 4}, Dtype::f32);
   out.unit("only");
   const TensorId table = out.parameter({.name = "table", .shape = {8, 6}});
   const TensorId bias = out.parameter({.name = "bias", .shape = {8}});
   const TensorId x = embedding(out, tiny_ids(out, "tokens"), table);
-  ClassifierOptions both = options(1.0f, 0.0f);
+  ClassifierOptions both = scaled_options(1.0f, 0.0f);
   both.bias = both.logit_bias = bias;
   EXPECT_THROW(classifier(out, x, table, tiny_ids(out, "targets"), both), Error);
 }
@@ -148,7 +148,7 @@ TEST(ClassifierOp, ScoresItsTargetsForTheHost) {
   out.unit("only");
   const TensorId table = out.parameter({.name = "table", .shape = {8, 6}});
   const TensorId bias = out.parameter({.name = "bias", .shape = {8}, .decays = false});
-  ClassifierOptions biased = options(0.0f, 0.0f);
+  ClassifierOptions biased = scaled_options(0.0f, 0.0f);
   biased.logit_bias = bias;
   classifier(out, embedding(out, tiny_ids(out, "tokens"), table), table, tiny_ids(out, "targets"),
              biased);
@@ -176,7 +176,7 @@ TEST(ClassifierOp, ScoresItsTargetsForTheHost) {
 
 TEST(ClassifierOp, IsWhatScoresTokens) {
   EXPECT_THROW(score_tokens(Graph{}), Error);
-  const Graph plain = with(options(1, 0)), scored = score_tokens(plain);
+  const Graph plain = with(scaled_options(1, 0)), scored = score_tokens(plain);
   EXPECT_THROW(plain.output(kTokenScoresOutput), Error);
   EXPECT_EQ(scored[scored.output(kTokenScoresOutput)].shape, Shape({8, 2}));
 }

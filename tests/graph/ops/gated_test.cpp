@@ -14,7 +14,7 @@ namespace zero::graph {
 namespace {
 
 /// An input of ids as tiny training fills it.
-TensorId ids(GraphBuilder& out, const std::string& name) {
+TensorId id_input(GraphBuilder& out, const std::string& name) {
   return out.input({.name = name, .sample = {out.length()}, .ids = 61});
 }
 
@@ -25,7 +25,7 @@ Graph layers(Gate gate, Dtype compute = Dtype::f32, int64_t fused = 20) {
     return out.parameter({.name = name + ".weight", .shape = shape, .deviation = 0.3f});
   };
   out.unit("embedding");
-  TensorId x = embedding(out, ids(out, "tokens"), weight("table", {64, 6}));
+  TensorId x = embedding(out, id_input(out, "tokens"), weight("table", {64, 6}));
   for (const std::string name : {"a", "b"}) {
     out.block(name);
     const TensorId both = linear(out, x, weight(name + ".up", {6, fused}), kNone);
@@ -33,7 +33,7 @@ Graph layers(Gate gate, Dtype compute = Dtype::f32, int64_t fused = 20) {
     x = linear(out, bent, weight(name + ".down", {fused / 2, 6}), kNone);
   }
   out.unit("head");
-  classifier(out, x, weight("head", {64, 6}), ids(out, "targets"), 61, 8);
+  classifier(out, x, weight("head", {64, 6}), id_input(out, "targets"), 61, 8);
   return out.finish();
 }
 

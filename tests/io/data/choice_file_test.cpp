@@ -16,14 +16,14 @@ using ::testing::HasSubstr;
 using testing_support::refusal_of;
 using testing_support::TempFile;
 
-std::string refusal(const std::string& line) {
+std::string refusal_of_line(const std::string& line) {
   const TempFile file("a.jsonl", line + "\n");
   return refusal_of(Exit::kInput, [&] { ChoiceFile(file.path()).read(0); });
 }
 
 /// Returns the refusal of a record whose answer is this.
 std::string refusal_of_answer(const std::string& answer) {
-  return refusal(R"({"context": "a", "choices": ["b", "c"], "answer": )" + answer + "}");
+  return refusal_of_line(R"({"context": "a", "choices": ["b", "c"], "answer": )" + answer + "}");
 }
 
 TEST(ChoiceFile, ReadsAnAnswerByItsIndexAndByItsText) {
@@ -46,12 +46,13 @@ TEST(ChoiceFile, ReadsAnAnswerByItsIndexAndByItsText) {
 }
 
 TEST(ChoiceFile, RefusesARecordWithoutAField) {
-  EXPECT_THAT(refusal(R"({"choices": ["b"], "answer": 0})"),
+  EXPECT_THAT(refusal_of_line(R"({"choices": ["b"], "answer": 0})"),
               HasSubstr("a.jsonl: line 1: \"context\" is missing; write JSON lines as {"));
-  EXPECT_THAT(refusal(R"({"context": "a", "answer": 0})"), HasSubstr("\"choices\" is missing"));
-  EXPECT_THAT(refusal(R"({"context": "a", "choices": [], "answer": 0})"),
+  EXPECT_THAT(refusal_of_line(R"({"context": "a", "answer": 0})"),
+              HasSubstr("\"choices\" is missing"));
+  EXPECT_THAT(refusal_of_line(R"({"context": "a", "choices": [], "answer": 0})"),
               HasSubstr("\"choices\" is empty"));
-  EXPECT_THAT(refusal(R"({"context": "a", "choices": ["b", "c"]})"),
+  EXPECT_THAT(refusal_of_line(R"({"context": "a", "choices": ["b", "c"]})"),
               HasSubstr("\"answer\" names no choice; write 0 to 1, or the text of one"));
 }
 
@@ -62,17 +63,17 @@ TEST(ChoiceFile, RefusesAnAnswerThatIsNoChoice) {
 }
 
 TEST(ChoiceFile, RefusesChoicesThatAreNoTexts) {
-  EXPECT_THAT(refusal(R"({"context": "a", "choices": {"text": ["b"]}, "answer": 0})"),
+  EXPECT_THAT(refusal_of_line(R"({"context": "a", "choices": {"text": ["b"]}, "answer": 0})"),
               HasSubstr("\"choices\" is no array of texts"));
-  EXPECT_THAT(refusal(R"({"context": "a", "choices": ["b", ["c"]], "answer": 0})"),
+  EXPECT_THAT(refusal_of_line(R"({"context": "a", "choices": ["b", ["c"]], "answer": 0})"),
               HasSubstr("\"choices\" is no array of texts"));
-  EXPECT_THAT(refusal(R"({"context": "a", "choices": [1], "answer": 0})"),
+  EXPECT_THAT(refusal_of_line(R"({"context": "a", "choices": [1], "answer": 0})"),
               HasSubstr("\"choices\" holds what is no text"));
-  EXPECT_THAT(refusal(R"({"context": "a", "choices": "b", "answer": 0})"),
+  EXPECT_THAT(refusal_of_line(R"({"context": "a", "choices": "b", "answer": 0})"),
               HasSubstr("\"choices\" holds what is no text"));
-  EXPECT_THAT(refusal(R"({"context": "a", "choices": ["b", ""], "answer": 0})"),
+  EXPECT_THAT(refusal_of_line(R"({"context": "a", "choices": ["b", ""], "answer": 0})"),
               HasSubstr("\"choices\" holds an empty text"));
-  EXPECT_THAT(refusal(R"({"context": 1, "choices": ["b"], "answer": 0})"),
+  EXPECT_THAT(refusal_of_line(R"({"context": 1, "choices": ["b"], "answer": 0})"),
               HasSubstr("\"context\" holds what is no text"));
 }
 

@@ -32,12 +32,12 @@ EncodedPairs::Options options_of(const TempFile& file) {
       .form = {.source_length = 4, .target_length = 5, .pad = kPad, .end = kEnd, .start = kStart}};
 }
 
-std::shared_ptr<const Tokenizer> bytes() { return open_tokenizer("bytes"); }
+std::shared_ptr<const Tokenizer> byte_tokenizer() { return open_tokenizer("bytes"); }
 
 /// All pairs of a file as samples in their order.
 struct Samples {
   explicit Samples(const EncodedPairs::Options& options)
-      : pairs(options, bytes()),
+      : pairs(options, byte_tokenizer()),
         data(pairs, options.form, pairs.add(0, pairs.pairs()), pairs.pairs(), std::nullopt) {}
 
   EncodedPairs pairs;
@@ -121,12 +121,12 @@ TEST(EncodedPairs, RefuseALongTextByItsLineWhereThatIsAsked) {
                                 "\"cut\"");
   }
   options.form.source_length = options.form.target_length = 6;
-  EXPECT_NO_THROW(EncodedPairs(options, bytes()).add(0, 3));
+  EXPECT_NO_THROW(EncodedPairs(options, byte_tokenizer()).add(0, 3));
 }
 
 TEST(EncodedPairs, EncodeTheRowsThatAreAskedFor) {
   const TempFile file("a.tsv", kLines);
-  EncodedPairs pairs(options_of(file), bytes());
+  EncodedPairs pairs(options_of(file), byte_tokenizer());
   EXPECT_EQ(pairs.add(2, 1), 0);
   EXPECT_EQ(pairs.add(0, 1), 1);
   EXPECT_EQ(pairs.target_length(0), 5);
@@ -139,7 +139,7 @@ TEST(EncodedPairs, FingerprintChangesWithWhatASampleIsMadeOf) {
   const TempFile file("a.tsv", kLines);
   const EncodedPairs::Options options = options_of(file);
   const auto print = [](const EncodedPairs::Options& one) {
-    return EncodedPairs(one, bytes()).fingerprint();
+    return EncodedPairs(one, byte_tokenizer()).fingerprint();
   };
   const uint64_t first = print(options);
   EncodedPairs::Options prefixed = options, swapped = options, ended = options, longer = options;
@@ -159,7 +159,7 @@ TEST(EncodedPairs, TellTargetsAsTheFileHasThemAndCountEmptyOnes) {
   const TempFile file("a.tsv", "en\tro\na\tlonger than four\nb\t\nc\td\n");
   EncodedPairs::Options options = options_of(file);
   options.form.target_length = 4;
-  EncodedPairs pairs(options, bytes());
+  EncodedPairs pairs(options, byte_tokenizer());
   const int64_t third = pairs.add(2, 1), others = pairs.add(0, 2);
   EXPECT_EQ(pairs.target_text(third), "d");
   EXPECT_EQ(pairs.target_text(others), "longer than four");

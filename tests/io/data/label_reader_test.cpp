@@ -25,7 +25,7 @@ std::vector<std::string> classes_of(const std::string& labels) {
   return classes_in(LabelFile(file.path(), {}));
 }
 
-std::string refusal(const LabelReader& reader, const JsonScalar& label) {
+std::string refusal_of_label(const LabelReader& reader, const JsonScalar& label) {
   return refusal_of(Exit::kInput, [&] { reader.read(label, "f: line 2"); });
 }
 
@@ -59,7 +59,7 @@ TEST(LabelReader, TakesWholeNumbersWithAFractionForTheSameClass) {
   EXPECT_EQ(fractions.read("1", ""), 1);
   EXPECT_EQ(fractions.read(int64_t(1), ""), 1);
   EXPECT_EQ(words.read("1.0", ""), 1);
-  EXPECT_NE(refusal(whole, "1.5"), "");
+  EXPECT_NE(refusal_of_label(whole, "1.5"), "");
 }
 
 TEST(LabelReader, PassesOverBlanksAroundNames) {
@@ -70,7 +70,7 @@ TEST(LabelReader, PassesOverBlanksAroundNames) {
   EXPECT_EQ(reader.read(" yes\t", ""), 1);
   EXPECT_EQ(written.read("no ", ""), 0) << "a name that the user wrote";
   EXPECT_EQ(written.read(" no", ""), 1);
-  EXPECT_THAT(refusal(reader, "  "), HasSubstr("the label \"\" says that there is none"));
+  EXPECT_THAT(refusal_of_label(reader, "  "), HasSubstr("the label \"\" says that there is none"));
   EXPECT_EQ(classes_text({"a", " b", "c, d", ""}), "a, \" b\", \"c, d\", \"\"");
 }
 
@@ -91,16 +91,16 @@ TEST(LabelReader, GivesClassesTheirPlaces) {
   EXPECT_EQ(written.read("no", ""), 0);
   EXPECT_EQ(written.read(int64_t(1), ""), 1) << "a column of classes of Hugging Face";
   EXPECT_EQ(written.read("1", ""), 1) << "likewise in a table";
-  EXPECT_THAT(refusal(of_train, int64_t(1)),
+  EXPECT_THAT(refusal_of_label(of_train, int64_t(1)),
               HasSubstr("f: line 2: the label \"1\" is none of the classes of data.train, no, yes; "
                         "write all classes as data.labels, or leave"));
-  EXPECT_THAT(refusal(of_model, int64_t(1)),
+  EXPECT_THAT(refusal_of_label(of_model, int64_t(1)),
               HasSubstr("none of the model's classes, no, yes; write data.labels, the words of the "
                         "file for these, in this order, or leave"));
   EXPECT_EQ(of_model.read("yes", ""), 1);
-  EXPECT_THAT(refusal(written, int64_t(2)),
+  EXPECT_THAT(refusal_of_label(written, int64_t(2)),
               HasSubstr("the label \"2\" is none of data.labels, no, yes; add it there, or"));
-  EXPECT_THAT(refusal(written, "maybe"), HasSubstr("none of data.labels, no, yes"));
+  EXPECT_THAT(refusal_of_label(written, "maybe"), HasSubstr("none of data.labels, no, yes"));
   const LabelReader numbers({"1", "0"}, ClassNames::written);
   EXPECT_EQ(numbers.read(int64_t(0), ""), 1) << "a name, as there are numbers among them";
   EXPECT_EQ(numbers.read(int64_t(1), ""), 0);
@@ -110,8 +110,8 @@ TEST(LabelReader, RefusesMissingLabelsUnlessTheyAreWritten) {
   const LabelReader reader({"0", "1"}, ClassNames::of_train);
   for (const JsonScalar& label : {JsonScalar(nullptr), JsonScalar(""), JsonScalar("-"),
                                   JsonScalar(int64_t(-1)), JsonScalar("-1")}) {
-    EXPECT_THAT(refusal(reader, label), HasSubstr("f: line 2: the label \""));
-    EXPECT_THAT(refusal(reader, label), HasSubstr("says that there is none"));
+    EXPECT_THAT(refusal_of_label(reader, label), HasSubstr("f: line 2: the label \""));
+    EXPECT_THAT(refusal_of_label(reader, label), HasSubstr("says that there is none"));
   }
   EXPECT_EQ(LabelReader({"-1", "0", "1"}, ClassNames::written).read(int64_t(-1), ""), 0);
   EXPECT_THAT(refusal_of(Exit::kInput, [] { classes_of("ab-"); }),
@@ -125,12 +125,13 @@ TEST(LabelReader, ReadsRealNumbersThatAreFinite) {
   EXPECT_EQ(reader.read(2.5, ""), 2.5);
   EXPECT_EQ(reader.read(int64_t(-1), ""), -1) << "a number like any other";
   for (const JsonScalar& label : {JsonScalar("good"), JsonScalar("nan"), JsonScalar("")}) {
-    EXPECT_THAT(refusal(reader, label), HasSubstr("is no number; a model of model.labels = 1"));
+    EXPECT_THAT(refusal_of_label(reader, label),
+                HasSubstr("is no number; a model of model.labels = 1"));
   }
-  EXPECT_THAT(refusal(reader, 1e300), HasSubstr("is not finite in fp32"));
-  EXPECT_THAT(refusal(reader, nullptr), HasSubstr("says that there is none"));
+  EXPECT_THAT(refusal_of_label(reader, 1e300), HasSubstr("is not finite in fp32"));
+  EXPECT_THAT(refusal_of_label(reader, nullptr), HasSubstr("says that there is none"));
   EXPECT_THAT(
-      refusal(LabelReader({"a", "b"}, ClassNames::written), 0.5),
+      refusal_of_label(LabelReader({"a", "b"}, ClassNames::written), 0.5),
       HasSubstr("the label 0.5 is no class; write words or whole numbers, or model.labels"));
 }
 

@@ -25,7 +25,7 @@ void run_blocks(int64_t blocks, const Code& code) {
 
 /// Norms of heads as a GPU's blocks compute them.
 template <class T>
-void run(testing::PackedNorms<T>& norms) {
+void run_norms(testing::PackedNorms<T>& norms) {
   const HeadNormGroups<T> forward{norms.of, norms.forward_arrays(kEpsilon)};
   run_blocks(forward.blocks(), forward);
   const RowChunks chunks = head_norm_chunks(norms.of);
@@ -52,7 +52,7 @@ TYPED_TEST(HeadNormBlocks, AgreeWithDoubleLoops) {
         {.rows = 2, .heads = 1, .key_heads = 1, .head_width = 256},
         {.rows = 40, .heads = 2, .key_heads = 2, .head_width = 8}}) {
     testing::PackedNorms<TypeParam> norms({packed}, 1);
-    run(norms);
+    run_norms(norms);
     norms.expect_doubles(kEpsilon);
   }
 }

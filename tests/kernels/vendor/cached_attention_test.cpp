@@ -93,7 +93,7 @@ class Caches {
   std::vector<float> bias_;
 };
 
-CachedAttentionExtents extents(int64_t context, int64_t caches) {
+CachedAttentionExtents cache_extents(int64_t context, int64_t caches) {
   return {.rows = 0,
           .heads = kHeads,
           .head_width = kHeadWidth,
@@ -127,7 +127,7 @@ using Elements = ::testing::Types<float, bf16, f16>;
 TYPED_TEST_SUITE(CachedTexts, Elements);
 
 TYPED_TEST(CachedTexts, OfSeveralLengthsInOneChunkHaveTheBitsThatEachHasAlone) {
-  Caches<TypeParam> alone(extents(100, 1)), both(extents(100, 2));
+  Caches<TypeParam> alone(cache_extents(100, 1)), both(cache_extents(100, 2));
   const auto first = alone.run(tokens(0, 0, 70));
   const auto rows = joined(tokens(0, 0, 70), tokens(1, 0, 3));
   const auto together = both.run(rows);
@@ -139,7 +139,7 @@ TYPED_TEST(CachedTexts, OfSeveralLengthsInOneChunkHaveTheBitsThatEachHasAlone) {
 
 TYPED_TEST(CachedTexts, GoOnFromTokensThatHaveMoved) {
   // Text 1 becomes text 0, part by part and across two panels; then both have the same next token.
-  Caches<TypeParam> alone(extents(130, 1)), both(extents(130, 2));
+  Caches<TypeParam> alone(cache_extents(130, 1)), both(cache_extents(130, 2));
   alone.run(tokens(0, 0, 80));
   both.run(joined(tokens(0, 0, 80), tokens(1, 0, 80)));
   const auto expected = alone.run({{.text = 0, .position = 80, .source = 0}});
@@ -155,7 +155,7 @@ TYPED_TEST(CachedTexts, OfARingHaveTheBitsOfACacheOfTheWholeText) {
   // Rows of a chunk, of which the last is padding.
   for (const auto& [window, most] :
        {std::pair<int64_t, int32_t>{1, 64}, {50, 15}, {65, 64}, {63, 2}, {100, 29}, {190, 3}}) {
-    CachedAttentionExtents of = extents(kLength, 1);
+    CachedAttentionExtents of = cache_extents(kLength, 1);
     of.window = window;
     of.cap = window == 50 ? 1.5f : 0.0f;
     Caches<TypeParam> whole(of);
@@ -173,7 +173,7 @@ TYPED_TEST(CachedTexts, OfARingHaveTheBitsOfACacheOfTheWholeText) {
 }
 
 TYPED_TEST(CachedTexts, RefuseARingThatForgetsWhatItsRowsSee) {
-  CachedAttentionExtents of = extents(1, 1);
+  CachedAttentionExtents of = cache_extents(1, 1);
   of.window = 60;
   of.is_ring = true;
   EXPECT_NO_THROW(Caches<TypeParam>(of).run(tokens(0, 0, 4)));
@@ -183,7 +183,7 @@ TYPED_TEST(CachedTexts, RefuseARingThatForgetsWhatItsRowsSee) {
 }
 
 TYPED_TEST(CachedTexts, OfARingGoOnFromTokensThatHaveMoved) {
-  CachedAttentionExtents of = extents(300, 1);
+  CachedAttentionExtents of = cache_extents(300, 1);
   of.window = 60;
   Caches<TypeParam> alone(of);
   of.columns = 128;
@@ -206,7 +206,7 @@ TYPED_TEST(CachedTexts, OfARingGoOnFromTokensThatHaveMoved) {
 /// What double loops make of the rows that tokens() has: an encoder's, with a bias.
 TYPED_TEST(CachedTexts, AnEncoderSeesAllOfItsSourceUnderABias) {
   constexpr int64_t kLength = 70;
-  CachedAttentionExtents of = extents(kLength, 2);
+  CachedAttentionExtents of = cache_extents(kLength, 2);
   of.keys = CachedKeys::all;
   of.divide_by = 1;
   of.reach = kLength;
@@ -230,7 +230,7 @@ TYPED_TEST(CachedTexts, AnEncoderSeesAllOfItsSourceUnderABias) {
 }
 
 TYPED_TEST(CachedTexts, SeeTheirSourceWhoseKeysAreStoredOnce) {
-  CachedAttentionExtents of = extents(70, 2);
+  CachedAttentionExtents of = cache_extents(70, 2);
   of.keys = CachedKeys::source;
   Caches<TypeParam> caches(of);
   caches.store(joined(tokens(1, 0, 66, 66), tokens(0, 0, 5, 5)));
@@ -258,7 +258,7 @@ TYPED_TEST(CachedTexts, SeeTheirSourceWhoseKeysAreStoredOnce) {
 }
 
 TEST(CachedTextsRoom, IsThatOfTheCachesTheBiasAndTheSources) {
-  Caches<float> caches(extents(64, 2));
+  Caches<float> caches(cache_extents(64, 2));
   EXPECT_NO_THROW(caches.run(tokens(1, 0, 64)));
   expect_refused_on_host([&] { caches.run(tokens(1, 64, 65)); });
   expect_refused_on_host([&] { caches.run(tokens(2, 0, 1)); });
@@ -267,7 +267,7 @@ TEST(CachedTextsRoom, IsThatOfTheCachesTheBiasAndTheSources) {
       [&] { caches.run(tokens(0, 0, 1), {{.from = 0, .to = 2, .begin = 0, .end = 1}}); });
   expect_refused_on_host(
       [&] { caches.run(tokens(0, 0, 1), {{.from = 0, .to = 1, .begin = 0, .end = 65}}); });
-  CachedAttentionExtents of = extents(64, 1);
+  CachedAttentionExtents of = cache_extents(64, 1);
   of.reach = 10;
   expect_refused_on_host([&] { Caches<float>(of).run(tokens(0, 0, 11)); });
   of.keys = CachedKeys::source;

@@ -85,10 +85,10 @@ std::vector<int32_t> encode_prompt(const Tokenizer& tokenizer, std::string_view 
 /// folder with spiece.model or spm.model, or such a file, is SentencePiece's unigram model (Kudo
 /// 2018). It has the special tokens of T5Tokenizer, or under the name spm.model those of
 /// DebertaV2Tokenizer. If a folder has several kinds, tokenizer.json counts if it has rules that
-/// are read. Otherwise the older files count, and tokenizer.json is refused if there are none. Added
-/// tokens of a tokenizer.json count beside SentencePiece's files too. Reads tokenizer_config.json,
-/// special_tokens_map.json and added_tokens.json in the folder as Transformers does. Throws
-/// Error(kInput) naming the file, the place and how such files are made.
+/// are read. Otherwise the older files count, and tokenizer.json is refused if there are none.
+/// Added tokens of a tokenizer.json count beside SentencePiece's files too. Reads
+/// tokenizer_config.json, special_tokens_map.json and added_tokens.json in the folder as
+/// Transformers does. Throws Error(kInput) naming the file, the place and how such files are made.
 std::unique_ptr<Tokenizer> open_tokenizer(const std::string& name);
 
 /// A file of a tokenizer, and its name in a model folder.
