@@ -33,7 +33,7 @@ RunConfig config_of(const std::string& more, std::vector<std::string> overrides 
 }
 
 /// The error of the required keys and, from line 4, `more`.
-std::string error_text(const std::string& more, std::vector<std::string> overrides = {}) {
+std::string said_of(const std::string& more, std::vector<std::string> overrides = {}) {
   try {
     config_of(more, overrides);
   } catch (const Error& error) {
@@ -112,66 +112,64 @@ TEST(ReadConfig, NamesTheOutputAfterTheInputFile) {
 }
 
 TEST(ReadConfig, TellsAMisspeltKeyFromItsNeighbour) {
-  EXPECT_EQ(error_text("zero.stag = 1"),
+  EXPECT_EQ(said_of("zero.stag = 1"),
             "in.toml:4: zero.stag: no such key; did you mean zero.stage?");
-  EXPECT_THAT(error_text("zero_optimization.stage = 1"), HasSubstr("did you mean zero.stage?"));
-  EXPECT_THAT(error_text("lr = 1"), HasSubstr("did you mean optimizer.lr?"));
-  EXPECT_THAT(error_text("[optimizer]\nbteas = 1"), HasSubstr("did you mean optimizer.betas?"));
-  EXPECT_THAT(error_text("quux = 1"), HasSubstr("inputs/reference.toml lists every key"));
+  EXPECT_THAT(said_of("zero_optimization.stage = 1"), HasSubstr("did you mean zero.stage?"));
+  EXPECT_THAT(said_of("lr = 1"), HasSubstr("did you mean optimizer.lr?"));
+  EXPECT_THAT(said_of("[optimizer]\nbteas = 1"), HasSubstr("did you mean optimizer.betas?"));
+  EXPECT_THAT(said_of("quux = 1"), HasSubstr("inputs/reference.toml lists every key"));
 }
 
 TEST(ReadConfig, RefusesTheWrongTypeAndSaysTheRightOne) {
-  EXPECT_EQ(error_text("fp16.enabled = \"true\""),
+  EXPECT_EQ(said_of("fp16.enabled = \"true\""),
             "in.toml:4: fp16.enabled: \"true\" is a string; write true or false, without quotes");
-  EXPECT_THAT(error_text("zero.stage = true"), HasSubstr("true is a boolean; write an integer"));
-  EXPECT_THAT(error_text("zero.stage = 1.5"), HasSubstr("1.5 is a number; write an integer"));
-  EXPECT_THAT(error_text("optimizer.lr = \"1e-3\""), HasSubstr("write a number, without quotes"));
-  EXPECT_THAT(error_text("optimizer.betas = 0.9"), HasSubstr("[0.9, 0.999]"));
-  EXPECT_THAT(error_text("optimizer.betas = [0.9, 1.0]"), HasSubstr("0 to below 1"));
-  EXPECT_THAT(error_text("data.validation = 3"), HasSubstr("3 is an integer; write a string"));
-  EXPECT_THAT(error_text("memory.host_limit = \"24GB\""), HasSubstr("\"24GiB\""));
-  EXPECT_THAT(error_text("activation_checkpointing.recompute = [2, 1]"), HasSubstr("ascending"));
-  EXPECT_THAT(error_text("activation_checkpointing.recompute = \"some\""),
-              HasSubstr("\"selective\""));
+  EXPECT_THAT(said_of("zero.stage = true"), HasSubstr("true is a boolean; write an integer"));
+  EXPECT_THAT(said_of("zero.stage = 1.5"), HasSubstr("1.5 is a number; write an integer"));
+  EXPECT_THAT(said_of("optimizer.lr = \"1e-3\""), HasSubstr("write a number, without quotes"));
+  EXPECT_THAT(said_of("optimizer.betas = 0.9"), HasSubstr("[0.9, 0.999]"));
+  EXPECT_THAT(said_of("optimizer.betas = [0.9, 1.0]"), HasSubstr("0 to below 1"));
+  EXPECT_THAT(said_of("data.validation = 3"), HasSubstr("3 is an integer; write a string"));
+  EXPECT_THAT(said_of("memory.host_limit = \"24GB\""), HasSubstr("\"24GiB\""));
+  EXPECT_THAT(said_of("activation_checkpointing.recompute = [2, 1]"), HasSubstr("ascending"));
+  EXPECT_THAT(said_of("activation_checkpointing.recompute = \"some\""), HasSubstr("\"selective\""));
 }
 
 TEST(ReadConfig, RefusesValuesOutOfRangeAndNamesTheRange) {
-  EXPECT_EQ(error_text("zero.stage = 4"), "in.toml:4: zero.stage: 4 is out of range; write 0 to 3");
-  EXPECT_THAT(error_text("model.dropout = 1.0"), HasSubstr("write 0 to below 1"));
+  EXPECT_EQ(said_of("zero.stage = 4"), "in.toml:4: zero.stage: 4 is out of range; write 0 to 3");
+  EXPECT_THAT(said_of("model.dropout = 1.0"), HasSubstr("write 0 to below 1"));
   // Which is 1 in fp32.
-  EXPECT_THAT(error_text("model.dropout = 0.9999999999999999"), HasSubstr("write 0 to below 1"));
-  EXPECT_THAT(error_text("optimizer.eps = 0"), HasSubstr("write above 0 to 1"));
-  EXPECT_THAT(error_text("train_batch_size = 0"), HasSubstr("or \"auto\""));
-  EXPECT_THAT(error_text("run.log_interval = 0"), HasSubstr("write 1 or more"));
-  EXPECT_THAT(error_text("optimizer.type = \"Muon\""), HasSubstr("\"AdamW\", \"Adam\", \"LAMB\""));
-  EXPECT_THAT(error_text("communication_data_type = \"fp16\""), HasSubstr("overflow in fp16"));
+  EXPECT_THAT(said_of("model.dropout = 0.9999999999999999"), HasSubstr("write 0 to below 1"));
+  EXPECT_THAT(said_of("optimizer.eps = 0"), HasSubstr("write above 0 to 1"));
+  EXPECT_THAT(said_of("train_batch_size = 0"), HasSubstr("or \"auto\""));
+  EXPECT_THAT(said_of("run.log_interval = 0"), HasSubstr("write 1 or more"));
+  EXPECT_THAT(said_of("optimizer.type = \"Muon\""), HasSubstr("\"AdamW\", \"Adam\", \"LAMB\""));
+  EXPECT_THAT(said_of("communication_data_type = \"fp16\""), HasSubstr("overflow in fp16"));
 }
 
 TEST(ReadConfig, AcceptsOfAFixedKeyOnlyWhatIsDone) {
-  EXPECT_EQ(error_text("zero.contiguous_gradients = true\nzero.sub_group_size = 1e9"), "no error");
-  EXPECT_THAT(error_text("zero.contiguous_gradients = false"),
+  EXPECT_EQ(said_of("zero.contiguous_gradients = true\nzero.sub_group_size = 1e9"), "no error");
+  EXPECT_THAT(said_of("zero.contiguous_gradients = false"),
               HasSubstr("false is not done: gradients"));
-  EXPECT_EQ(error_text("zero.contiguous_gradients = 1"),
+  EXPECT_EQ(said_of("zero.contiguous_gradients = 1"),
             "in.toml:4: zero.contiguous_gradients: 1 is an integer: gradients always lie in one "
             "planned buffer; write true");
-  EXPECT_THAT(error_text("zero.contiguous_gradients = \"true\""),
+  EXPECT_THAT(said_of("zero.contiguous_gradients = \"true\""),
               HasSubstr("\"true\" is a string (remove the quotes): gradients"));
-  EXPECT_THAT(error_text("zero.cpu_offload = true"), HasSubstr("zero.offload_optimizer.device"));
-  EXPECT_THAT(error_text("[zero.offload_optimizer]\nfast_init = true"), HasSubstr("written once"));
-  EXPECT_EQ(error_text("activation_checkpointing.contiguous_memory_optimization = true"),
-            "no error");
+  EXPECT_THAT(said_of("zero.cpu_offload = true"), HasSubstr("zero.offload_optimizer.device"));
+  EXPECT_THAT(said_of("[zero.offload_optimizer]\nfast_init = true"), HasSubstr("written once"));
+  EXPECT_EQ(said_of("activation_checkpointing.contiguous_memory_optimization = true"), "no error");
 }
 
 TEST(ReadConfig, ExplainsAFixedKeyWhateverTheNumberIsWrittenAs) {
   const std::string cut = " is not done: another key cuts weights within groups";
-  EXPECT_THAT(error_text("zero.mics_shard_size = 100000000"), HasSubstr("100000000" + cut));
-  EXPECT_THAT(error_text("zero.mics_shard_size = 1e8"), HasSubstr("1e+08" + cut));
-  EXPECT_THAT(error_text("gradient_predivide_factor = 2"), HasSubstr("2 is not done: sums of"));
-  EXPECT_EQ(error_text("gradient_predivide_factor = 1\nzero.mics_shard_size = -1.0"), "no error");
+  EXPECT_THAT(said_of("zero.mics_shard_size = 100000000"), HasSubstr("100000000" + cut));
+  EXPECT_THAT(said_of("zero.mics_shard_size = 1e8"), HasSubstr("1e+08" + cut));
+  EXPECT_THAT(said_of("gradient_predivide_factor = 2"), HasSubstr("2 is not done: sums of"));
+  EXPECT_EQ(said_of("gradient_predivide_factor = 1\nzero.mics_shard_size = -1.0"), "no error");
 }
 
 TEST(ReadConfig, CollectsEveryErrorInTheOrderOfTheFile) {
-  EXPECT_EQ(error_text("zero.stage = 7\nfoo bar\nzero.stgae = 1\n", {"run.seed=-1"}),
+  EXPECT_EQ(said_of("zero.stage = 7\nfoo bar\nzero.stgae = 1\n", {"run.seed=-1"}),
             "in.toml:4: zero.stage: 7 is out of range; write 0 to 3\n"
             "in.toml:5: foo: key = value wants =\n"
             "in.toml:6: zero.stgae: no such key; did you mean zero.stage?\n"
@@ -198,30 +196,29 @@ TEST(ReadConfig, OverridesReplaceTheFileAndAreStringsWhereTheyAreNoToml) {
 }
 
 TEST(ReadConfig, LocatesErrorsOfOverridesOnTheCommandLine) {
-  EXPECT_EQ(error_text("", {"zero.stage=x"}),
+  EXPECT_EQ(said_of("", {"zero.stage=x"}),
             "command line: zero.stage: \"x\" is a string; write an integer");
-  EXPECT_THAT(error_text("", {"zero.stage"}), HasSubstr("is not section.key=value"));
-  EXPECT_THAT(error_text("", {"zero.stage=1", "zero.stage=2"}), HasSubstr("stands twice"));
-  EXPECT_THAT(error_text("", {"data.train=\"x"}), HasSubstr("not closed"));
-  EXPECT_THAT(error_text("", {"zer.stage=1"}), HasSubstr("command line: zer.stage: no such key"));
+  EXPECT_THAT(said_of("", {"zero.stage"}), HasSubstr("is not section.key=value"));
+  EXPECT_THAT(said_of("", {"zero.stage=1", "zero.stage=2"}), HasSubstr("stands twice"));
+  EXPECT_THAT(said_of("", {"data.train=\"x"}), HasSubstr("not closed"));
+  EXPECT_THAT(said_of("", {"zer.stage=1"}), HasSubstr("command line: zer.stage: no such key"));
 }
 
 TEST(ReadConfig, RefusesPairsThatCannotWorkAtTheOneWrittenLast) {
-  EXPECT_EQ(error_text("fp16.enabled = true\nbf16.enabled = true"),
+  EXPECT_EQ(said_of("fp16.enabled = true\nbf16.enabled = true"),
             "in.toml:5: bf16.enabled: fp16 and bf16 exclude each other; set one of them to false");
-  EXPECT_THAT(error_text("bf16.enabled = true", {"fp16.enabled=true"}),
+  EXPECT_THAT(said_of("bf16.enabled = true", {"fp16.enabled=true"}),
               HasSubstr("command line: fp16.enabled: "));
-  EXPECT_THAT(error_text("model.layers = 2"), HasSubstr("4: model.layers: model.name = \"gpt2\""));
-  EXPECT_THAT(error_text("run.stop_at = 11"), HasSubstr("write at most 10"));
-  EXPECT_THAT(error_text("data.sequence_length = 2048"),
-              HasSubstr("sequence_length = 1024 or less"));
-  EXPECT_THAT(error_text("activation_checkpointing.recompute = [12]"), HasSubstr("at most 11"));
-  EXPECT_THAT(error_text("data.validation = \"v\"\ndata.validation_fraction = 0.5"),
+  EXPECT_THAT(said_of("model.layers = 2"), HasSubstr("4: model.layers: model.name = \"gpt2\""));
+  EXPECT_THAT(said_of("run.stop_at = 11"), HasSubstr("write at most 10"));
+  EXPECT_THAT(said_of("data.sequence_length = 2048"), HasSubstr("sequence_length = 1024 or less"));
+  EXPECT_THAT(said_of("activation_checkpointing.recompute = [12]"), HasSubstr("at most 11"));
+  EXPECT_THAT(said_of("data.validation = \"v\"\ndata.validation_fraction = 0.5"),
               HasSubstr("one place"));
-  EXPECT_THAT(error_text("data.validation = \"v\"", {"data.train=synthetic"}),
+  EXPECT_THAT(said_of("data.validation = \"v\"", {"data.train=synthetic"}),
               HasSubstr("for measurement"));
-  EXPECT_THAT(error_text("data.tokenizer = \"\""), HasSubstr("tokenizer.json, with vocab.json"));
-  EXPECT_THAT(error_text("scheduler.type = \"WarmupDecayLR\"\nscheduler.total_num_steps = 5"),
+  EXPECT_THAT(said_of("data.tokenizer = \"\""), HasSubstr("tokenizer.json, with vocab.json"));
+  EXPECT_THAT(said_of("scheduler.type = \"WarmupDecayLR\"\nscheduler.total_num_steps = 5"),
               HasSubstr("\"auto\" or at least 10"));
 }
 
@@ -229,8 +226,8 @@ TEST(ReadConfig, WantsExactlyOneOfStepsAndEpochs) {
   const RunConfig config = config_of("run.epochs = 2", {"run.steps=0"});
   EXPECT_EQ(config.run.steps, 0);
   EXPECT_EQ(config.run.epochs, 2);
-  EXPECT_THAT(error_text("run.epochs = 2"), HasSubstr("in.toml:4: run.epochs: the training ends"));
-  EXPECT_THAT(error_text("", {"run.steps=0"}), HasSubstr("command line: run.steps: missing"));
+  EXPECT_THAT(said_of("run.epochs = 2"), HasSubstr("in.toml:4: run.epochs: the training ends"));
+  EXPECT_THAT(said_of("", {"run.steps=0"}), HasSubstr("command line: run.steps: missing"));
 }
 
 TEST(ReadConfig, ReadsWalltimeAsAClockOrSeconds) {
@@ -239,59 +236,58 @@ TEST(ReadConfig, ReadsWalltimeAsAClockOrSeconds) {
   EXPECT_EQ(config_of("run.walltime = 90").run.walltime, 90);
   for (const char* wrong : {"\"90\"", "\"1:2:3\"", "\"00:60:00\"", "\"00:00:60\"", "\"-1:00:00\"",
                             "\"00:00:00:00\"", "\"\"", "-1", "1e9", "1.5", "true"}) {
-    EXPECT_THAT(error_text(text("run.walltime = ", wrong)), HasSubstr("write \"HH:MM:SS\""))
-        << wrong;
+    EXPECT_THAT(said_of(text("run.walltime = ", wrong)), HasSubstr("write \"HH:MM:SS\"")) << wrong;
   }
 }
 
 TEST(ReadConfig, KeepsTheLargestMicroBatchAsAWord) {
   const RunConfig config = config_of("train_micro_batch_size_per_gpu = \"max\"");
   EXPECT_EQ(config.train_micro_batch_size_per_gpu, kMicroBatchMax);
-  EXPECT_THAT(error_text("train_micro_batch_size_per_gpu = -1"), HasSubstr("or \"max\""));
-  EXPECT_THAT(error_text("gradient_accumulation_steps = \"max\""), HasSubstr("write an integer"));
+  EXPECT_THAT(said_of("train_micro_batch_size_per_gpu = -1"), HasSubstr("or \"max\""));
+  EXPECT_THAT(said_of("gradient_accumulation_steps = \"max\""), HasSubstr("write an integer"));
 }
 
 TEST(ReadConfig, TakesTwoNamesOfOneSettingIfTheyAgree) {
   EXPECT_EQ(config_of("steps_per_print = 7").run.log_interval, 7);
   EXPECT_EQ(config_of("steps_per_print = 7\nrun.log_interval = 7").run.log_interval, 7);
-  EXPECT_EQ(error_text("run.log_interval = 6\nsteps_per_print = 7"),
+  EXPECT_EQ(said_of("run.log_interval = 6\nsteps_per_print = 7"),
             "in.toml:5: steps_per_print: 7 contradicts run.log_interval = 6, which is the same "
             "setting; keep one");
-  EXPECT_THAT(error_text("", {"steps_per_print=7", "run.log_interval=6"}),
+  EXPECT_THAT(said_of("", {"steps_per_print=7", "run.log_interval=6"}),
               HasSubstr("command line: run.log_interval: 6 contradicts steps_per_print = 7"));
   EXPECT_EQ(config_of("run.log_interval = 6", {"steps_per_print=7"}).run.log_interval, 7);
-  EXPECT_THAT(error_text("steps_per_print = 0"), HasSubstr("out of range"));
+  EXPECT_THAT(said_of("steps_per_print = 0"), HasSubstr("out of range"));
 }
 
 TEST(ReadConfig, RefusesALeastLossScaleAboveTheFirst) {
   const std::string fp16 = "[fp16]\nenabled = true\ninitial_scale_power = 3\n";
-  EXPECT_EQ(error_text(fp16 + "min_loss_scale = 8"), "no error");
-  EXPECT_EQ(error_text(fp16 + "min_loss_scale = 9"),
+  EXPECT_EQ(said_of(fp16 + "min_loss_scale = 8"), "no error");
+  EXPECT_EQ(said_of(fp16 + "min_loss_scale = 9"),
             "in.toml:7: fp16.min_loss_scale: the least loss scale, 9, is above the first, 8; write "
             "min_loss_scale = 8 or less");
-  EXPECT_THAT(error_text("fp16.enabled = true\nfp16.min_loss_scale = 1e6"),
+  EXPECT_THAT(said_of("fp16.enabled = true\nfp16.min_loss_scale = 1e6"),
               HasSubstr("above the first, 65536"));
 }
 
 TEST(ReadConfig, CountsBadStepsUnlessTheLossScaleIsDynamic) {
   const std::string counted = "numerics.max_bad_steps = 3\n";
-  EXPECT_EQ(error_text(counted), "no error");
-  EXPECT_EQ(error_text(counted + "bf16.enabled = true"), "no error");
-  EXPECT_EQ(error_text(counted + "fp16.enabled = true\nfp16.loss_scale = 128"), "no error");
-  EXPECT_THAT(error_text(counted + "fp16.enabled = true"),
+  EXPECT_EQ(said_of(counted), "no error");
+  EXPECT_EQ(said_of(counted + "bf16.enabled = true"), "no error");
+  EXPECT_EQ(said_of(counted + "fp16.enabled = true\nfp16.loss_scale = 128"), "no error");
+  EXPECT_THAT(said_of(counted + "fp16.enabled = true"),
               HasSubstr("4: numerics.max_bad_steps: 3 has no effect"));
 }
 
 TEST(ReadConfig, ChecksAModelGivenByNumbers) {
   const std::string model = "model.layers = 2\nmodel.width = 30\nmodel.heads = 4\n";
-  EXPECT_THAT(error_text(model, {"model.name="}), HasSubstr("does not divide into 4 heads"));
-  EXPECT_EQ(error_text(model, {"model.name=", "model.width=32"}), "no error");
-  EXPECT_THAT(error_text("", {"model.name=gpt2_10"}), HasSubstr("did you mean \"gpt2_10b\"?"));
-  EXPECT_THAT(error_text("", {"model.name=bert-base"}), HasSubstr("write one of gpt2, "));
+  EXPECT_THAT(said_of(model, {"model.name="}), HasSubstr("does not divide into 4 heads"));
+  EXPECT_EQ(said_of(model, {"model.name=", "model.width=32"}), "no error");
+  EXPECT_THAT(said_of("", {"model.name=gpt2_10"}), HasSubstr("did you mean \"gpt2_10b\"?"));
+  EXPECT_THAT(said_of("", {"model.name=bert-base"}), HasSubstr("write one of gpt2, "));
 }
 
 TEST(ReadConfig, RefusesAKeyWithoutEffectInOnePlaceAndWarnsAcrossTwo) {
-  EXPECT_EQ(error_text("zero.stage3_max_live_parameters = 5"),
+  EXPECT_EQ(said_of("zero.stage3_max_live_parameters = 5"),
             "in.toml:4: zero.stage3_max_live_parameters: 5 has no effect: it acts only with "
             "zero.stage = 3; remove it or write that");
   const std::string file = kRequired + "zero.stage = 3\nzero.stage3_max_live_parameters = 5";
@@ -348,12 +344,12 @@ TEST(Locate, LeavesOtherErrorsAlone) {
 }
 
 TEST(ReadConfig, AKeyAtItsDefaultIsNeverWithoutEffect) {
-  EXPECT_EQ(error_text("optimizer.max_coeff = 10.0\nfp16.hysteresis = 2"), "no error");
-  EXPECT_THAT(error_text("optimizer.max_coeff = 9.0"), HasSubstr("optimizer.type = \"LAMB\""));
-  EXPECT_THAT(error_text("fp16.hysteresis = 3"), HasSubstr("fp16.enabled = true"));
-  EXPECT_THAT(error_text("optimizer.adam_w_mode = false"), HasSubstr("optimizer.type = \"Adam\""));
-  EXPECT_THAT(error_text("scheduler.warmup_num_steps = 9"), HasSubstr("scheduler.type"));
-  EXPECT_THAT(error_text("evaluation.interval = 9"), HasSubstr("data.validation"));
+  EXPECT_EQ(said_of("optimizer.max_coeff = 10.0\nfp16.hysteresis = 2"), "no error");
+  EXPECT_THAT(said_of("optimizer.max_coeff = 9.0"), HasSubstr("optimizer.type = \"LAMB\""));
+  EXPECT_THAT(said_of("fp16.hysteresis = 3"), HasSubstr("fp16.enabled = true"));
+  EXPECT_THAT(said_of("optimizer.adam_w_mode = false"), HasSubstr("optimizer.type = \"Adam\""));
+  EXPECT_THAT(said_of("scheduler.warmup_num_steps = 9"), HasSubstr("scheduler.type"));
+  EXPECT_THAT(said_of("evaluation.interval = 9"), HasSubstr("data.validation"));
 }
 
 TEST(ReadConfig, WarnsOfAWarmUpLongerThanTheSchedule) {
@@ -392,11 +388,11 @@ TEST(ReadConfig, AcceptsTheSettingsOfTheArticles) {
       "loss_scale_window = 1000\ninitial_scale_power = 15\nhysteresis = 2\nmin_loss_scale = 1\n"
       "[optimizer]\ntype = \"Adam\"\nadam_w_mode = true\nlr = 3e-5\nweight_decay = 3e-7\n"
       "[scheduler]\ntype = \"WarmupLR\"\n";
-  EXPECT_EQ(error_text(stage2), "no error");
+  EXPECT_EQ(said_of(stage2), "no error");
   const std::string stage3 =
       "[zero]\nstage = 3\nsub_group_size = 1e9\nstage3_max_live_parameters = 1e9\n"
       "stage3_max_reuse_distance = 1e9\noverlap_comm = true\ncontiguous_gradients = true\n";
-  EXPECT_EQ(error_text(stage3), "no error");
+  EXPECT_EQ(said_of(stage3), "no error");
 }
 
 }  // namespace
