@@ -29,20 +29,22 @@ std::string golden(const std::string& name) {
   return (testing_support::tree_folder() / "tests/golden/parquet" / name).string();
 }
 
-std::unique_ptr<DocumentFile> open(const std::string& path, const GroupRange& groups = {}) {
+std::unique_ptr<DocumentFile> open_documents(const std::string& path,
+                                             const GroupRange& groups = {}) {
   return open_parquet_documents(path, kFields, groups);
 }
 
 std::string refusal(const std::string& path) {
   return refusal_of(Exit::kInput, [&] {
-    const auto file = open(path);
+    const auto file = open_documents(path);
     for (int64_t i = 0; i < file->documents(); ++i) file->read(i);
   });
 }
 
 /// True if the build has Arrow. Else a file is refused with what works.
 bool has_parquet() {
-  const std::string refused = refusal_of(Exit::kInput, [] { open(golden("text.parquet")); });
+  const std::string refused =
+      refusal_of(Exit::kInput, [] { open_documents(golden("text.parquet")); });
   if (refused.empty()) return true;
   EXPECT_THAT(refused,
               HasSubstr("text.parquet: is a Parquet file; write its records as JSON lines: "
@@ -52,7 +54,7 @@ bool has_parquet() {
 
 TEST(ParquetFile, HasADocumentForEachRowOfEachGroup) {
   if (!has_parquet()) GTEST_SKIP() << "no Arrow";
-  const auto all = open(golden("text.parquet"));
+  const auto all = open_documents(golden("text.parquet"));
   EXPECT_EQ(all->form(), DocumentForm::text);
   ASSERT_EQ(all->documents(), 25);
   for (const int64_t row : {24, 0, 9, 10}) {
@@ -61,21 +63,22 @@ TEST(ParquetFile, HasADocumentForEachRowOfEachGroup) {
     EXPECT_THAT(all->place(row), HasSubstr("text.parquet: row " + std::to_string(row + 1)));
   }
   EXPECT_EQ(all->read(2).text, "\xC3\xA9\xC3\xA9text 2");
-  const auto second = open(golden("text.parquet"), {.begin = 1, .end = 2});
+  const auto second = open_documents(golden("text.parquet"), {.begin = 1, .end = 2});
   ASSERT_EQ(second->documents(), 10);
   EXPECT_EQ(second->read(9).text, all->read(19).text);
   EXPECT_EQ(second->place(0), all->place(10));
-  EXPECT_NE(second->fingerprint(), open(golden("text.parquet"), {.begin = 2})->fingerprint());
+  EXPECT_NE(second->fingerprint(),
+            open_documents(golden("text.parquet"), {.begin = 2})->fingerprint());
   EXPECT_EQ(parquet_group_bytes(golden("text.parquet")).size(), 3u);
 }
 
 TEST(ParquetFile, HasPromptsAndIds) {
   if (!has_parquet()) GTEST_SKIP() << "no Arrow";
-  const auto pairs = open(golden("completion.parquet"));
+  const auto pairs = open_documents(golden("completion.parquet"));
   EXPECT_EQ(pairs->form(), DocumentForm::completion);
   EXPECT_EQ(pairs->read(0).prompt + '|' + pairs->read(0).text, "ab|c");
   EXPECT_EQ(pairs->read(2).prompt + '|' + pairs->read(2).text, "x|");
-  const auto ids = open(golden("ids.parquet"));
+  const auto ids = open_documents(golden("ids.parquet"));
   EXPECT_EQ(ids->form(), DocumentForm::ids);
   EXPECT_THAT(ids->read(0).ids, ElementsAre(1, 2, 3));
   EXPECT_THAT(ids->read(0).learnt, ElementsAre(false, true, true));
