@@ -77,7 +77,14 @@ def aliases_in(header):
 
 @functools.cache
 def namespaces_in(header):
-    found = re.findall(r"^namespace (?:\w+::)*(\w+) \{", code_of(header), re.M)
+    """The whole names of namespaces, "zero::graph::testing"."""
+    found, inside = set(), []
+    for line in code_of(header).splitlines():
+        if opened := re.match(r"namespace ([\w:]+) \{", line):
+            inside.append(opened[1])
+            found.add("::".join(inside))
+        elif inside and re.match(r"\} *// namespace", line):
+            inside.pop()
     return frozenset(found) - {"zero"}
 
 
@@ -112,8 +119,9 @@ class Source:
         either, as no name is looked up there."""
         if not other.opened <= self.opened:
             return False
-        if (self.namespaces - other.namespaces) & other.named_namespaces:
-            return False
+        for namespace in self.namespaces - other.namespaces:
+            if namespace.rsplit("::", 1)[-1] in other.named_namespaces:
+                return False
         brought = set().union(*(names_in(header) for header in self.headers - other.headers))
         for name, line in other.local.items():
             alias = ALIAS.match(line)

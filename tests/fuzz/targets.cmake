@@ -35,8 +35,9 @@ zero_fuzz_target(tokenizer_json FILES ${text_files}
 zero_fuzz_target(spiece FILES io/text/sentencepiece_check.cpp io/text/piece_path.cpp
                        io/text/byte_trie.cpp
                  LINKS zero_io SEEDS tests/fuzz/seeds/spiece)
-zero_fuzz_target(run_lines FILES src/report/step_lines.cpp src/report/rank_rows.cpp
-                           src/replay/recorded.cpp src/monitor/rank_watch.cpp
-                 LINKS "zero_report;zero_replay" SEEDS tests/fuzz/seeds/run_lines)
+# Readers of two rooms, which the commands use.
+zero_fuzz_target(run_lines FILES src/report/metrics_reader.cpp src/report/rank_rows.cpp
+                           src/replay/replay_records.cpp src/monitor/rank_times.cpp
+                 LINKS zero_commands SEEDS tests/fuzz/seeds/run_lines)
 # Its sources are those of all families of models: it has mutations alone.
 zero_fuzz_target(generation_config LINKS zero_train SEEDS tests/fuzz/seeds/generation_config)

@@ -71,6 +71,13 @@ class Groups(unittest.TestCase):
         self.assertEqual(self.groups(has, other, headers=headers), [1, 1])
         self.assertEqual(self.groups(has, "int h() { return zero::m(); }\n", headers=headers), [2])
 
+    def test_namespaces_of_one_last_name_are_two(self):
+        headers = (("own.hpp", "namespace zero::testing {\nint f();\n}  // namespace\n"),
+                   ("other.hpp", "namespace zero::graph::testing {\nint g();\n}  // namespace\n"))
+        one = '#include "own.hpp"\nint h() { return testing::f(); }\n'
+        two = '#include "other.hpp"\nint k() { return testing::g(); }\n'
+        self.assertEqual(self.groups(one, two, headers=headers), [1, 1])
+
     def test_aligned_things_have_the_names_behind(self):
         for text in ("struct alignas(sizeof(int) * 2) f { int y(int a) const; };",
                      "alignas(16) char f[64];"):
