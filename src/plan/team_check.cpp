@@ -199,7 +199,7 @@ class TeamCheck {
       const int32_t parameter = parameter_of_[size_t(graph[tensor].parameter)];
       const Unit& unit = plan_.units[size_t(graph.parameters[size_t(parameter)].unit)];
       held(op.operands[i].buffer) = {Part::whole, Over::rank};
-        // An audit compares its gradients and keeps none.
+      // An audit compares its gradients and keeps none.
       held(unit.gradient).is_awaited = &body_ != &plan_.bodies[kAudit];
     }
   }
