@@ -205,7 +205,7 @@ TEST_F(ModelFolders, RefuseAProgramAndNoWeightsAtAll) {
             std::string::npos);
   std::ofstream(file("pytorch_model.bin")) << testing_support::torch_file_of(
       testing_support::pickle_of(testing_support::name_op("os", "system")), {});
-  EXPECT_NE(refusal().find("pytorch_model.bin: data.pkl: byte 41: the pickle names \"os.system\""),
+  EXPECT_NE(refusal().find("pytorch_model.bin: data.pkl: byte 41: the pickle calls \"os.system\""),
             std::string::npos)
       << refusal();
 }
