@@ -130,7 +130,7 @@ check_shares() {
 
 check_kernels_of_memory() {
   check_memory "optimizer, gradients and decisions" 120 \
-    'Adam*:Lamb*:Lion*:Sgd*:Element*:Split*:Grad*:Sum*Squares*:Square*:Pend*:Clear*:Decide*:Update*'
+    'Adam*:Lamb*:Lion*:Sgd*:Element*:Split*:Grad*:Sum*Squares*:Square*:Pend*:Clear*:Decide*:Update*:Digest*'
   check_memory "elementwise kernels" 120 \
     'LayerNorm*:Rms*:Dropout*:StackedSum*:TreeSum*:SumGroups*:ResizeHeads*:Embedding*:Initial*'
   check_memory "the classifier" 120 'Classifier*:LabelLoss*:SampleRows*'

@@ -19,7 +19,7 @@ constexpr int64_t kAll = std::numeric_limits<int64_t>::max();
 
 /// Reads a file as reports do, in one pass and from its end.
 void show(const std::string& path) {
-  int64_t last = 0;
+  int64_t last = std::numeric_limits<int64_t>::min();
   report::read_steps(
       path, {.drop_from = [&](int64_t step) { last = step - 1; },
              .take =
