@@ -130,10 +130,10 @@ check_shares() {
 
 check_kernels_of_memory() {
   check_memory "optimizer, gradients and decisions" 120 \
-    'Adam*:Lamb*:Lion*:Sgd*:Element*:Split*:Grad*:Sum*Squares*:Square*:Pend*:Clear*:Decide*:Update*:Digest*'
+    'Adam*:Lamb*:Lion*:Sgd*:Element*:Split*:Grad*:Sum*Squares*:Square*:Pend*:Clear*:Decide*:Update*'
   check_memory "elementwise kernels" 120 \
     'LayerNorm*:Rms*:Dropout*:StackedSum*:TreeSum*:SumGroups*:ResizeHeads*:Embedding*:Initial*'
-  check_memory "the classifier" 120 'Classifier*:LabelLoss*:SampleRows*'
+  check_memory "the classifier, digests" 120 'Classifier*:LabelLoss*:SampleRows*:Digest*'
   check_memory "the loops that kernels share" 120 \
     'MapEl*:Conversion*:Rows.*:Column*:Softmax*:HeldRows*:SegmentTable*:NormBlock*'
   check_memory "own attention" 120 \
