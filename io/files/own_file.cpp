@@ -50,18 +50,25 @@ bool sync_file(const OpenFile& file) {
   return fsync(file.descriptor()) == 0 || errno == EINVAL;
 }
 
-void replace_own(const std::string& path, std::string_view content) {
-  const std::string next = path + ".tmp";
+int replace_by(const std::string& next, const std::string& path, std::string_view content,
+               const Replacement& how) {
   int reason = 0;
   {
     const OpenFile file = make_own(next);
     reason = file ? write_all(file, content) : errno;
-    if (reason == 0 && !sync_file(file)) reason = errno;
+    if (reason == 0 && how.permissions &&
+        !give_permissions(file.descriptor(), how.permissions).empty())
+      reason = EPERM;
+    if (reason == 0 && how.syncs && !sync_file(file)) reason = errno;
   }
   if (reason == 0 && std::rename(next.c_str(), path.c_str()) != 0) reason = errno;
-  if (reason == 0) return;
-  if (reason != EISDIR) unlink(next.c_str());
-  refuse(Exit::kIo, path, ": could not be written: ", std::strerror(reason));
+  if (reason != 0 && reason != EISDIR) unlink(next.c_str());
+  return reason;
+}
+
+void replace_own(const std::string& path, std::string_view content) {
+  if (const int reason = replace_by(path + ".tmp", path, content, {}))
+    refuse(Exit::kIo, path, ": could not be written: ", std::strerror(reason));
 }
 
 int64_t bytes_of(const OpenFile& file) {

@@ -1,9 +1,5 @@
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
-#include <cstdio>
 #include <cstring>
 #include <ctime>
 #include <utility>
@@ -116,15 +112,7 @@ class Prometheus final : public Monitor {
   /// Returns 0 or the errno of the failure.
   int write() {
     compose();
-    int reason = 0;
-    {
-      const OpenFile file = make_own(next_);
-      reason = file ? write_all(file, text_) : errno;
-      if (reason == 0 && !give_permissions(file.descriptor(), kReadable).empty()) reason = EPERM;
-    }
-    if (reason == 0 && std::rename(next_.c_str(), path_.c_str()) != 0) reason = errno;
-    if (reason != 0) unlink(next_.c_str());
-    return reason;
+    return replace_by(next_, path_, text_, {.syncs = false, .permissions = kReadable});
   }
 
   void try_to_write() {

@@ -24,6 +24,17 @@ OpenFile make_own(const std::string& path);
 /// has the reason.
 bool sync_file(const OpenFile& file);
 
+struct Replacement {
+  bool syncs = true;    ///< the content is on disk before it has the name
+  int permissions = 0;  ///< of the file, whatever the umask; 0: as make_own() has them
+};
+
+/// Writes `content` to the temporary file `next`, and renames that to `path`. A reader finds the
+/// old or the new content. Returns 0, or the errno of a failure, after which `next` is gone.
+/// Allocates nothing if nothing fails.
+int replace_by(const std::string& next, const std::string& path, std::string_view content,
+               const Replacement& how);
+
 /// Replaces the content of the file `path` by `content`. A reader finds the old or the new content.
 /// Throws Error(kIo) with path and reason.
 void replace_own(const std::string& path, std::string_view content);
