@@ -8,6 +8,7 @@
 #include "zero/advise/plan_report.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
+#include "zero/config/recompute_words.hpp"
 
 namespace zero::advise {
 namespace {
@@ -18,11 +19,6 @@ constexpr const char* kMicroKey = "train_micro_batch_size_per_gpu";
 constexpr const char* kRecomputeKey = "activation_checkpointing.recompute";
 /// Slower plans that a choice tells.
 constexpr size_t kMostTold = 3;
-
-const char* word_of(Mode mode) {
-  constexpr const char* kWords[] = {"none", "selective", "full"};
-  return kWords[size_t(mode)];
-}
 
 /// A plan that fits, with its forecast speed.
 struct Weighed {
@@ -99,7 +95,8 @@ class Weighing {
 };
 
 std::string name_of(const Weighed& weighed, bool tells_mode) {
-  return text(weighed.micro, tells_mode ? text(" with recompute ", word_of(weighed.mode)) : "",
+  return text(weighed.micro,
+              tells_mode ? text(" with recompute ", kRecomputeWords[size_t(weighed.mode)]) : "",
               format(" %.4g", weighed.speed));
 }
 
@@ -150,7 +147,7 @@ Choices choose_batch(RunConfig& config, const setup::World& world, const MemoryL
   if (opens_mode) {
     choices.push_back({.key = kRecomputeKey,
                        .asked = "auto",
-                       .chosen = text('"', word_of(chosen.mode), '"'),
+                       .chosen = text('"', kRecomputeWords[size_t(chosen.mode)], '"'),
                        .why = asked < 0 ? "" : why});
   }
   return choices;

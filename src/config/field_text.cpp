@@ -9,6 +9,7 @@
 #include "src/config/toml_cursor.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/text.hpp"
+#include "zero/config/recompute_words.hpp"
 #include "zero/config/toml.hpp"
 
 namespace zero {
@@ -72,8 +73,7 @@ struct ValueOf {
     return TomlArray{(*value)[0], (*value)[1]};
   }
   TomlValue operator()(const Recompute* value) const {
-    constexpr const char* kNames[] = {"none", "selective", "full", "", "auto"};
-    if (value->mode != Recompute::Mode::layers) return kNames[int(value->mode)];
+    if (value->mode != Recompute::Mode::layers) return kRecomputeWords[int(value->mode)];
     return TomlArray(value->layers.begin(), value->layers.end());
   }
   TomlValue operator()(const OneOf& binding) const {

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "zero/base/text.hpp"
+#include "zero/config/recompute_words.hpp"
 
 namespace zero::explain {
 namespace {
@@ -51,11 +52,11 @@ Values more_accumulation(const Present& p) {
 }
 
 Values recomputes(const Present& p) {
-  constexpr const char* kNames[] = {"none", "selective", "full"};
   Values out;
   for (const Mode mode : {Mode::none, Mode::selective, Mode::full}) {
     if (mode == p.config.recompute.mode) continue;
-    Settings settings = {text("activation_checkpointing.recompute=", kNames[size_t(mode)])};
+    Settings settings = {
+        text("activation_checkpointing.recompute=", kRecomputeWords[size_t(mode)])};
     const bool moves = p.config.offload_activations.home() != Home::none;
     if (mode == Mode::none && moves) settings.push_back("activation_checkpointing.offload=none");
     out.push_back(settings);
