@@ -1,7 +1,5 @@
 #include "src/explain/subject.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 
 #include "src/explain/fitted.hpp"
@@ -10,6 +8,7 @@
 #include "zero/advise/plan_report.hpp"
 #include "zero/base/error.hpp"
 #include "zero/base/path.hpp"
+#include "zero/base/process_limits.hpp"
 #include "zero/base/text.hpp"
 #include "zero/launch/cores.hpp"
 #include "zero/train/evaluator.hpp"
@@ -21,11 +20,6 @@ namespace {
 plan::Machine rates_of(const RunConfig& config, const report::Measured& measured) {
   if (!config.run.machine.empty()) return advise::rates_of_key(config, measured.ranks).machine;
   return plan::machine_profile(plan::profile_of(measured.device), setup::compute_dtype(config));
-}
-
-bool is_this_host(const std::string& host) {
-  char name[256] = {};
-  return gethostname(name, sizeof name - 1) == 0 && host == name;
 }
 
 bool sets_limit(const RunConfig& config) {
@@ -99,7 +93,7 @@ void Subject::choose_machine(const RunConfig& config) {
 /// Counts a live run's own bytes as free. A run that would not fit has shown that it does.
 void Subject::admit_own() {
   const int64_t own = advise::counted_bytes(own_->build(), limit_);
-  const bool is_here = measured_.is_live && !gpus_ && is_this_host(measured_.host);
+  const bool is_here = measured_.is_live && !gpus_ && measured_.host == host_name();
   if (is_here && !sets_limit(own_->placement.config) && limit_.bytes > 0) limit_.bytes += own;
   if (advise::fits(own_->build(), limit_)) return;
   limit_ = {.bytes = own, .source = "what the run takes", .of_host = limit_.of_host};
@@ -113,7 +107,7 @@ Present Subject::present() const {
                   .ranks = measured_.ranks,
                   .threads = measured_.threads,
                   .node_ranks = measured_.node_ranks,
-                  .cores = is_this_host(measured_.host) ? launch::allowed_cores().count() : 0,
+                  .cores = measured_.host == host_name() ? launch::allowed_cores().count() : 0,
                   .gpus = gpus_,
                   .largest_unit = 0,
                   .most_micro_samples =
