@@ -212,7 +212,7 @@ void Lookout::join_hang(int64_t moved) {
 void Lookout::look_at_links() {
   const std::lock_guard<std::mutex> lock(search_.load()->leaving);
   if (Clock::now() - moved_at_.load() < kNextLookInMotion) return search_.load()->links.clear();
-  // What this look reads is no progress.
+  // Bytes that this look itself reads are no progress.
   const int64_t before = bytes_->count();
   search_.load()->look_at_links();
   bytes_->leave_out(bytes_->count() - before);

@@ -281,7 +281,7 @@ void Engine::run(plan::BodyId body, const kernels::StepInputs& inputs) {
   }
   disk_of_bodies_.add(moved_by_lanes() - before);
   const double before_seconds = std::exchange(last_seconds_, seconds_since(start));
-  // One long step may be that of a job which was suspended.
+  // A single long step may come from a job that was suspended.
   if (watchdog_grows_) wait_for_steps_of(std::min(before_seconds, last_seconds_));
   add_times(body);
   ++runs_[body];

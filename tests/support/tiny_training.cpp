@@ -19,7 +19,7 @@ void for_each_element(const plan::Unit& unit, const Visit& visit) {
   }
 }
 
-/// Where element `at` of a unit lies in an array that holds one of equal shards; -1: not there.
+/// Returns the place of element `at` of a unit in an array of one of equal shards; -1: not there.
 int64_t place_in(bool sharded, int64_t shard, int64_t numel, int64_t at) {
   if (!sharded) return at;
   return at / numel == shard ? at % numel : -1;
@@ -101,7 +101,7 @@ int64_t counted_tokens(const plan::Plan& plan, int64_t step) {
   return tokens;
 }
 
-/// One of a unit's arrays: the ranks that hold its parts, in order, and how long its elements are.
+/// An array of a unit: the ranks that hold its parts, in order, and how long its elements are.
 struct UnitArray {
   int32_t buffer;
   std::vector<int> holders;

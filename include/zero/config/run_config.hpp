@@ -69,7 +69,7 @@ struct ModelConfig {
   bool operator==(const ModelConfig&) const = default;
 };
 
-/// What a run does that an audit has found wrong.
+/// The answer of a run to an audit that has found wrong numbers.
 enum class AuditAnswer { stop, warn };
 
 /// The section [run].

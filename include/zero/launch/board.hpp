@@ -38,7 +38,7 @@ struct LostLink {
   bool operator==(const LostLink&) const = default;
 };
 
-/// What nodes cannot tell of themselves in a hang.
+/// Nodes and links of which nothing is heard in a hang.
 struct Silence {
   std::vector<std::string> nodes = {};  ///< without a word
   std::vector<LostLink> links = {};
